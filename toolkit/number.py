@@ -4,8 +4,9 @@ from math import floor, isfinite, log10
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number as text, rounded to ``digits`` digits but never before the decimal point, without an
-    exponent.
+    """Return a number as text without an exponent, with at most ``digits`` digits.
+
+    The function does not round digits before the decimal point.
 
     >>> [number(value) for value in (0.4231, 8.0, 25.44, 3457.2)]
     ['0.423', '8', '25.4', '3,457']

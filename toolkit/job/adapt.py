@@ -72,7 +72,7 @@ def _decode_script(content: bytes, path: Path) -> tuple[str, str]:
 
 
 def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
-    """Return a note for each part of the code that may connect the ranks but that toolkit cannot analyse."""
+    """Return a note for each part of the code that may connect the ranks, but that toolkit cannot analyse."""
     return tuple(
         ScriptChange(line=1, what=f"check whether the ranks already join: {why}") for why in facts.unknown
     )

@@ -53,8 +53,7 @@ def write(
     shown: CommandFacts | None = None,
     copies: bool = False,
 ) -> UncontactedJob:
-    """Return the job for ``site`` with its script, which expects that the user has copied the image to the
-    site.
+    """Return the job for ``site`` with its script, which needs a copy of the image on the cluster.
 
     ``key`` is the key of the new job. ``fix`` sets the launch mode and adds options to the launch command.
     ``shown`` are facts that toolkit read in the program's source code. If ``copies`` is true, each rank runs

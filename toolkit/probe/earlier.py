@@ -11,8 +11,9 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
-    """Return the facts with a container runtime that an earlier release named only in the reason why
-    Apptainer is absent.
+    """Return the facts with the container runtime as a fact.
+
+    Some earlier releases named another runtime only in the reason why Apptainer is absent.
     """
     match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in match[1].split(",")] if match else []

@@ -66,7 +66,8 @@ Sections = dict[str, Section]
 
 
 def parse(text: str, place: str, *, cut: bool = False) -> Sections:
-    """Parse the output of ``containers/probe.sh``, and ignore lines that a login shell prints before.
+    """Parse the output of ``containers/probe.sh``, and ignore lines that a login shell prints before this
+    output.
 
     ``cut`` is true if toolkit stopped the probe at its time limit; the result then has the finished sections.
 

@@ -252,7 +252,7 @@ def _by_profile(section: Section) -> str:
 
 
 def _refusal(section: Section) -> str:
-    """Return the error message of ``unshare``."""
+    """Return the message with which ``unshare`` reported that the kernel refuses user namespaces."""
     error = next((line for line in section.lines if line.startswith("unshare: ")), "")
     return error or ("unshare was not found" if section.status == 127 else section.trouble)
 

@@ -79,7 +79,7 @@ def differences(first: HostFacts, second: HostFacts) -> tuple[str, ...]:
 
 
 def different_fields(groups: tuple[Group, ...]) -> dict[str, str]:
-    """Return field → its values by group, as text, for fields that differ between groups of nodes."""
+    """Return a text with the value in each group of nodes, for each field that differs between the groups."""
     names = [f for f in FIELDS if any(f in group.differs for group in groups)]
     return {f: "; ".join(f"{fold(g.nodes)}: {format_field(g.facts, f)}" for g in groups) for f in names}
 

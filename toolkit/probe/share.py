@@ -44,7 +44,7 @@ def without_users(bundle: Bundle, name: str) -> Bundle:
 
 
 def _numbers(bundle: Bundle) -> dict[str, str]:
-    """Return name of a machine → replacement, such as ``node1``."""
+    """Return a replacement, such as ``node1``, for the name of each machine."""
     named: dict[str, None] = {}
     for machine in (bundle.host, *(group.facts for group in bundle.groups)):
         named |= dict.fromkeys(machine.compute_nodes or ())
@@ -91,5 +91,5 @@ def _clean(value: object, private: Iterable[str]) -> object:
 
 
 def _names(text: str, private: Iterable[str]) -> bool:
-    """Return whether a text contains an account as a whole word or as a folder."""
+    """Return whether a text contains one of the names in ``private`` as a whole word or as a folder."""
     return any(word in private for word in re.split(r"[\s/:,;=]+", text))

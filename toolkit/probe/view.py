@@ -64,9 +64,7 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Return the tables of evidence with the reason why no compute node answered; without Slurm, the fact is
-    absent.
-    """
+    """Return a table ``absent`` or ``unknown`` to which the reason why no compute node answered is added."""
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
     return {

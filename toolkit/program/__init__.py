@@ -1,4 +1,5 @@
-"""Program kinds, such as MPI and PyTorch. A program kind defines how the ranks of a program join each other.
+"""Program kinds, such as MPI and PyTorch. A program kind defines how the ranks of a program connect to each
+other.
 
 To add a program kind, add a module to this package and a name to
 :data:`toolkit.model.prediction.ProgramName`.
@@ -51,7 +52,7 @@ ALL_PROGRAMS: tuple[Program, ...] = (mpi, horovod, torch, jax, tf_config, serial
 
 @cache
 def program_of_name(name: ProgramName) -> Program:
-    """Return the program kind with a name."""
+    """Return the program kind whose ``NAME`` is ``name``."""
     return next(program for program in ALL_PROGRAMS if name == program.NAME)
 
 

@@ -29,9 +29,7 @@ def patterns(text: str) -> tuple[Pattern, ...]:
 
 
 def decision(rules: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
-    """Return whether the patterns ignore a path; the last matching pattern decides, and ``None`` means no
-    match.
-    """
+    """Return whether patterns ignore a path: the last match decides, and ``None`` means no match."""
     last = None
     for pattern in rules:
         if pattern.matches(path, folder=folder):

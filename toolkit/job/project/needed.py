@@ -178,9 +178,7 @@ def _gpu(code: Code, need: Need) -> LaunchFault:
 
 
 def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
-    """Yield a fault if a script that Python starts by its path has a relative import, because the import
-    fails.
-    """
+    """Yield a fault if a script that Python starts by its path has a relative import, which always fails."""
     if code.facts.script is None or not facts.relative:
         return
     imported = facts.relative[0]

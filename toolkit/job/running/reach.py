@@ -104,9 +104,7 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
 
 
 def _look(job_records: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask Slurm about the jobs of one host over one connection; if Slurm does not answer, return the old
-    records.
-    """
+    """Ask Slurm about all jobs of one host; if Slurm does not answer, return the old records."""
     from toolkit.launch.tracking import jobs
 
     with contextlib.suppress(ToolkitError), connect_to_job(job_records[0]) as runner:

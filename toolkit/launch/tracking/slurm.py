@@ -49,9 +49,7 @@ class JobStatus:
     tasks: tuple[JobTask, ...] = ()
 
     def of_tasks(self, written: str) -> "JobStatus":
-        """Return this status with one array task, in the same state, for each task index in the text
-        ``written``.
-        """
+        """Return this status with one array task in the same state for each index in the text ``written``."""
         tasks = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
             for index in indexes(written)

@@ -22,7 +22,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
 def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
-    """Return an MPI for each installation with a launcher, from ``path``, ``real`` and ``says`` lines.
+    """Return an MPI for each installation with a launcher, from lines with the first word ``path``, ``real``
+    or ``says``.
 
     ``libraries`` lists the MPI library beside each launcher. If an installation has several launchers, the
     result contains the first. The function ignores a program without a version text if another program in the
@@ -97,11 +98,11 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
 
 
 def leaks(section: Section) -> tuple[str, ...] | None:
-    """Return the names of a rank's variables with paths of the launcher's installation; None if no
+    """Return the names of a rank's variables that contain paths of the launcher's installation; None if no
     rank ran.
     """
     names = variables(section)
-    # Each launcher sets a PMIX_ variable for its ranks, so no rank ran without such a variable.
+    # Each launcher sets a PMIX_ variable for its ranks. If this variable is missing, no rank ran.
     if not section.ok or not any(name.startswith("PMIX_") for name in names):
         return None
     return tuple(name for name in knowledge.mpi().variables.paths if name in names)

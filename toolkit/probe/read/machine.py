@@ -164,7 +164,7 @@ def mca_params(section: Section) -> dict[str, str]:
 
 
 def user_site(section: Section) -> dict[str, tuple[str, ...]]:
-    """Return Python version → packages in the user's home folder that affect ranks."""
+    """Return the packages in the user's home folder that affect ranks, by Python version."""
     packages: dict[str, list[str]] = {}
     for line in section.values("package"):
         release, _, info = line.partition(" ")

@@ -29,8 +29,9 @@ _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
 
 @dataclass(frozen=True, slots=True)
 class MpiLibrary:
-    """An MPI library and its lines in the probe's output; a table maps the first word of a line to
-    the rest.
+    """An MPI library and its lines in the probe's output.
+
+    ``answers`` maps the first word of the lines to the rest of each line.
     """
 
     path: str
@@ -48,24 +49,26 @@ class MpiLibrary:
 
     @property
     def holds(self) -> set[str]:
-        """Texts in the library, or in its inner library, that identify the MPI and its launch interfaces."""
+        """The texts in the library, or in its inner library, that identify the MPI and its launch
+        interfaces.
+        """
         return set(self.values("holds"))
 
     @property
     def is_followed(self) -> bool:
-        """Whether the list of the library's dependencies is known completely."""
+        """Whether the probe found all dependencies of the library."""
         return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
     @property
     def needs(self) -> dict[str, str]:
-        """Soname → path, for the libraries that the loader loads with this library; the path of a missing
+        """The path of each library that the loader loads with this library, by soname; the path of a missing
         library is empty.
         """
         return {name: path for name, _, path in (line.partition(" ") for line in self.values("needs"))}
 
     @property
     def components(self) -> dict[str, tuple[str, ...]]:
-        """MCA framework → the library's components that connect ranks or send messages."""
+        """The names of the library's components that connect ranks or send messages, by MCA framework."""
         names_by_framework: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
@@ -75,8 +78,9 @@ class MpiLibrary:
 
     @property
     def component_libraries(self) -> dict[str, dict[str, str]]:
-        """Component file → soname → path, for the libraries that the component loads in addition to the MPI
-        library.
+        """The libraries that each component loads in addition to the MPI library.
+
+        The keys are component names; each value maps sonames to paths.
         """
         paths_by_component: dict[str, dict[str, str]] = {}
         for line in self.values("takes"):
@@ -88,7 +92,9 @@ class MpiLibrary:
 
     @property
     def loaded_libraries(self) -> dict[str, str]:
-        """Soname → path, for the libraries that the loader loads with this MPI library and its components."""
+        """The path of each library that the loader loads with this MPI library or its components, by
+        soname.
+        """
         return {
             **{n: p for paths in self.component_libraries.values() for n, p in paths.items()},
             **self.closure,
@@ -127,13 +133,15 @@ class MpiLibrary:
 
     @property
     def closure(self) -> dict[str, str]:
-        """Soname → path, for the libraries that the loader loads with this library, without the C library."""
+        """The path of each library that the loader loads with this library, by soname, without the C
+        library.
+        """
         return {name: path for name, path in self.needs.items() if not _C_LIBRARY.match(name)}
 
     @property
     def interfaces(self) -> tuple[str, ...] | None:
-        """The launch interfaces that the library can use; None if the list of its dependencies
-        is incomplete.
+        """The launch interfaces that the library can use; None if the probe did not find all of its
+        dependencies.
         """
         if not self.is_followed:
             return None
@@ -154,15 +162,15 @@ class MpiLibrary:
     def is_relocatable(self, exported: tuple[str, ...] | None) -> bool:
         """Return whether the library works if a launch mounts it into another folder.
 
-        A library works in any folder if it searches files relative to its own folder, or if it needs only the
-        C library. It also works if its launcher sets ``OPAL_PREFIX`` for ranks.
+        A library works in any folder if it searches for files relative to its own folder, or if it needs only
+        the C library. The library also works if its launcher sets ``OPAL_PREFIX`` for ranks.
         """
         alone = self.is_followed and not self.closure and not self.plugins
         return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
 
 
 def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibrary]]:
-    """Return two tables: launcher → paths of the libraries beside it, and path → library.
+    """Return the paths of the libraries beside each launcher, and each library by its path.
 
     The launcher ``""`` stands for libraries that ld.so finds.
     """
@@ -236,8 +244,8 @@ def folders(library: MpiLibrary) -> tuple[str, ...] | None:
 
 
 def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | None:
-    """Return the sonames of loaded libraries outside ``prefix``; None if the list of libraries
-    is incomplete.
+    """Return the sonames of libraries outside the folder ``prefix`` that the loader loads with an MPI
+    library; None if the list is incomplete.
     """
     if not library.is_followed:
         return None
@@ -247,14 +255,18 @@ def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | N
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return component → sonames of additional libraries, or None if the list is incomplete."""
+    """Return the sonames of the libraries that each MPI component additionally loads, by component; None if
+    unknown.
+    """
     if not library.is_followed:
         return None
     return {name: tuple(sorted(files)) for name, files in sorted(library.component_libraries.items())}
 
 
 def places(library: MpiLibrary) -> dict[str, str] | None:
-    """Return soname → folder, for each library that the loader loads with a library."""
+    """Return the folder of each library that the loader loads with an MPI library, by soname; None if
+    unknown.
+    """
     if not library.is_followed:
         return None
     return {name: posixpath.dirname(path) for name, path in sorted(library.loaded_libraries.items()) if path}
@@ -268,7 +280,7 @@ def _below(library: MpiLibrary, path: str, prefix: str) -> bool:
 
 
 def ucx(library: MpiLibrary) -> str | None:
-    """Return the version of the UCX that the loader loads with a library; None without exactly
+    """Return the version of the UCX that the loader loads with a library; None unless the probe found exactly
     one version.
     """
     named = set(library.values("ucx"))
@@ -286,8 +298,8 @@ def fabric(library: MpiLibrary) -> str | None:
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
     """Return the newest glibc version that a library, or a library that toolkit mounts with it, needs.
 
-    If ``prefix`` is the system's prefix, all libraries count. For any other prefix, libraries in the system's
-    folders do not count, because toolkit does not mount these libraries.
+    If ``prefix`` is the system's prefix, the function includes all libraries. For any other prefix, the
+    function ignores libraries in the system's folders, because toolkit does not mount them.
     """
     if not library.is_followed:
         return None

@@ -103,9 +103,7 @@ def _most(texts: Iterable[str]) -> int | None:
 
 
 def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
-    """Return partition → features that a node of the partition has, from
-    ``partition|feature,feature`` lines.
-    """
+    """Return the node features of each partition, by partition, from ``partition|feature,feature`` lines."""
     if not section.ok:
         return None
     names_by_partition: dict[str, dict[str, None]] = {}

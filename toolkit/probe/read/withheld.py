@@ -33,7 +33,8 @@ def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
     """Return the variables with an empty text instead of each removed value.
 
     Args:
-        prefix: the prefix of each name, such as ``OMPI_MCA_`` for names in an MCA parameter file.
+        prefix: the text that turns each name into the name of a variable, such as ``OMPI_MCA_`` for names in
+            an MCA parameter file.
     """
     return {name: _kept_value(f"{prefix}{name}", value) for name, value in variables.items()}
 

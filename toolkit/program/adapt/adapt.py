@@ -1,4 +1,4 @@
-"""Change the text of a training script so that its ranks join; toolkit does not run the script."""
+"""Change the text of a training script so that it connects its ranks; toolkit does not run the script."""
 
 import ast
 
@@ -23,7 +23,8 @@ _OWN = (
 
 
 def way_of(source: ScriptSource, name: str) -> Way:
-    """Return how the ranks of a script can join: ``torch`` for PyTorch, ``horovod`` for Keras and TensorFlow.
+    """Return what can connect the ranks of a script: ``torch`` for PyTorch, ``horovod`` for Keras and
+    TensorFlow.
 
     Raises:
         BadInput: if toolkit finds no training in the script, or the script uses neither Keras nor PyTorch.
@@ -48,7 +49,8 @@ def way_of(source: ScriptSource, name: str) -> Way:
 def change_script(
     source: ScriptSource, way: Way
 ) -> tuple[str, tuple[ScriptChange, ...], tuple[ScriptChange, ...]]:
-    """Return the text of a script for several ranks, the list of changes, and the list of open points.
+    """Return the text of a script for several ranks, the list of changes, and the points that the user must
+    check.
 
     Raises:
         BadInput: if the script has no place for new lines, or ``way`` does not support the script's training.

@@ -11,7 +11,7 @@ _WIDEST = 100
 
 
 class Unplaceable(Exception):
-    """toolkit cannot insert a line at a place, because another statement shares the line."""
+    """The error if toolkit cannot insert a line, because another statement is on the same line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +50,9 @@ class Edits:
         self._edits.append(_Edit(start, end, text))
 
     def wrap(self, node: ast.expr, before: str, after: str) -> None:
-        """Insert texts before and after an expression. For one expression, the texts of the last call are the
-        outermost.
+        """Insert texts before and after an expression.
+
+        If callers wrap one expression several times, the texts of the last call are the outermost.
         """
         count = len(self._edits)
         self.insert(self.source.start(node), before, rank=1000 - count)
@@ -137,7 +138,7 @@ class Edits:
             self._guarded.append(statement)
 
     def apply(self, test: str) -> str:
-        """Return the changed text; ``test`` is a Python expression that is true on rank 0."""
+        """Return the changed text of the file; ``test`` is a Python expression that is true on rank 0."""
         for group in self._groups():
             self._put_under(group, f"if {test}:")
         text, parts, at = self.source.text, [], 0
@@ -149,7 +150,7 @@ class Edits:
         return "".join([*parts, text[at:]])
 
     def _groups(self) -> Iterable[list[ast.stmt]]:
-        """Yield groups of consecutive guarded statements of one block."""
+        """Yield groups of consecutive statements in one block that only rank 0 must run."""
         inner = {one for one in self._guarded if any(up in self._guarded for up in self.source.around(one))}
         left = sorted((one for one in self._guarded if one not in inner), key=lambda one: one.lineno)
         group: list[ast.stmt] = []

@@ -12,7 +12,10 @@ _DEEPEST = 12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Binding:
-    """A statement that gives a name a value; ``path`` lists the indexes of the name's value in a tuple."""
+    """A statement that assigns a value to a name.
+
+    If ``value`` is a tuple, ``path`` lists the indexes that lead to the name's value.
+    """
 
     statement: ast.stmt
     value: ast.expr | None
@@ -110,7 +113,7 @@ class Flow:
         classes = [self.classes.get(one.func.id) for one in made if isinstance(one.func, ast.Name)]
         if made:
             return next((f for f in found if self.source.parents[f] in classes), None)
-        # An attribute of an object rarely has the object's class.
+        # An attribute of ``self`` rarely has the class of ``self``.
         inside = isinstance(node.value, ast.Attribute) and is_self(node.value)
         others = [f for f in found if not inside or self.source.parents[f] is not own]
         return others[0] if len(others) == 1 else None

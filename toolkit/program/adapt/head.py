@@ -1,4 +1,6 @@
-"""Insert the first lines of an adapted script (imports, join, helper functions) and its last lines."""
+"""Insert the first lines of an adapted script (imports, connecting the ranks, helper functions) and its last
+lines.
+"""
 
 import ast
 import re
@@ -9,12 +11,12 @@ from toolkit.program.adapt.work import Work
 
 
 def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early: bool) -> bool:
-    """Insert the lines ``imports``, the lines ``start`` that join the ranks, and helper functions after a
+    """Insert the lines ``imports``, the lines ``start`` that connect the ranks, and helper functions after a
     script's imports.
 
-    With ``early``, the join directly follows the imports. Otherwise, the join is the first statement in ``if
-    __name__ == "__main__"``, if the script has this test. Return False if the script has no place for the
-    lines.
+    If ``early`` is true, the lines ``start`` directly follow the imports. Otherwise, these lines are the
+    first lines in ``if __name__ == "__main__"``, if the script has this test. Return False if the script has
+    no place for the lines.
     """
     place = _last_import(work)
     if place is None:
@@ -46,7 +48,7 @@ def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early:
 
 
 def put_end(work: Work, lines: Sequence[str]) -> None:
-    """Insert lines at the end of the program."""
+    """Insert lines that disconnect the ranks at the end of the program."""
     main = main_guard(work)
     last = (main.body if main is not None else work.source.tree.body)[-1]
     if (
@@ -72,7 +74,7 @@ def main_guard(work: Work) -> ast.If | None:
 
 
 def _last_import(work: Work) -> ast.stmt | None:
-    """Return the last import before the first function, class or change, or ``None``."""
+    """Return the last import before the first function or class, and before the first edit, or ``None``."""
     first = min((edit for edit in work.edits.places), default=len(work.source.text))
     found: ast.stmt | None = None
     for node in work.source.tree.body:

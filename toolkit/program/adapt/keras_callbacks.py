@@ -12,7 +12,7 @@ _ALL = ("callbacks.BroadcastGlobalVariablesCallback(0)", "callbacks.MetricAverag
 def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
     """Change the callbacks of one ``fit`` call; return whether a callback writes files.
 
-    ``module`` is the name of Horovod's module, or empty if Keras itself joins the ranks.
+    ``module`` is the name of Horovod's module, or empty if Keras itself connects the ranks.
     """
     ours = ", ".join(f"{module}.{one}" for one in _ALL) if module else ""
     given = keyword(fit, "callbacks")
@@ -87,7 +87,7 @@ def _element(work: Work, node: ast.expr) -> bool:
 
 
 def _own_files(work: Work, value: ast.expr) -> None:
-    """Give each rank its own path for files, because all ranks must save."""
+    """Give each rank a separate path for files, because all ranks must save, and keep only rank 0's files."""
     for source in work.flow.sources(value):
         path = (
             argument(source, 0, "filepath", "filename", "log_dir") if isinstance(source, ast.Call) else None
@@ -102,7 +102,7 @@ def _kind(work: Work, node: ast.expr) -> str:
 
 
 def _change_appended(work: Work, node: ast.expr) -> bool:
-    """Restrict callbacks to rank 0 if the script appends them to the list and they write files.
+    """Restrict callbacks that write files to rank 0, if the script appends the callbacks to a list.
 
     Return True if the script appends a callback that writes files.
     """

@@ -57,7 +57,9 @@ def share_array(work: Work, node: ast.expr) -> None:
 
 
 def array_helper(work: Work) -> str:
-    """Add a helper function that divides arrays to the script, and return the function's name."""
+    """Add a helper function to the script that divides arrays among the ranks, and return the function's
+    name.
+    """
     return _helper(work, "shard", _ARRAYS)
 
 
@@ -92,7 +94,9 @@ def roots(work: Work, node: ast.expr) -> list[ast.Call]:
 
 
 def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
-    """Return the chains of calls that build a data set, one list in call order for each possible origin."""
+    """Return the chains of calls that build a data set: for each call that may create it, a list in call
+    order.
+    """
     found: list[list[ast.Call]] = []
     for source in work.flow.sources(node):
         if not isinstance(source, ast.Call):
@@ -108,8 +112,9 @@ def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
 
 
 def share_dataset(work: Work, node: ast.expr) -> None:
-    """Divide a data set among the ranks where the script creates it. If other code needs the complete data
-    set, divide it in ``fit``.
+    """Divide a data set among the ranks in the line where the script creates the data set.
+
+    If other code needs the complete data set, divide it in the ``fit`` call.
     """
     helper = _helper(work, "shard_dataset", _DATASETS)
     made = chains(work, node)
@@ -131,8 +136,8 @@ def share_dataset(work: Work, node: ast.expr) -> None:
 
 
 def _whole(work: Work) -> set[ast.Call]:
-    """Return the calls that create data sets for validation and tests; each rank needs these data sets
-    completely.
+    """Return the calls that create data sets for validation and tests; each rank needs the complete data
+    sets.
     """
     found: set[ast.Call] = set()
     for call in work.source.calls():
@@ -145,7 +150,9 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call creates only one data set, because the script calls its function at most once."""
+    """Return whether a call runs at most once, because the script calls the function that contains it at most
+    once.
+    """
     function = work.source.function(call)
     return function is None or len(work.flow.calls_of(function)) <= 1
 

@@ -31,7 +31,7 @@ def compiles(work: Work) -> list[ast.Call]:
 
 
 def with_horovod(work: Work, trained: list[ast.Call], module: str) -> frozenset[ast.AST]:
-    """Change training with ``fit`` for Horovod; return the calls that all ranks must make."""
+    """Change training with ``fit`` for Horovod; return the calls that all ranks must run, not only rank 0."""
     optimizers(work, compiles(work), f"{module}.DistributedOptimizer")
     for call in trained:
         share_fit(work, call)
@@ -41,7 +41,7 @@ def with_horovod(work: Work, trained: list[ast.Call], module: str) -> frozenset[
 
 
 def with_strategy(work: Work, trained: list[ast.Call]) -> frozenset[ast.AST]:
-    """Change training with ``fit`` for a TensorFlow strategy; return the calls that all ranks must make."""
+    """Change training with ``fit`` for a TensorFlow strategy; return the calls that all ranks must run."""
     optimizers(work, compiles(work), "")
     for call in trained:
         _batch(work, call)

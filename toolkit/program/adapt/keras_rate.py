@@ -1,7 +1,7 @@
 """Change the optimizer of ``model.compile``.
 
 toolkit wraps the script's optimizer in Horovod's optimizer, and multiplies the learning rate by the number of
-ranks. A TensorFlow strategy needs no other optimizer.
+ranks. For a TensorFlow strategy, toolkit does not wrap the optimizer.
 """
 
 import ast
@@ -30,7 +30,7 @@ def is_optimizer(work: Work, node: ast.expr) -> bool:
 
 
 def scale(work: Work, call: ast.Call) -> None:
-    """Multiply the learning rate of an optimizer, or the first rate of its schedule, by the number
+    """Multiply the learning rate of an optimizer, or the first learning rate of its schedule, by the number
     of ranks.
     """
     if not work.once(call):
@@ -69,8 +69,8 @@ def _schedule(work: Work, call: ast.Call, name: str) -> None:
 def optimizers(work: Work, calls: list[ast.Call], wrapper: str) -> None:
     """Change the optimizers of ``compile`` calls.
 
-    ``wrapper`` is the name of Horovod's optimizer, which averages gradients. It is empty for a TensorFlow
-    strategy.
+    ``wrapper`` is the name of Horovod's optimizer, which averages gradients. ``wrapper`` is empty for a
+    TensorFlow strategy.
     """
     for call in calls:
         given = keyword(call, "optimizer")

@@ -33,8 +33,8 @@ _BROADCAST = (
 
 
 def gradients(work: Work) -> list[ast.Call]:
-    """Return the ``tape.gradient`` calls whose gradients change weights, except calls in ``train_step``
-    methods.
+    """Return the ``tape.gradient`` calls whose gradients the script applies to weights, except calls in
+    ``train_step`` methods.
     """
     tapes = set()
     for node in ast.walk(work.source.tree):
@@ -77,7 +77,8 @@ def _change_apply(work: Work, call: ast.Call) -> bool:
 def average_steps(work: Work, module: str) -> bool:
     """Average the gradients in ``train_step`` methods; return whether the script has such a method.
 
-    Horovod's optimizer does not average gradients in ``apply_gradients``.
+    toolkit changes these methods, because Horovod's optimizer does not average gradients in
+    ``apply_gradients``.
     """
     found = False
     for call in work.source.calls():
@@ -96,7 +97,7 @@ def _average(work: Work, call: ast.Call, module: str) -> None:
 
 
 def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast.AST]:
-    """Change loops with tapes for Horovod; return the calls that all ranks must make."""
+    """Change loops with ``GradientTape`` for Horovod; return the calls that all ranks must run."""
     for call in found:
         _average(work, call, module)
     applied = [call for call in work.source.calls() if method(call) in {"apply_gradients", "minimize"}]
@@ -169,8 +170,8 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement in a Python loop that runs a training step, or ``None``; ignore loops in graph
-    functions.
+    """Return the statement in a Python loop that runs a training step, or ``None``; ignore loops inside
+    functions with ``@tf.function``.
     """
     at: ast.AST | None = call
     for _ in range(8):
@@ -202,7 +203,7 @@ def _callee(node: ast.expr) -> ast.expr:
 
 
 def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
-    """Return the names that expressions have at a statement; an expression without a name there gives an
-    empty text.
+    """Return the texts that refer to the expressions ``nodes`` at the statement ``place``; empty for an
+    expression that is not visible there.
     """
     return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

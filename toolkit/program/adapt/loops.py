@@ -1,4 +1,4 @@
-"""Find training loops over batches and epochs, and the arrays from which a loop cuts batches."""
+"""Find training loops over batches and epochs, and the arrays from which a loop takes batches as slices."""
 
 import ast
 from collections.abc import Iterator
@@ -61,7 +61,7 @@ def is_count(loop: ast.For) -> bool:
 
 
 def arrays_of(work: Work, loop: ast.For) -> list[ast.Name]:
-    """Return the arrays from which a loop over indexes cuts batches, as in ``x[i : i + 32]``."""
+    """Return the arrays from which a loop over indexes takes batches as slices, such as ``x[i : i + 32]``."""
     inside = set(_targets(loop.target))
     for node in ast.walk(loop):
         if isinstance(node, ast.Assign):
@@ -80,7 +80,9 @@ def arrays_of(work: Work, loop: ast.For) -> list[ast.Name]:
 
 
 def _is_order(flow: Flow, name: ast.Name) -> bool:
-    """Return whether a name is a random permutation of indexes instead of data."""
+    """Return whether a variable contains an order of indexes, such as a random permutation, instead of
+    data.
+    """
     return any(
         isinstance(one, ast.Call) and (method(one) in {"permutation", "randperm", "arange", "shuffle"})
         for one in flow.sources(name)
@@ -92,8 +94,8 @@ def _targets(node: ast.expr) -> Iterator[str]:
 
 
 def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
-    """Insert a statement that replaces arrays with this rank's parts, after the last assignment to the
-    arrays.
+    """Insert a statement after the last assignment to the arrays that replaces each array with this rank's
+    part.
 
     Return False if the script has no place for the statement.
     """
@@ -130,7 +132,9 @@ def _belongs(work: Work, statement: ast.stmt, scope: ast.AST | None) -> bool:
 
 
 def leaves_early(work: Work, loops: list[Loop]) -> None:
-    """Note each ``break`` in a loop over epochs, because all ranks must leave the loop together."""
+    """Add a note to the result for each ``break`` in a loop over epochs, because all ranks must leave the
+    loop together.
+    """
     for loop in loops[1:] or loops[:1]:
         for node in ast.walk(loop):
             inner = next(
@@ -142,7 +146,10 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
 
 
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
-    """Return the name that an expression has at another statement, or an empty string without such a name."""
+    """Return the text that refers to the value of ``node`` at the statement ``place``, or an empty string.
+
+    For example, a parameter has the name of the caller's variable at a statement in the caller.
+    """
     root = node
     while isinstance(root, ast.Attribute) or (
         isinstance(root, ast.Subscript) and isinstance(root.slice, ast.Constant)

@@ -20,9 +20,9 @@ class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
 class AdaptedScript(msgspec.Struct, frozen=True, kw_only=True):
     """The output of ``toolkit adapt --json``.
 
-    ``program`` says how the ranks join. ``joins`` says how the ranks of the original script join; toolkit
-    does not change a script whose ranks join. Line numbers refer to the original script. ``diff`` is a
-    unified diff. ``output`` is the path of the written file.
+    ``program`` says what connects the ranks of the changed script. ``joins`` says what connects the ranks of
+    the original script; toolkit does not change a script that connects its ranks. Line numbers refer to the
+    original script. ``diff`` is a unified diff. ``output`` is the path of the written file.
     """
 
     schema: str = "toolkit.adapt/1"

@@ -1,4 +1,4 @@
-"""The text of a Python file and its syntax tree: offsets of nodes, and the nodes around a node."""
+"""The text of a Python file and its syntax tree: the offsets of nodes, and the nodes that contain a node."""
 
 import ast
 import io
@@ -65,8 +65,8 @@ class ScriptSource:
 
     @cached_property
     def inside_strings(self) -> frozenset[int]:
-        """The numbers of lines that start inside a string, so that their indentation is part of
-        the string.
+        """The numbers of the lines that start inside a multi-line string, whose indentation is part of the
+        string.
         """
         lines: set[int] = set()
         begun: list[int] = []
@@ -103,7 +103,7 @@ class ScriptSource:
         return self.text[self.start(node) : self.end(node)]
 
     def line_start(self, offset: int) -> int:
-        """Return the offset at which the line of an offset starts."""
+        """Return the offset of the start of the line that contains ``offset``."""
         return self.starts[bisect_right(self.starts, offset) - 1]
 
     def indent(self, node: ast.stmt) -> str:
@@ -158,7 +158,7 @@ class ScriptSource:
         return name
 
     def calls(self, within: ast.AST | None = None) -> Iterator[ast.Call]:
-        """Yield the calls in the file, or in one node, in text order."""
+        """Yield the calls in the file, or inside one node, in the order of the text."""
         found = [one for one in ast.walk(within or self.tree) if isinstance(one, ast.Call)]
         yield from sorted(found, key=lambda one: (one.lineno, one.col_offset))
 

@@ -21,8 +21,8 @@ class KerasCallbacks(Row, frozen=True, kw_only=True):
 class KerasNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with Keras.
 
-    ``optimizers`` maps the name of an optimizer to its class and default rate. ``schedules`` maps a
-    schedule's class to its arguments for the rate and the number of steps.
+    ``optimizers`` maps the name of an optimizer to its class and default learning rate. ``schedules`` maps a
+    schedule's class to its arguments for the learning rate and the number of steps.
     """
 
     models: tuple[str, ...]
@@ -38,8 +38,8 @@ class KerasNames(Row, frozen=True, kw_only=True):
 class TorchNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with PyTorch.
 
-    ``optimizers`` maps an optimizer's class to its default rate. ``schedules`` maps a schedule's class to its
-    arguments that are rates.
+    ``optimizers`` maps an optimizer's class to its default learning rate. ``schedules`` maps a schedule's
+    class to the names of its arguments that are learning rates.
     """
 
     modules: tuple[str, ...]

@@ -1,5 +1,5 @@
-"""Divide the data of a PyTorch training loop: a sampler for each rank, and a new order of samples in each
-epoch.
+"""Divide the data of a PyTorch training loop: give each rank a sampler, and each epoch a new order of
+samples.
 """
 
 import ast
@@ -93,7 +93,7 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
 
 
 def _own_way(work: Work, loader: ast.Call, data: ast.expr) -> bool:
-    """Note a loader for which the script already chooses the samples; return whether this is the case."""
+    """If the script itself chooses the samples of a loader, add a note for the user and return True."""
     own = keyword(loader, "sampler") or keyword(loader, "batch_sampler")
     if own is not None or len(loader.args) > 2:
         what = f"its {own.arg}" if own is not None else "its arguments"
