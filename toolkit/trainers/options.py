@@ -1,7 +1,7 @@
 """Check the options of a trainer without training: ``python -m toolkit.trainers.options NAME OPTIONS``.
 
-The module prints the strategy that the options choose. For wrong options, it exits with status 2 and prints
-one line on standard error. The check needs neither TensorFlow nor the data.
+The module prints the strategy that the options choose. If an option is wrong, the module prints one line on
+standard error and exits with status 2. The check does not need TensorFlow or the data.
 """
 
 import importlib

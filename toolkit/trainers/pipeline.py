@@ -1,9 +1,9 @@
 """Show an example of model parallelism: ``python -m toolkit.trainers.pipeline --data DIR``.
 
-The layers of a network are split over two devices, as for a model that is too large for one device. Without
-micro-batches, the second device waits for the first. With micro-batches, the second device processes one
-micro-batch while the first device processes the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965). The
-program sums the gradients before the update, so the result equals the result on one device, as ``--compare``
+The program splits the layers of a network over two devices, as for a model that is too large for one device.
+Without micro-batches, the second device waits for the first. With micro-batches, the second device processes
+one micro-batch while the first device processes the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965).
+The program sums the gradients before the update, so the result is the same as on one device, as ``--compare``
 shows.
 
 Without GPUs, the two devices are halves of the CPU, which shows the mechanism without a speed-up.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class Pipeline:
-    """A network that is split into stages, each on its own device."""
+    """A network that consists of stages. Each stage runs on a different device."""
 
     def __init__(self, stages: "Sequence[tf.keras.Model]", devices: Sequence[str], pieces: int) -> None:
         """Store the stages, the devices of their variables, and the number of micro-batches (``pieces``)."""
@@ -39,7 +39,7 @@ class Pipeline:
         return [variable for stage in self.stages for variable in stage.trainable_variables]
 
     def gradients(self, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, list[tf.Tensor]]":
-        """Return the mean loss of a batch and its gradients, in a TensorFlow graph.
+        """Compute the mean loss of a batch and the gradients of this loss, inside a TensorFlow graph.
 
         TensorFlow starts a stage when its inputs are ready. The stages of different micro-batches therefore
         overlap, in the forward and the backward pass.
@@ -66,7 +66,9 @@ class Pipeline:
 def train(
     devices: Sequence[str], samples: Samples, *, pieces: int, batch: int, steps: int, rate: float
 ) -> tuple[list[float], float]:
-    """Train a dense network in two stages. Return each step's loss, and the seconds after the first step."""
+    """Train a dense network that has two stages. Return the loss of each step, and the time in seconds of all
+    steps after the first.
+    """
     import numpy as np
     import tensorflow as tf
 
@@ -99,7 +101,9 @@ def train(
 
 
 def two_devices() -> list[str]:
-    """Return TensorFlow's names of two GPUs or of two logical CPU devices. Raise ``Trouble`` for one GPU."""
+    """Return TensorFlow's names of two GPUs or of two logical CPU devices. Raise ``Trouble`` if there is only
+    one GPU.
+    """
     import tensorflow as tf
 
     gpus = tf.config.list_physical_devices("GPU")

@@ -1,10 +1,10 @@
 """Check MPI or Gloo before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as were started, and
-that messages arrive. The preflight also checks the network's speed and the state of every node. The preflight
-does not load TensorFlow and takes about a second. Without a preflight, you may notice only after hours that
-the job started wrongly. ``docs/preflight.md`` describes the checks and what they prove. Exit status: 0
-passed, 1 failed (with a sentence for each fault), 3 mpi4py is not installed.
+Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as the launcher
+started, and that messages arrive. The preflight also checks the network's speed and the state of every node.
+The preflight does not load TensorFlow and takes about a second. Without a preflight, you may notice only
+after hours that the job started wrongly. ``docs/preflight.md`` describes the checks and what they prove. Exit
+status: 0 if all checks passed; 1 with a sentence for each fault; 3 if mpi4py is not installed.
 """
 
 import array
@@ -69,8 +69,8 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
     if first and nodes.Get_size() > 1:
         facts = replace(facts, gbit=over_mpi(nodes))
     nodes.Free()
-    # Ranks leave a barrier almost at the same time, within the time of one message, so their clocks can be
-    # compared.
+    # All ranks leave a barrier within the time of one message, so toolkit can compare their clocks at this
+    # moment.
     world.Barrier()
     now = time.time()
     facts = replace(facts, ahead=now - world.bcast(now))
@@ -100,7 +100,9 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
 
 
 def check_messages(world: "Comm") -> str:
-    """Sum an array over all ranks. Return a sentence about a wrong result; empty for a correct result."""
+    """Sum an array over all ranks. Return a sentence about a wrong result, or an empty string for a correct
+    result.
+    """
     rank, size = world.Get_rank(), world.Get_size()
     if sorted(world.allgather(rank)) != list(range(size)):
         return "MPI gave two ranks the same number"
@@ -138,7 +140,7 @@ def _wrong_size(found: int, tasks: int) -> str:
 
 
 def _fail(*sentences: str, code: int = 1) -> int:
-    # MPI's rank does not identify the process: if each process is a world of size 1, each process has rank 0.
+    # Do not ask MPI for the rank: if each process is a world of size 1, each process has rank 0.
     if started_rank(os.environ) == 0:
         for sentence in sentences:
             print(f"preflight: {sentence}.", file=sys.stderr, flush=True)

@@ -13,7 +13,8 @@ _SCALE_THEMSELVES = ("ConvNeXt", "EfficientNet", "MobileNetV3", "RegNet", "ResNe
 
 
 def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.keras.Model":
-    """Return an untrained model that resizes images of ``shape`` to ``side`` x ``side`` pixels.
+    """Return an untrained model of ``keras.applications`` that first resizes images of ``shape`` to ``side``
+    x ``side`` pixels.
 
     Raises:
         Trouble: if Keras has no model ``name``, or ``side`` is too small for this model.

@@ -22,7 +22,8 @@ class JaxModel:
 
     ``init(key)`` returns two trees of arrays: the parameters, which the optimizer updates, and the state,
     such as moving averages. ``apply(parameters, state, inputs, key)`` returns the outputs and the next state.
-    In training, ``key`` is the random key. For evaluation ``key`` is ``None``, and the state does not change.
+    In training, ``key`` is a random key of JAX. In evaluation, ``key`` is ``None``, and the state does not
+    change.
     """
 
     init: Callable[["jax.Array"], tuple[Any, Any]]
@@ -30,7 +31,9 @@ class JaxModel:
 
 
 def plain(init: "Callable[[jax.Array], Any]", apply: Callable[[Any, Array], Array]) -> JaxModel:
-    """Return a layer without state or randomness from ``init(key)`` and ``apply(parameters, inputs)``."""
+    """Return a layer without state or randomness, made from the functions ``init(key)`` and
+    ``apply(parameters, inputs)``.
+    """
     return JaxModel(
         lambda key: (init(key), ()),
         lambda parameters, state, inputs, _: (apply(parameters, inputs), state),
@@ -66,7 +69,9 @@ def sequential(*layers: JaxModel) -> JaxModel:
 
 
 def residual(inner: JaxModel, shortcut: JaxModel) -> JaxModel:
-    """Return a block that adds the outputs of ``inner`` and ``shortcut`` and applies ReLU to the sum."""
+    """Return a residual block, which adds the outputs of ``inner`` and ``shortcut`` and applies ReLU to the
+    sum.
+    """
 
     def init(key: "jax.Array") -> tuple[Any, Any]:
         made = [layer.init(one) for layer, one in zip((inner, shortcut), _keys(key, 2), strict=True)]
@@ -108,7 +113,9 @@ def convolution(
     bias: bool = True,
     normal: bool = False,
 ) -> JaxModel:
-    """Return a convolution of images (height, width, channels). ``normal`` selects He's initial weights."""
+    """Return a convolution layer for images of the shape (height, width, channels). ``normal`` selects He's
+    initial weights.
+    """
 
     def init(key: "jax.Array") -> dict[str, Array]:
         import jax
@@ -121,7 +128,8 @@ def convolution(
     def apply(own: dict[str, Array], images: Array) -> Array:
         import jax
 
-        # Pad both sides by half of the size, as PyTorch does; XLA's SAME pads differently with a stride.
+        # Pad both sides by half of the window's size, as PyTorch does. XLA's SAME pads differently with a
+        # stride.
         around = [(size // 2, size // 2)] * 2 if padding == "SAME" else padding
         found = jax.lax.conv_general_dilated(
             images,
@@ -136,7 +144,9 @@ def convolution(
 
 
 def normalisation(channels: int) -> JaxModel:
-    """Return a batch normalisation over the batches of all ranks, with moving averages as state."""
+    """Return a batch normalisation layer over the batches of all ranks. Moving averages are the layer's
+    state.
+    """
 
     def init(_: "jax.Array") -> tuple[Any, Any]:
         import jax.numpy as jnp
@@ -163,14 +173,17 @@ def normalisation(channels: int) -> JaxModel:
 
 
 def dropout(share: float) -> JaxModel:
-    """Return a layer that, in training, sets a share of its inputs to 0 and scales up the other inputs."""
+    """Return a dropout layer. In training, the layer sets the part ``share`` of its inputs to 0 and scales up
+    the other inputs.
+    """
 
     def apply(_: Any, state: Any, values: Array, key: "jax.Array | None") -> tuple[Array, Any]:  # noqa: ANN401
         import jax
 
         if key is None:
             return values, state
-        # Random bytes are faster to draw than 16-bit numbers, and are exact for a multiple of 1/256.
+        # Random bytes are faster to draw than 16-bit numbers, and are exact if the share is a multiple of
+        # 1/256.
         bits = 8 if (share * 256).is_integer() else 16
         draws = jax.random.bits(key, values.shape, f"uint{bits}")
         return jax.numpy.where(draws < round(share * 2**bits), 0.0, values / (1 - share)), state
@@ -186,7 +199,9 @@ def relu(values: Array) -> Array:
 
 
 def pool(images: Array) -> Array:
-    """Return the maximum of each window of 2 x 2 pixels, without a last odd row or column."""
+    """Return the maximum of each window of 2 x 2 pixels. If the number of rows or columns is odd, ignore the
+    last one.
+    """
     count, height, width, channels = images.shape
     even = images[:, : height // 2 * 2, : width // 2 * 2]
     return even.reshape(count, height // 2, 2, width // 2, 2, channels).max((2, 4))
@@ -198,7 +213,7 @@ def mean_of_image(images: Array) -> Array:
 
 
 def _keys(key: "jax.Array | None", count: int) -> Any:  # noqa: ANN401 - keys, or nothing for each
-    """Split ``key`` into ``count`` random keys; ``count`` times ``None`` if ``key`` is ``None``."""
+    """Split ``key`` into ``count`` random keys. If ``key`` is ``None``, return ``None`` ``count`` times."""
     import jax
 
     return [None] * count if key is None or not count else list(jax.random.split(key, count))

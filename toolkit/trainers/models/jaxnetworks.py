@@ -52,8 +52,8 @@ def five_by_five(side: int, classes: int) -> JaxModel:
 def residual(classes: int, *, depth: int) -> JaxModel:
     """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
 
-    ``depth`` is 6 n + 2 layers: n blocks with 16, 32 and 64 filters each. Images have the shape (height,
-    width, colours).
+    ``depth`` is the number of layers, 6 n + 2: n blocks with 16 filters, n with 32 and n with 64. Images have
+    the shape (height, width, colours).
     """
     parts = [layers.function(partial(_scale_inputs, factor=1 / 127.5, offset=-1.0)), *_convolution(3, 16)]
     parts.append(layers.function(layers.relu))
@@ -68,7 +68,9 @@ def residual(classes: int, *, depth: int) -> JaxModel:
 def _scale_inputs(
     inputs: layers.Array, *, factor: float, offset: float = 0.0, channels: int = 0
 ) -> layers.Array:
-    """Return the inputs as scaled floats. ``channels`` adds a last axis to images without channels."""
+    """Return the inputs as scaled floats. If ``channels`` is 1, add a last axis to images
+    without channels.
+    """
     return (inputs[..., None] if channels else inputs).astype("float32") * factor + offset
 
 
@@ -85,7 +87,7 @@ def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> l
 
 def _block(before: int, filters: int, *, stride: int) -> JaxModel:
     inner = [*_convolution(before, filters, stride), layers.function(layers.relu)]
-    # Option B of He et al.: if the size changes, the shortcut is a convolution of 1 x 1.
+    # Option B of He et al.: if the number of filters changes, the shortcut is a convolution of 1 x 1.
     shortcut = _convolution(before, filters, stride, 1) if stride > 1 else []
     return layers.residual(
         layers.sequential(*inner, *_convolution(filters, filters)), layers.sequential(*shortcut)

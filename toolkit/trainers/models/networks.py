@@ -72,7 +72,7 @@ def five_by_five(side: int, classes: int) -> "tf.keras.Model":
 def residual(shape: Shape, classes: int, *, depth: int) -> "tf.keras.Model":
     """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
 
-    ``depth`` is 6 n + 2 layers: n blocks with 16, 32 and 64 filters each.
+    ``depth`` is the number of layers, 6 n + 2: n blocks with 16 filters, n with 32 and n with 64.
     """
     import tensorflow as tf
 
@@ -110,6 +110,6 @@ def _block(x: "tf.Tensor", filters: int, *, stride: int) -> "tf.Tensor":
     y = _normal(_convolution(x, filters, stride))
     y = _normal(_convolution(y, filters), rectified=False)
     if stride > 1:
-        # Option B of He et al.: if the size changes, the shortcut is a convolution of 1 x 1.
+        # Option B of He et al.: if the number of filters changes, the shortcut is a convolution of 1 x 1.
         x = _normal(_convolution(x, filters, stride, size=1), rectified=False)
     return layers.ReLU()(layers.Add()([x, y]))

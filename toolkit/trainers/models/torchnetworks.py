@@ -57,8 +57,8 @@ def five_by_five(side: int, classes: int) -> "torch.nn.Module":
 def residual(classes: int, *, depth: int) -> "torch.nn.Module":
     """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
 
-    ``depth`` is 6 n + 2 layers: n blocks with 16, 32 and 64 filters each. Images have the shape (height,
-    width, colours).
+    ``depth`` is the number of layers, 6 n + 2: n blocks with 16 filters, n with 32 and n with 64. Images have
+    the shape (height, width, colours).
     """
     from torch import nn
 
@@ -113,7 +113,7 @@ def _block(before: int, filters: int, *, stride: int) -> "torch.nn.Module":
             self.inner = nn.Sequential(
                 *_convolution(before, filters, stride), nn.ReLU(), *_convolution(filters, filters)
             )
-            # Option B of He et al.: if the size changes, the shortcut is a convolution of 1 x 1.
+            # Option B of He et al.: if the number of filters changes, the shortcut is a convolution of 1 x 1.
             self.shortcut = nn.Sequential(*(_convolution(before, filters, stride, 1) if stride > 1 else ()))
 
         def forward(self, inputs: "torch.Tensor") -> "torch.Tensor":

@@ -1,1 +1,3 @@
-"""Ranks of a training: this rank's number, the addresses of other ranks, devices, and sums over all ranks."""
+"""The ranks of a training: a rank's number and devices, the addresses of other ranks, and sums over all
+ranks.
+"""

@@ -45,12 +45,12 @@ _state = _State()
 
 
 def init_mpi() -> None:
-    """Start MPI, if the process has not started it.
+    """Start MPI, if this process has not started MPI yet.
 
     Raises:
         Trouble: if mpi4py is missing, or this MPI does not support MPI_THREAD_MULTIPLE.
     """
-    # A thread polls for messages. On a rank with few cores, polling would take time from the training.
+    # Let Open MPI yield: a thread polls for messages, which would take time from the training on a few cores.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI
@@ -86,9 +86,10 @@ def config_team(
     """Set which steps of a team are synchronous.
 
     The first ``ksteps`` of the team's ``max_steps`` steps are synchronous. Each later step uses the gradients
-    of the previous step, which threads send while the next gradients are computed. If ``ksteps`` is negative,
-    the last steps are synchronous instead. ``transition`` must be 0. With ``verbosity`` 1 or more, rank 0
-    prints timing every ``perf_freq`` steps; with ``verbosity`` 2 or more, rank 0 also prints the schedule.
+    of the previous step. Threads send these gradients while TensorFlow computes the next gradients. If
+    ``ksteps`` is negative, the last steps are synchronous instead. ``transition`` must be 0. With
+    ``verbosity`` 1 or more, rank 0 prints timing every ``perf_freq`` steps; with ``verbosity`` 2 or more,
+    rank 0 also prints the schedule.
 
     Raises:
         Trouble: if the team does not exist, or the schedule is impossible.
@@ -122,14 +123,16 @@ def barrier() -> None:
 
 
 def rank_directory(base: str | Path) -> Path:
-    """Create and return this rank's folder below ``base``. Ranks then do not overwrite each other's files."""
+    """Create a folder for this rank below ``base``, and return it, so that ranks do not overwrite each
+    other's files.
+    """
     folder = Path(base) / f"rank-{get_rank():04}"
     folder.mkdir(parents=True, exist_ok=True)
     return folder
 
 
 def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]":
-    """Return the values of variables or arrays on the rank ``root``, on all ranks."""
+    """Return, on all ranks, the values that variables or arrays have on the rank ``root``."""
     import numpy as np
 
     comm = communicator()
@@ -143,7 +146,8 @@ def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]
 
 
 def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]":
-    """Return the mean of each gradient over all ranks, by the team's schedule, in a TensorFlow graph.
+    """Return the mean of each gradient over all ranks. The team's schedule decides whether the step is
+    synchronous. Call this function inside a TensorFlow graph.
 
     Raises:
         Trouble: if the team does not exist, or ``values`` have more elements than ``init`` was called for.
@@ -161,7 +165,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
         (members.add_bucket(), numbers)
         for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])
     ]
-    # Send all buckets before the wait for the first bucket, because a wait blocks a thread of TensorFlow.
+    # Send all buckets before waiting for the first bucket, because waiting blocks a thread of TensorFlow.
     sent = [_send_bucket(bucket, [dense[number] for number in numbers]) for bucket, numbers in plan]
     found: dict[int, tf.Tensor] = {}
     with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):
@@ -222,7 +226,9 @@ def _team(number: int) -> Team:
 
 
 def _kind(dtype: str) -> str:
-    """Return the type in which MPI sends a gradient: float64 or float32, never half precision."""
+    """Return the type in which MPI sends a gradient: float64, or float32 for all other types, such as half
+    precision.
+    """
     return dtype if dtype == "float64" else "float32"
 
 

@@ -1,6 +1,6 @@
 """Select the GPUs and CPU cores on which a rank computes.
 
-The GPU code was tested with a simulated TensorFlow only, not on a GPU.
+toolkit's developers tested the GPU code only with a simulated TensorFlow, not on a GPU.
 """
 
 import os
@@ -46,7 +46,9 @@ def own_cores(world: World) -> int:
 
 
 def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
-    """Return the number of GPUs that CUDA shows to this rank, which can open ``opens`` GPUs."""
+    """Return the number of GPUs that CUDA shows to this rank. ``opens`` is the number of GPUs that the rank
+    can open.
+    """
     named = environment.get("CUDA_VISIBLE_DEVICES")
     if named is None or not opens:
         return opens
@@ -54,16 +56,17 @@ def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
 
 
 def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
-    """Return the numbers of the GPUs that a rank uses, of the ``seen`` GPUs that CUDA shows to it.
+    """Return the numbers of the GPUs that a rank uses. ``seen`` is the number of GPUs that CUDA shows to the
+    rank.
 
     ``own`` means that no other rank sees these GPUs. ``node`` is the number of GPUs that Slurm gave to the
-    job on this node, 0 if unknown.
+    job on this node, or 0 if unknown.
 
     Raises:
         Trouble: if there are fewer GPUs than the rank needs.
     """
     if own or world.local_size == 1:
-        # If Slurm shows each rank only its own GPU, the GPU has number 0 in all ranks.
+        # If Slurm shows each rank only a single GPU of the rank, this GPU has number 0 in all ranks.
         first, have = 0, seen
     else:
         have = seen // world.local_size
@@ -93,30 +96,32 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
 def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens: int) -> bool:
     """Return whether this rank sees only a part of the node's GPUs, which no other rank sees.
 
-    ``opens`` is the number of the node's GPUs that the rank can open, 0 if unknown. If the result is False,
-    ranks divide the GPUs that they see, which is also safe if each rank sees its own GPUs. The result
-    therefore matters only if the division leaves a rank too few GPUs, or if a rank wants all GPUs.
+    ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the result is
+    False, the ranks of a node divide the GPUs that they see, which is safe in all cases. The result therefore
+    matters only if a rank gets too few GPUs in this way, or wants all GPUs.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
-        # The node has too few GPUs for each rank to have this many GPUs. With --gpu-bind=none, Slurm shows
-        # all GPUs to each task, and still sets SLURM_GPUS_PER_TASK.
+        # The node does not have enough GPUs to give each rank as many as the rank sees, so ranks see the same
+        # GPUs. This is so with --gpu-bind=none, although Slurm still sets SLURM_GPUS_PER_TASK.
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # A division leaves enough GPUs for each rank. A rank that wants all GPUs uses the GPUs that it sees if
-    # Slurm gave this number to each task. The same holds if the kernel blocks the other GPUs.
+    # If the ranks divide the GPUs, each rank gets enough. A rank that wants all GPUs may use all that it sees
+    # if Slurm gave this number to each task. The same holds if the kernel blocks the node's other GPUs.
     # CUDA_VISIBLE_DEVICES alone does not suffice, because all ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 
 
 def _of_slurm(environment: Mapping[str, str]) -> int:
-    """Return the number of this node's GPUs that Slurm gave to the job; 0 if unknown."""
+    """Return the number of this node's GPUs that Slurm gave to the job, or 0 if unknown."""
     given = environment.get("SLURM_GPUS_ON_NODE", "")
     return int(given) if given.isdecimal() else 0
 
 
 def _of_task(environment: Mapping[str, str]) -> int:
-    """Return the number of GPUs that Slurm gave to each task (``2`` or ``a100:2``); 0 if unknown."""
+    """Return the number of GPUs that Slurm gave to each task, or 0 if unknown. Slurm writes ``2`` or
+    ``a100:2``.
+    """
     given = environment.get("SLURM_GPUS_PER_TASK", "").rpartition(":")[2]
     return int(given) if given.isdecimal() else 0

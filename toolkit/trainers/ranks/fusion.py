@@ -1,4 +1,6 @@
-"""Assign gradients to messages, and decide which steps use old gradients, equally on all ranks."""
+"""Assign gradients to messages, and decide which steps use gradients of the previous step. All ranks decide
+in the same way.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -9,11 +11,12 @@ and ranks send the first bucket while most of the backward pass still runs.
 
 
 def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> list[list[int]]:
-    """Return the indices of the tensors in each bucket, in the order in which buckets are sent.
+    """Return the indices of the tensors in each bucket. The buckets are in the order in which ranks send
+    them.
 
-    ``sizes`` has the number of values of each tensor. ``kinds`` has the types of the tensors; a bucket has
-    tensors of one type. The backward pass starts at the last layer, so the last tensors fill the first
-    bucket. A tensor that is larger than a bucket has its own bucket.
+    ``sizes`` has the number of values of each tensor. ``kinds`` has the types of the tensors; all tensors of
+    a bucket have the same type. The backward pass starts at the last layer, so the last tensors fill the
+    first bucket. A tensor that is larger than a bucket has its own bucket.
 
     >>> buckets([5, 1, 1, 3], ["float32"] * 4, limit=4)
     [[3, 2], [1], [0]]
@@ -32,8 +35,8 @@ def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> 
 def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
     """Return whether a step, counted from 0, uses the gradients of the previous step.
 
-    The first ``ksteps`` steps use their own gradients. If ``ksteps`` is negative, the last ``-ksteps`` of
-    ``max_steps`` steps use their own gradients.
+    The first ``ksteps`` steps are synchronous: they use their own gradients. If ``ksteps`` is negative, the
+    last ``-ksteps`` of ``max_steps`` steps use their own gradients.
 
     >>> [is_delayed(step, 2, 4) for step in range(4)], [is_delayed(step, -1, 4) for step in range(4)]
     ([False, False, True, True], [True, True, True, False])

@@ -1,7 +1,8 @@
-"""Detect ranks that compute on the same GPU, because the only other symptom of this fault is low speed.
+"""Detect ranks that compute on the same GPU. Without this check, the only symptom of this fault is low speed.
 
 A rank cannot see whether other ranks see the same GPUs: Slurm's ``--gpu-bind=closest`` and environment
-variables can show one GPU to several ranks. The code was tested with simulated GPUs only, not on a GPU.
+variables can show one GPU to several ranks. toolkit's developers tested this code only with simulated GPUs,
+not on a GPU.
 """
 
 import os
@@ -53,7 +54,9 @@ def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> 
 
 
 def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> list[int]:
-    """Return the kernel's numbers of the GPUs that CUDA shows; empty if unknown."""
+    """Return the kernel's numbers of the GPUs that CUDA shows to this rank. The list is empty if the numbers
+    are unknown.
+    """
     opens = openable(devices)
     if max(opens, default=0) > 50 or len(list(devices.glob("nvidia-caps/nvidia-cap*"))) > _ALWAYS_THERE:
         # With MIG, several ranks may correctly have parts of the same GPU.
@@ -65,7 +68,9 @@ def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> lis
 
 
 def _node_id() -> str:
-    """Return the kernel's boot ID, which all ranks on a node share; if it is unreadable, the host name."""
+    """Return the kernel's boot ID, which is the same for all ranks on a node. If the boot ID is unreadable,
+    return the host name.
+    """
     try:
         return _BOOT.read_text()
     except OSError:

@@ -3,33 +3,35 @@
 import math
 from collections.abc import Mapping
 
-# The variables of horovodrun with Gloo, Open MPI's mpirun, PMIx under srun (rank only), MPICH's Hydra and
-# srun's pmi2, and Slurm. Slurm is last, because ranks under mpirun inherit Slurm's variables from mpirun or
-# its daemon.
+# The variables of horovodrun with Gloo, Open MPI's mpirun, PMIx under srun (only for the rank), MPICH's Hydra
+# or srun's pmi2, and Slurm. Slurm is last, because ranks under mpirun inherit Slurm's variables from mpirun
+# or its daemon.
 _RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 _SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 def started_rank(environment: Mapping[str, str]) -> int:
-    """Return this process's rank from the launcher's variables; 0 if no variable is set."""
+    """Return this process's rank from the launcher's variables, or 0 if no variable is set."""
     return first_number(environment, _RANK, 0)
 
 
 def started_size(environment: Mapping[str, str]) -> int:
-    """Return the number of processes that the launcher started; 1 if no variable is set."""
+    """Return the number of processes that the launcher started, or 1 if no variable is set."""
     return first_number(environment, _SIZE, 1)
 
 
 def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node: int) -> int:
-    """Return the number of cores for this rank: the number that Slurm set, or a share of the allowed cores.
+    """Return the number of CPU cores for this rank: Slurm's number of cores per task, or the rank's share of
+    the allowed cores.
 
-    ``allowed`` is the number of cores to which the rank is bound. ``node`` is the number of cores of the
-    node. If ranks are bound to a part of the node, the function assumes that they share this part evenly.
+    ``allowed`` is the number of cores on which the kernel lets the rank run. ``node`` is the number of cores
+    of the node. If the ranks are bound to a part of the node's cores, the function assumes that they share
+    this part evenly.
     """
     given = first_number(environment, ("SLURM_CPUS_PER_TASK",), 0)
     if given:
         return min(given, allowed)
-    # If the job has only some of the node's cores, Slurm has bound the ranks to these cores.
+    # If the job has only some of the node's cores, Slurm binds the ranks to these cores.
     ours = max(allowed, min(node, first_number(environment, ("SLURM_CPUS_ON_NODE",), node)))
     sharing = math.ceil(local_size * allowed / ours)
     return max(1, allowed // sharing)

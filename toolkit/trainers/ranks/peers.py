@@ -18,7 +18,7 @@ _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HO
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """This rank's number and host, and how it reaches rank 0. ``run`` identifies this run of the job.
+    """This rank's number and host, and how the rank can reach rank 0. ``run`` identifies this run of the job.
 
     ``hosts`` has possible addresses or names of rank 0's node, the most likely first.
     """
@@ -78,11 +78,14 @@ def _is_one_node(environment: Mapping[str, str], size: int) -> bool:
 
 
 def _run(environment: Mapping[str, str]) -> str:
-    """Return a name of this run that is the same on all its ranks, and unique among jobs on these nodes."""
+    """Return a name for this run of the job. The name is the same on all ranks, and differs from other jobs
+    on the same nodes.
+    """
     slurm = ("CLUSTER_NAME", "JOB_ID", "STEP_ID", "RESTART_COUNT")
     names = [*(f"SLURM_{name}" for name in slurm), "PMIX_NAMESPACE"]
     if _by_mpirun(environment):
-        # mpirun's daemons may run in separate steps or in no step, so the ranks may have different step IDs.
+        # mpirun's daemons may run in separate job steps or in no job step, so the ranks may have different
+        # step IDs.
         names.remove("SLURM_STEP_ID")
     return "/".join([str(os.getuid()), *(environment.get(name, "") for name in names)])
 
@@ -109,6 +112,6 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
-    # The user called srun on the node ``caller``. In a batch script, this is the first node, whose address
-    # needs no name service.
+    # The user called srun on the node ``caller``. In a batch script, this is the first node. Its address is
+    # known without a name service.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

@@ -1,4 +1,4 @@
-"""Assign the roles coordinator, server and worker to the tasks of a job with parameter servers."""
+"""Give each task of a job with parameter servers a role: coordinator, server or worker."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,9 @@ Kind = Literal["chief", "ps", "worker"]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A task's role by TensorFlow's name, and its number within the role. The chief is the coordinator."""
+    """A task's role under TensorFlow's name, and the task's number among the tasks of this role. TensorFlow
+    calls the coordinator ``chief``.
+    """
 
     kind: Kind
     number: int

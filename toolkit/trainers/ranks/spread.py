@@ -1,4 +1,4 @@
-"""Command-line options that apply to some strategies only."""
+"""Command-line options that apply only to some strategies."""
 
 import argparse
 from dataclasses import dataclass
@@ -16,7 +16,9 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True)
 class RankSpread:
-    """Options of a strategy. For ``devices`` and ``servers``, 0 is automatic; ``ksteps`` -1 is all steps."""
+    """Options of a strategy. For ``devices`` and ``servers``, 0 means an automatic choice; for ``ksteps``, -1
+    means all steps.
+    """
 
     devices: int = 0
     servers: int = 0
@@ -37,11 +39,13 @@ class RankSpread:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> Self:
-        """Return these options from all parsed options, and remove them from ``options``."""
+        """Return the options of this class from all parsed options, and remove them from ``options``."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def misplaced(self, strategy: str) -> str:
-        """Return a sentence about an option that ``strategy`` does not use; empty if there is none."""
+        """Return a sentence about the first option that the user set but ``strategy`` does not use, or an
+        empty string.
+        """
         for name, strategies in _FOR.items():
             if getattr(self, name) != getattr(PLAIN, name) and strategy not in strategies:
                 return f"--{name}: only for --strategy {' or '.join(strategies)}, not for {strategy}"

@@ -1,7 +1,8 @@
 """Connect ranks over TCP without MPI, to exchange small messages and to detect a lost rank immediately.
 
-Rank 0 listens, and each other rank keeps a connection to rank 0 during the job. Rank 0 forwards messages to
-all ranks. If a connection closes without a final message, a rank is lost, and all ranks stop.
+Rank 0 listens on a port, and each other rank keeps a connection to rank 0 during the job. Rank 0 forwards
+messages to all ranks. If a connection closes without a final message, the rank at its other end is lost, and
+all ranks stop.
 
 Both ends of a connection first prove with an HMAC that they know the job's secret. Messages are not
 encrypted.
@@ -46,7 +47,9 @@ class Member:
 
 
 class TcpGroup:
-    """A connection to all ranks of a job. All ranks must call the methods in the same order."""
+    """The group of all ranks of a job, with methods to exchange messages. All ranks must call these methods
+    in the same order.
+    """
 
     def __init__(self, place: RankPlace, seconds: float = SECONDS) -> None:
         """Connect this rank to rank 0, or rank 0 to all other ranks.
@@ -79,7 +82,9 @@ class TcpGroup:
             self.members = [Member(*one) for one in json.loads(self._links[0].take())]
 
     def gather(self, value: bytes) -> list[bytes]:
-        """Return the values of all ranks, in rank order, on every rank."""
+        """Send ``value`` to all ranks, and return the values of all ranks in rank order. Every rank gets the
+        same result.
+        """
         if self.rank:
             self._links[0].send(_DATA, value)
             return _unpack(self._links[0].take())
@@ -90,7 +95,7 @@ class TcpGroup:
         return values
 
     def broadcast(self, value: bytes) -> bytes:
-        """Return the value of rank 0 on every rank."""
+        """Return rank 0's ``value`` on every rank."""
         if self.rank:
             return self._links[0].take()
         for link in self._links.values():
@@ -98,7 +103,7 @@ class TcpGroup:
         return value
 
     def end(self) -> None:
-        """Close the group: after this call, closed connections are not failures."""
+        """Close the group. After this call, a closed connection does not mean a lost rank."""
         self._done = True
         for link in self._links.values():
             link.send(_BYE, b"")
@@ -115,7 +120,9 @@ class TcpGroup:
             link.send(_FAIL, bytes([code]))
 
     def _lost(self, rank: int, code: int | None) -> None:
-        """Exit this rank, because another rank failed with status ``code`` or is lost (``None``)."""
+        """Exit this process, because another rank failed with status ``code``, or is lost if ``code`` is
+        ``None``.
+        """
         if self._done:
             return
         self._done = True
@@ -141,7 +148,7 @@ class TcpGroup:
 
 
 class Link:
-    """A connection to another rank, which a separate thread reads."""
+    """A connection to another rank. A separate thread reads from the connection."""
 
     def __init__(
         self, rank: int, host: str, connection: socket.socket, lost: Callable[[int, int | None], None]
@@ -160,7 +167,7 @@ class Link:
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, kind: bytes, value: bytes) -> None:
-        """Send a message. Ignore errors, because the reading thread detects a lost rank."""
+        """Send a message to the other rank. Ignore errors, because the reading thread detects a lost rank."""
         try:
             with self._sending:
                 self._connection.sendall(_HEAD.pack(kind, len(value)))
@@ -169,7 +176,9 @@ class Link:
             pass
 
     def take(self) -> bytes:
-        """Wait for the next message, and return the message. If the rank is lost, this process exits."""
+        """Wait for the next message from the other rank, and return the message. If the other rank is lost,
+        this process exits.
+        """
         return self._came.get()
 
     def _read(self) -> None:
@@ -226,7 +235,9 @@ def _listening(place: RankPlace) -> socket.socket:
 
 
 def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
-    """Return the rank and host of a new connection; rank -1 if the process does not prove its role."""
+    """Return the rank and host of the process that opened a new connection. Return rank -1 if the process
+    does not know the secret.
+    """
     try:
         connection.settimeout(_ANSWER_SECONDS)
         hello = _short(connection)
@@ -243,7 +254,7 @@ def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str
 
 
 def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
-    """Retry the connection to rank 0 until rank 0 accepts it, and return the connection."""
+    """Try to connect to rank 0 until rank 0 accepts this rank, and return the connection."""
     deadline, pause = time.monotonic() + seconds, 0.05
     while time.monotonic() < deadline:
         for port in place.ports:
@@ -282,7 +293,9 @@ def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
 
 
 def _parts(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
-    """Return the arguments of :func:`proof`: the secret, the sender's role, and both random values."""
+    """Return the arguments of :func:`proof`: the secret, the sender's role, and the random values of both
+    ends.
+    """
     return place.secret, who, nonce.encode(), hello
 
 
