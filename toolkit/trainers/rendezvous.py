@@ -1,7 +1,7 @@
 """Find and authenticate the other ranks of a job without MPI: ports, addresses, and the job's secret.
 
-Each run of a job script writes a secret to the job's folder, which only its user can read. A process that
-knows the secret is a rank of the job. Ranks refuse all other connections.
+Each run of a job script writes a secret to a file in the job's folder. Only the job's user can read this
+file. A process that knows the secret is a rank of the job. Ranks refuse connections from all other processes.
 
 This file needs only Python 3.8, because a job script copies it into images without toolkit.
 """
@@ -39,7 +39,7 @@ class RendezvousFault(Exception):
 
 
 class Task(NamedTuple):
-    """One task of a Slurm step. ``step`` identifies this run of the step."""
+    """One task of a Slurm job step. ``step`` identifies this run of the job step."""
 
     step: str
     rank: int
@@ -50,11 +50,11 @@ class Task(NamedTuple):
 
 
 def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
-    """Return the secret of a job, which its script wrote to the job's folder.
+    """Return the secret of a job, which the job script wrote to the job's folder.
 
-    The job scripts of older releases write no secret. In this case, the ``first`` rank writes the secret, and
-    the other ranks wait for the file. ``alone`` means that all ranks are on one node: without a job's folder,
-    they use the folder for temporary files.
+    Job scripts of older toolkit releases do not write a secret. In this case, the ``first`` rank writes the
+    secret, and the other ranks wait for the file. ``alone`` means that all ranks are on one node. If such
+    ranks have no job folder, they use the folder for temporary files.
 
     Raises:
         RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no
@@ -86,7 +86,8 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
 def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
     """Return Horovod's variables of each rank: its number among all ranks, on its node, and among the nodes.
 
-    ``horovodrun`` sets the same variables. Nodes may have different numbers of ranks, in any order.
+    ``horovodrun`` sets the same variables. The number of ranks may differ between nodes, and the ranks may be
+    on the nodes in any order.
     """
     by_host: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda t: t.rank):
@@ -119,7 +120,8 @@ def proves(given: object, secret: bytes, *parts: bytes) -> bool:
 
 
 def listening_address(first: str, caller: str, *, alone: bool) -> str:
-    """Return the address at which rank 0 listens on this node; empty if rank 0 must listen at all addresses.
+    """Return the address at which rank 0 listens on this node, or an empty string if rank 0 must listen at
+    all addresses.
 
     ``first`` is the name of this node, and ``caller`` is the address at which Slurm reaches this node.
     """
@@ -130,7 +132,7 @@ def listening_address(first: str, caller: str, *, alone: bool) -> str:
 
 
 def addresses_of(name: str) -> list[str]:
-    """Return the IPv4 addresses of a host name; empty if this node cannot resolve the name."""
+    """Return the IPv4 addresses of a host name. The list is empty if this node cannot resolve the name."""
     try:
         known = socket.getaddrinfo(name, None, socket.AF_INET, socket.SOCK_STREAM)
     except (OSError, UnicodeError):
@@ -178,7 +180,9 @@ def first_node(nodes: str) -> str:
 
 
 def ports_of(step: str) -> list[int]:
-    """Return the possible ports of a step's store, the most likely first. All ranks compute equal ports."""
+    """Return the ports at which rank 0 of a job step may listen, the most likely first. All ranks compute the
+    same ports.
+    """
     numbers = struct.unpack(">16H", hashlib.sha256(step.encode()).digest())
     return list(dict.fromkeys(_FIRST_PORT + number % _PORTS for number in numbers))
 
@@ -194,7 +198,9 @@ def interfaces() -> list[tuple[str, str]]:
 
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the interface whose first address is ``address``, as Gloo needs it; empty if unknown."""
+    """Return the network interface whose first address is ``address``, because Gloo uses the first. Return an
+    empty string if there is none.
+    """
     first: dict[str, str] = {}
     for name, own in known:
         first.setdefault(name, own)

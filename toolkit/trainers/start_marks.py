@@ -20,7 +20,8 @@ def mark(part: str) -> None:
 
 
 def marks() -> dict[str, float]:
-    """Return when each part of the start finished (seconds since 1970), and the read calls until then.
+    """Return the time, in seconds since 1970, at which each part of the start finished, and the number of
+    read calls until the first batch.
 
     If ``first_batch`` is missing, the rank has not trained yet.
     """
@@ -31,7 +32,9 @@ def marks() -> dict[str, float]:
 
 
 def read_calls(io: Path) -> int | None:
-    """Return the number of read system calls of this process; ``None`` if the kernel does not report it."""
+    """Return the number of read system calls of this process, or ``None`` if the kernel does not report the
+    number.
+    """
     try:
         return int(dict(line.split(": ") for line in io.read_text().splitlines())["syscr"])
     except (OSError, ValueError, KeyError):
@@ -39,14 +42,15 @@ def read_calls(io: Path) -> int | None:
 
 
 def container_made(root: Path, begun: float) -> float | None:
-    """Return when the runtime finished the container, in seconds since 1970; ``None`` if unknown.
+    """Return the time at which the runtime finished the container, in seconds since 1970, or ``None`` if
+    unknown.
 
     Apptainer and Singularity write ``/etc/passwd`` of a container after they have mounted its image. With
-    other runtimes, the file is older than this process, and the time is unknown.
+    other runtimes, this file is older than this process, and the time is unknown.
 
     Args:
         root: the root folder of the container.
-        begun: when the interpreter had started, in seconds since 1970.
+        begun: the time at which the Python interpreter had started, in seconds since 1970.
     """
     try:
         moment = (root / "etc" / "passwd").stat().st_ctime
@@ -57,7 +61,9 @@ def container_made(root: Path, begun: float) -> float | None:
 
 
 def _process_started(stat: str, root: Path) -> float:
-    """Return when this process was created, in seconds since 1970, from its clock ticks since the boot."""
+    """Return the time at which this process was created, in seconds since 1970. ``stat`` gives the time in
+    clock ticks since the boot.
+    """
     ticks = int(stat.rpartition(")")[2].split()[19])
     lines = (root / "proc" / "stat").read_text().splitlines()
     booted = next(int(line.split()[1]) for line in lines if line.startswith("btime "))

@@ -133,7 +133,8 @@ class TcpGroup:
                 link.send(_FAIL, bytes([code if code is not None else 1]))
         if not spoken:
             if self.rank:
-                # Ranks that lost rank 0 wait for different times, so that one of them reports first.
+                # If rank 0 is lost, each other rank waits for a different time, so that one rank reports the
+                # loss first.
                 time.sleep(min(0.3 * (self.rank - 1), _TIME_TO_SPEAK))
             where = f" on {self.members[rank].host}" if hasattr(self, "members") else ""
             print(
@@ -160,7 +161,8 @@ class Link:
         self._sending = threading.Lock()
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A node that loses power sends nothing, so TCP probes the connection after 10 s of silence, for 15 s.
+        # A node that loses power does not close its connections. Therefore TCP probes a connection after 10 s
+        # of silence, for 15 s.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GradientBuffer:
-    """A buffer of gradients. A thread replaces the buffer by its mean over all ranks."""
+    """A buffer of gradients. A thread replaces the gradients by their means over all ranks."""
 
     def __init__(self, buffer: "numpy.ndarray") -> None:
         self.buffer = buffer
@@ -21,7 +21,9 @@ class GradientBuffer:
         self._error: BaseException | None = None
 
     def average(self, comm: "Comm") -> None:
-        """Replace the buffer by its mean over the ranks of ``comm``. Store an error for :meth:`wait`."""
+        """Replace the gradients by their means over the ranks of ``comm``. Store an error, which :meth:`wait`
+        then raises.
+        """
         from mpi4py import MPI
 
         try:
@@ -32,7 +34,9 @@ class GradientBuffer:
         self._done.set()
 
     def wait(self) -> "numpy.ndarray":
-        """Wait until the buffer has the mean, and return the buffer; raise the error of a failed thread."""
+        """Wait until the buffer contains the means, and return the buffer. If the averaging failed, raise its
+        error.
+        """
         self._done.wait()
         if self._error:
             raise self._error
@@ -40,9 +44,11 @@ class GradientBuffer:
 
 
 class AveragingThread:
-    """A thread with its own communicator, which averages buffers in the order in which they arrive.
+    """A thread with a separate communicator. The thread averages gradient buffers in the order in which they
+    arrive.
 
-    All ranks submit their buffers in the same order, so that the collective calls on the communicator match.
+    All ranks must submit their buffers in the same order, so that the collective calls on the communicator
+    match.
     """
 
     def __init__(self, comm: "Comm") -> None:
@@ -52,7 +58,9 @@ class AveragingThread:
         self._thread.start()
 
     def submit(self, buffer: "numpy.ndarray") -> GradientBuffer:
-        """Queue a buffer for averaging, and return an object to wait for the result."""
+        """Queue a buffer for averaging, and return an object whose :meth:`~GradientBuffer.wait` returns the
+        result.
+        """
         pending = GradientBuffer(buffer)
         self._buffers.put(pending)
         return pending
@@ -78,14 +86,15 @@ class GradientBucket:
         self._before: GradientBuffer | None = None
 
     def start(self, buffer: "numpy.ndarray") -> None:
-        """Start to average this rank's gradients of a step."""
+        """Start to average the gradients that this rank computed in a training step."""
         self._pending = self._thread.submit(buffer)
 
     def finish(self) -> "numpy.ndarray":
-        """Return the mean gradients that this step uses. Call :meth:`start` first.
+        """Return the mean gradients with which this step updates the model. Call :meth:`start` first.
 
-        A delayed step uses the mean of the previous step, and the first delayed step uses 0. The first step
-        after delayed steps uses the sum of two means, so that no gradient is lost.
+        A delayed step uses the mean gradients of the previous step; the first delayed step uses zeros. The
+        first step after delayed steps uses the sum of its mean and the previous mean, so that no gradient is
+        lost.
         """
         import numpy as np
 
@@ -116,17 +125,19 @@ class Team:
         self._begun = time.perf_counter()
 
     def configure(self, ksteps: int, max_steps: int, freq: int) -> None:
-        """Set which steps are delayed, and after how many steps rank 0 prints timing (0: never)."""
+        """Set which steps are delayed, and after how many steps rank 0 prints timing. 0 means never."""
         self.ksteps, self.max_steps, self._freq, self.configured = ksteps, max_steps, freq, True
 
     def add_bucket(self) -> GradientBucket:
-        """Return a new bucket of the model, assigned to the team's threads in turn."""
+        """Return a new bucket for gradients of the model. The team's threads get the buckets in turn."""
         bucket = GradientBucket(self.threads[len(self._buckets) % len(self.threads)], self)
         self._buckets.append(bucket)
         return bucket
 
     def count_wait(self, bucket: GradientBucket, seconds: float, size: int) -> None:
-        """Add ``seconds`` of waiting and ``size`` bytes to the totals. Print the timing when it is due."""
+        """Add ``seconds`` of waiting and ``size`` bytes to the totals. Print the timing if the configured
+        number of steps is done.
+        """
         self._seconds += seconds
         self._bytes += size
         if bucket is not self._buckets[-1]:

@@ -14,7 +14,9 @@ USERS = ("horovod", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Message settings. Horovod writes the files ``timeline`` and ``autotune``. Units are MiB and ms."""
+    """Settings for Horovod's messages, in MiB and ms. ``timeline`` and ``autotune`` are files that Horovod
+    writes.
+    """
 
     timeline: Path | None = None
     autotune: Path | None = None
@@ -60,11 +62,11 @@ class Tuning:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> "Tuning":
-        """Return these options from all parsed options, and remove them from ``options``."""
+        """Return the options of this class from all parsed options, and remove them from ``options``."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def told(self) -> dict[str, str]:
-        """Return the environment variables for these settings, which Horovod reads when it starts."""
+        """Return the environment variables from which Horovod reads these settings when it starts."""
         found = {}
         if self.timeline:
             found["HOROVOD_TIMELINE"] = str(self.timeline)
@@ -80,10 +82,11 @@ class Tuning:
     def apply(
         self, strategy: str, environment: MutableMapping[str, str], usual: "Tuning | None" = None
     ) -> Trouble | None:
-        """Set the variables in ``environment``. Return a fault if the options are wrong, otherwise ``None``.
+        """Set Horovod's variables in ``environment``. Return a fault if the options are wrong, otherwise
+        ``None``.
 
-        ``usual`` has the model's defaults, which options and environment override. With autotune, toolkit
-        does not set the defaults.
+        ``usual`` has the model's default settings. Options and existing variables override these defaults.
+        With Horovod's autotuning, toolkit does not set the defaults.
         """
         told = self.told()
         if told and strategy not in USERS:

@@ -34,7 +34,7 @@ WAIT_TO_BE_ENDED = 20.0
 class World(Protocol):
     """The ranks of a training: this rank's number, the number of ranks, and how the ranks exchange values.
 
-    The methods' defaults are for one process with one device.
+    By default, the methods do what a single process with one device needs.
     """
 
     rank: int
@@ -56,7 +56,7 @@ class World(Protocol):
 
     @property
     def width(self) -> int:
-        """The number of batches that all ranks together process in a step."""
+        """The number of batches that all ranks together process in a training step."""
         return self.size * self.devices
 
     @property
@@ -71,14 +71,16 @@ class World(Protocol):
 
     @property
     def summed(self) -> int:
-        """The number of devices whose gradients the optimizer adds. Each device divides its loss by it."""
+        """The number of devices whose gradients the optimizer adds. Each device must divide its loss by this
+        number.
+        """
         return 1
 
     def begin(self) -> None:
         """Start TensorFlow on the prepared devices. No code may call TensorFlow before this method."""
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
-        """Return the context in which the model and the optimizer must be created."""
+        """Return the context manager in which the caller must create the model and the optimizer."""
         return contextlib.nullcontext()
 
     def distribute(
@@ -91,50 +93,57 @@ class World(Protocol):
         """Make a batch normalisation use the mean and variance over the batches of all devices."""
 
     def steered(self, steer: Steer | None, optimizer: "tf.keras.optimizers.Optimizer") -> Steer | None:
-        """Return the function that sets the rate in each step; ``None`` if the loop must not set the rate."""
+        """Return the function that sets the learning rate in each step. Return ``None`` if the training loop
+        must not set the rate.
+        """
         return steer
 
     def feed(self, data: "Data") -> "Feed":
-        """Return the feed that passes the samples of ``data`` to the steps."""
+        """Return the feed that passes the samples of ``data`` to the training steps."""
         from toolkit.trainers.data.feed import feed
 
         return feed(data)
 
     def compile(self, train: Callable[..., Any], signature: Sequence[Any], width: int) -> Callable[..., Any]:
-        """Return the compiled function ``train``, which makes several steps in one call.
+        """Compile the function ``train``, which makes several training steps in one call, and return the
+        compiled function.
 
         ``signature`` is the specification of the function's arguments (see
-        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples of all steps but the last,
-        smaller step.
+        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples in each step except a
+        smaller last step.
         """
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(train, input_signature=signature)
-        # Tracing also creates the optimizer's variables, so that they can be broadcast.
+        # Tracing also creates the optimizer's variables, so that rank 0 can broadcast them afterwards.
         compiled.get_concrete_function()  # type: ignore[attr-defined]
         return compiled
 
     def compile_score(self, score: Step) -> Callable[..., Any]:
-        """Return a compiled function that scores a batch. Ranks may call it different numbers of times."""
+        """Return a compiled function that scores a batch. One rank may call the function more often than
+        another.
+        """
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(score, reduce_retracing=True)
         return compiled
 
     def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Make a step on all devices of this rank, which divide the batch, in a TensorFlow graph."""
+        """Make a training step inside a TensorFlow graph. All devices of this rank divide the batch among
+        themselves.
+        """
         return step(inputs, classes)
 
     def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
         """Copy the values of rank 0's variables to all ranks."""
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        """Return the value of a variable. A single rank may call this method."""
+        """Return the value of a variable. The other ranks do not need to call this method."""
         value: numpy.ndarray = variable.numpy()
         return value
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
-        """Set a variable on this rank's devices. A single rank may call this method."""
+        """Set a variable on this rank's devices. The other ranks do not need to call this method."""
         variable.assign(value)
 
     def total(self, values: Sequence[float]) -> list[float]:
@@ -150,10 +159,10 @@ class World(Protocol):
         return [value]
 
     def agree(self, trouble: Trouble | None) -> None:
-        """Wait for all ranks. If any rank has a fault, report each fault once, and stop the job.
+        """Wait for all ranks. If any rank has a fault, report each different fault once, and stop the job.
 
-        Ranks that report no fault wait until the job is stopped. After a time limit, they stop the job
-        themselves.
+        Ranks that do not report a fault wait until the launcher stops the job. After a time limit, these
+        ranks stop the job themselves.
 
         Raises:
             Trouble: on the lowest rank that has this fault.
@@ -168,10 +177,12 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """Handle an unexpected error. This method may exit the process if another rank reports the error."""
+        """Handle an unexpected error. If another rank reports the error, this method may exit the process."""
 
     def leave(self, code: int) -> NoReturn:
-        """Exit this rank with status ``code`` after all other ranks have also called this method."""
+        """Wait until all other ranks have also called this method, and exit this rank with
+        status ``code``.
+        """
         sys.exit(code)
 
     def abort(self, code: int) -> NoReturn:
@@ -180,7 +191,8 @@ class World(Protocol):
 
 
 def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
-    """Connect this process to the other ranks by a strategy, and return the world of ranks.
+    """Connect this process to the other ranks as a strategy requires, and return the strategy's
+    :class:`World`.
 
     Raises:
         Trouble: if the ranks cannot connect, or their number differs from the number of started processes.
@@ -195,7 +207,9 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
 
 
 def complain_once(message: str) -> NoReturn:
-    """Exit all processes of a job without connected ranks. Only the first process prints ``message``."""
+    """Exit all processes of a job whose ranks are not connected yet. Only the first process prints
+    ``message``.
+    """
     if started_rank(os.environ) == 0:
         raise Trouble(message)
     # A launcher stops all ranks at the first failure, so the other ranks wait until rank 0 has printed.

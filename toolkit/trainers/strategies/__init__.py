@@ -1,4 +1,4 @@
-"""The table of strategies, which distribute a training over ranks, with the framework of each strategy.
+"""The table of the strategies with their frameworks. A strategy distributes a training over ranks.
 
 :mod:`toolkit.trainers.ranks.world` defines the interface of strategies.
 """
@@ -12,7 +12,9 @@ from toolkit.trainers.kinds import FrameworkName
 
 @dataclass(frozen=True, slots=True)
 class Strategy:
-    """A strategy: its ``module`` in this package, its class ``world`` in this module, and its framework."""
+    """An entry of the table: the strategy's ``module`` in this package, the name of its class in that module,
+    and its framework.
+    """
 
     module: str
     world: str

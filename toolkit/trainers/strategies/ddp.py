@@ -26,7 +26,9 @@ _JOIN_SECONDS = 300
 
 
 class DistributedTorch(World):
-    """Ranks that connect by ``torch.distributed`` with the variables of a job script or torchrun."""
+    """Ranks that connect through ``torch.distributed``, with the variables that a job script or torchrun
+    sets.
+    """
 
     strategy = "ddp"
 
@@ -83,7 +85,9 @@ class DistributedTorch(World):
     def exchanging(
         self, model: "torch.nn.Module", *, now: bool
     ) -> "contextlib.AbstractContextManager[object]":
-        """Return a context in which the backward pass exchanges gradients if ``now``, or accumulates them."""
+        """Return a context manager for a backward pass. If ``now`` is true, the pass exchanges gradients;
+        otherwise it only accumulates them.
+        """
         kept: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
         return kept if now or self.size == 1 else model.no_sync()
 
@@ -92,13 +96,15 @@ class DistributedTorch(World):
         if self.size == 1:
             return
         for tensor in tensors:
-            # NCCL sends only GPU memory, and a counter of steps may be in the host's memory.
+            # NCCL sends only GPU memory, but a tensor such as a counter of steps may be in the host's memory.
             there = tensor.data.to(self.device)
             self._distributed.broadcast(there, 0)
             tensor.data.copy_(there)
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Return the unsharded tensor, which with ``ddp`` each rank has. All ranks must call this method."""
+        """Return the complete tensor. With ``ddp``, each rank already has it. All ranks must call this
+        method.
+        """
         return tensor.detach()
 
     def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:

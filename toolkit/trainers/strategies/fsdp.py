@@ -39,9 +39,11 @@ class ShardedTorch(DistributedTorch):
 
     @contextlib.contextmanager
     def exchanging(self, model: "torch.nn.Module", *, now: bool) -> Iterator[None]:
-        """If ``now``, exchange gradients in this backward pass, otherwise keep gradients and full parameters.
+        """If ``now`` is true, exchange gradients in this backward pass. Otherwise, keep the gradients and the
+        full parameters on each rank.
 
-        Therefore, a rank with fewer pieces of a batch than other ranks still sends the same messages.
+        As a result, a rank that splits its batch into fewer pieces than other ranks still sends the same
+        messages.
         """
         if self.size > 1:
             model.set_requires_gradient_sync(now)
@@ -50,13 +52,15 @@ class ShardedTorch(DistributedTorch):
         yield
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Return the unsharded tensor. All ranks must call this method."""
+        """Return the complete tensor from the parts of all ranks. All ranks must call this method."""
         from torch.distributed.tensor import DTensor
 
         return tensor.detach().full_tensor() if isinstance(tensor, DTensor) else tensor.detach()
 
     def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Copy rank 0's unsharded arrays into the tensors of all ranks. Each rank keeps only its part."""
+        """Copy rank 0's complete arrays into the tensors of all ranks. Each rank keeps only its part of a
+        tensor.
+        """
         import torch
         from torch.distributed.tensor import DTensor, distribute_tensor
 
@@ -73,7 +77,9 @@ class ShardedTorch(DistributedTorch):
 
 
 def large_layers(model: "torch.nn.Module") -> "Iterator[torch.nn.Module]":
-    """Yield the layers of a model, also in containers, that are large enough for separate messages."""
+    """Yield the layers of a model that are large enough for separate messages. Layers inside containers such
+    as ``Sequential`` count, too.
+    """
     from torch import nn
 
     for layer in model.children():

@@ -28,8 +28,8 @@ class Horovod(World):
         # takes 0.1 ms. Keep an existing value. Autotune only changes values that are not set.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
-        # Horovod's thread polls for messages, which takes time from the computation if a rank has few cores.
-        # With 2 ranks on 2 busy cores, this setting gives 2 to 5 times the images/s.
+        # Let Open MPI yield: Horovod's thread polls for messages, which takes time from the computation on
+        # few cores. With 2 ranks on 2 busy cores, this setting gives 2 to 5 times the images/s.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:
             import horovod
@@ -78,7 +78,7 @@ class Horovod(World):
     def tell(self, value: T) -> T:
         from horovod.tensorflow import broadcast_object
 
-        # Without a name, Horovod uses the name of the value's type, which may differ on another rank.
+        # Give a name. Otherwise, Horovod uses the name of the value's type, which may differ on another rank.
         told: T = broadcast_object(value, root_rank=0, name="tell")
         return told
 
@@ -108,10 +108,11 @@ class Horovod(World):
 
 
 def split_world(size: int, started: int) -> str:
-    """Return the error message for an MPI world of ``size`` ranks if ``started`` processes were started.
+    """Return the error message for a launcher that started ``started`` processes, while MPI reports a world
+    of ``size`` ranks.
 
-    Separate worlds would train independently and overwrite each other's output. A world that is larger than
-    ``started`` is correct, because ``started`` may come from another launcher's variable.
+    Ranks in separate worlds would train independently and overwrite each other's output. A world with more
+    than ``started`` ranks is correct, because the number may come from another launcher's variable.
     """
     each = (
         "each rank is a world of size 1"
@@ -124,16 +125,19 @@ def split_world(size: int, started: int) -> str:
 
 
 def is_lost_rank(error: Exception) -> bool:
-    """Return whether an error means a lost rank, which Horovod reports with several of TensorFlow's errors.
+    """Return whether an error means a lost rank. Horovod reports a lost rank with several of TensorFlow's
+    error classes.
 
-    Horovod's errors for mismatched tensors have other classes. They are faults of a trainer.
+    Horovod's errors for mismatched tensors have other classes, and mean a fault in a trainer.
     """
     kinds = {"UnknownError", "AbortedError", "CancelledError", "HorovodInternalError"}
     return type(error).__name__ in kinds and "Horovod" in str(error)
 
 
 def _mpi() -> "ModuleType":
-    """Return the module ``mpi4py.MPI``, and let Horovod alone start and finalize MPI."""
+    """Import and return the module ``mpi4py.MPI``, without starting MPI, because Horovod starts and finalizes
+    MPI.
+    """
     import mpi4py
 
     mpi4py.rc.initialize = False

@@ -1,4 +1,6 @@
-"""TensorFlow strategy ``hybrid``: each rank trains on several devices, and Horovod averages between ranks."""
+"""TensorFlow strategy ``hybrid``: each rank trains on several devices, and Horovod averages gradients between
+ranks.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +14,9 @@ if TYPE_CHECKING:
 
 
 class Hybrid(Horovod, Replicas):
-    """A Horovod rank with a copy of the model on each device, which sends one message per gradient."""
+    """A Horovod rank with a copy of the model on each of its devices. The rank sends one message for each
+    gradient.
+    """
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
         super().__init__(spread)
@@ -35,7 +39,8 @@ class Hybrid(Horovod, Replicas):
 
 
 def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class that is made here
-    """Make the optimizer average the devices' gradient sums over all ranks with ``allreduce``.
+    """Change an optimizer so that it adds the gradients of a rank's devices, and averages the sums over all
+    ranks with ``allreduce``.
 
     The allreduce runs once on each rank, on the sum of the devices' gradients.
     """
@@ -57,7 +62,8 @@ def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class
 
 
 def total(strategy: Any, gradient: Any) -> Any:  # noqa: ANN401
-    """Return the sum of a gradient over the rank's devices, on the first device, from which NCCL sends it.
+    """Return the sum of a gradient over the rank's devices. The sum is on the first device, from which NCCL
+    can send it.
 
     ``strategy.reduce`` would leave the sum in the host's memory.
     """

@@ -29,7 +29,7 @@ _LEAST = 256
 
 
 class DistributedJax(World):
-    """Ranks with one device each, which connect by ``jax.distributed`` in the launch mode ``jax``."""
+    """Ranks with one device each. The ranks connect through ``jax.distributed`` in launch mode ``jax``."""
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
         try:
@@ -67,7 +67,9 @@ class DistributedJax(World):
             )
 
     def _own_gpus(self) -> list[int] | None:
-        """Return the numbers of this rank's GPUs among the GPUs that it sees; ``None`` if it sees no GPU."""
+        """Return the numbers of the GPUs that this rank uses, among the GPUs that it sees. Return ``None`` if
+        it does not see a GPU.
+        """
         opens = len(openable(DEVICES))
         seen = visible_gpus(os.environ, opens)
         if not seen:
@@ -76,7 +78,9 @@ class DistributedJax(World):
 
     @cached_property
     def layout(self) -> "RankLayout":
-        """The devices of all ranks. JAX starts its back end when a caller first reads this property."""
+        """The devices of all ranks, and the ways to place arrays on them. JAX starts its back end when a
+        caller first reads this property.
+        """
         layout = RankLayout()
         if self.size > 1:
             self.versions = {"backend": "gloo" if layout.platform == "cpu" else "nccl"}
@@ -112,7 +116,9 @@ class DistributedJax(World):
 
 
 class RankLayout:
-    """One device of each process, and two placements of arrays: copied to all devices, or divided."""
+    """One device of each process, and two ways to place an array: a copy on each device, or a part on each
+    device.
+    """
 
     def __init__(self) -> None:
         import jax
@@ -132,7 +138,9 @@ class RankLayout:
         self._sum = jax.jit(lambda rows: rows.sum(0, dtype=rows.dtype), out_shardings=self.same)
 
     def piece(self, array: "numpy.ndarray") -> "jax.Array | numpy.ndarray":
-        """Return the global array that consists of all ranks' parts, concatenated along the second axis."""
+        """Return the global array that consists of the parts of all ranks, side by side along the second
+        axis.
+        """
         import jax
 
         if self._alone:
@@ -140,7 +148,7 @@ class RankLayout:
         return jax.make_array_from_process_local_data(self.pieces, array)
 
     def on_all(self, tree: Any) -> Any:  # noqa: ANN401 - any tree of arrays
-        """Return the tree with each array copied to the devices of all ranks.
+        """Return a tree of arrays in which the devices of all ranks have a copy of each array.
 
         The values must be equal on all ranks.
         """
@@ -152,13 +160,15 @@ class RankLayout:
         )
 
     def rows(self, row: "numpy.ndarray") -> "numpy.ndarray":
-        """Return the rows of all ranks as one array, in rank order."""
+        """Collect one row from each rank, and return all rows as one array in rank order."""
         import numpy as np
 
         return np.asarray(self._all(self._with_row(row)))
 
     def from_first(self, arrays: "Sequence[numpy.ndarray]") -> "list[numpy.ndarray]":
-        """Return rank 0's arrays on every rank. The arrays of other ranks only need the same shapes."""
+        """Return rank 0's arrays on every rank. The other ranks pass arrays of the same shapes, whose values
+        do not matter.
+        """
         import jax
         import numpy as np
 
@@ -179,7 +189,9 @@ def _numbers(*values: int) -> "numpy.ndarray":
 
 
 def _row(text: bytes, size: int) -> "numpy.ndarray":
-    """Return bytes as an array that is padded with zeros to a power of two of at least ``size``."""
+    """Return bytes as an array with at least ``size`` elements. Its length is a power of two; zeros fill the
+    rest.
+    """
     import numpy as np
 
     row = np.zeros(max(_LEAST, 1 << (size - 1).bit_length()), np.uint8)

@@ -50,7 +50,7 @@ class Replicas(World):
 
 
 class Mirrored(Replicas):
-    """The only rank of a training, on all devices that it sees."""
+    """The only rank of a training. It uses all devices that it sees."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1
@@ -71,7 +71,9 @@ class Mirrored(Replicas):
 
 
 def mirror() -> "tf.distribute.MirroredStrategy":
-    """Return TensorFlow's strategy for this process's GPUs; without GPUs, for its logical CPU devices."""
+    """Return TensorFlow's ``MirroredStrategy`` for this process's GPUs, or, without GPUs, for its logical CPU
+    devices.
+    """
     import tensorflow as tf
 
     for kind in ("GPU", "CPU"):
@@ -84,7 +86,9 @@ def mirror() -> "tf.distribute.MirroredStrategy":
 def part(
     number: "tf.Tensor", devices: int, inputs: "tf.Tensor", classes: "tf.Tensor"
 ) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return device ``number``'s samples in a row for all devices; the first devices may have one more."""
+    """Return the samples of device ``number`` from a batch for all devices. The first devices may get one
+    sample more than the others.
+    """
     import tensorflow as tf
 
     each, more = tf.shape(classes)[0] // devices, tf.shape(classes)[0] % devices

@@ -20,7 +20,9 @@ _FOREVER = 1 << 62
 
 
 class MpiAggregate(World):
-    """All ranks of MPI's world, as one team of ``aggregate``."""
+    """All ranks of MPI's world, which average gradients as one team of
+    :mod:`toolkit.trainers.ranks.aggregate`.
+    """
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
         aggregate.init_mpi()

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 
 
 class MultiWorker(TcpWorld, Replicas):
-    """A rank of ``MultiWorkerMirroredStrategy``. The only rank on a node uses all GPUs of the node."""
+    """A rank of ``MultiWorkerMirroredStrategy``. If a node has only one rank, this rank uses all GPUs of the
+    node.
+    """
 
     wanted = 0
 
@@ -69,7 +71,9 @@ def own_value(variable: "tf.Variable") -> "numpy.ndarray":
 
 
 def reserve() -> socket.socket:
-    """Return a bound socket, which reserves a free port until TensorFlow's server opens the port."""
+    """Return a bound socket. The socket reserves a free port until TensorFlow's server opens the
+    same port.
+    """
     # Both sockets allow the reuse of the port. Connections reach TensorFlow's socket, because only it
     # listens.
     os.environ["TF_GRPC_REUSE_PORT"] = "1"

@@ -32,7 +32,9 @@ _PIECES = 8
 
 
 class ParameterServers(TcpWorld):
-    """Rank 0 coordinates. Other ranks stay in ``begin`` as servers or workers until rank 0 exits."""
+    """Rank 0 is the coordinator. The other ranks stay in :meth:`begin` as servers or workers until rank 0
+    exits.
+    """
 
     alone = False
 
@@ -62,8 +64,8 @@ class ParameterServers(TcpWorld):
         self.group.gather(b"")
         import tensorflow as tf
 
-        # TensorFlow would warn that a function was not traced, although it traces the function before it
-        # sends it to workers.
+        # Hide a wrong warning: TensorFlow says that a function was not traced, but traces it before it sends
+        # it to workers.
         logging.getLogger("tensorflow").addFilter(
             lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
         )
@@ -79,10 +81,11 @@ class ParameterServers(TcpWorld):
     def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
-        # Only the coordinator handles a request to stop, and then stops this rank.
+        # Ignore signals that request a stop: only the coordinator handles them, and then stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
-        # With fewer threads, calls of workers that wait for each other could block all threads.
+        # With fewer threads, calls from workers that wait for each other could block all threads of this
+        # server.
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=tf.config.threading.get_intra_op_parallelism_threads(),
             inter_op_parallelism_threads=self.size + 1,
@@ -97,7 +100,8 @@ class ParameterServers(TcpWorld):
 
     @property
     def averaged(self) -> int:
-        # Each worker's gradients make a separate update, unless --sync makes the workers wait for each other.
+        # The gradients of each worker cause a separate update, unless --sync makes the workers wait for each
+        # other.
         return self.width if self._spread.sync else 1
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
@@ -125,7 +129,9 @@ class ParameterServers(TcpWorld):
         return None
 
     def _accumulate(self, pairs: Any) -> None:  # noqa: ANN401 - of an optimizer
-        """Add a worker's gradients to extra variables, on the same servers as the model's variables."""
+        """Add a worker's gradients to extra variables. These variables are on the same servers as the model's
+        variables.
+        """
         import tensorflow as tf
 
         pairs = [(gradient, variable) for gradient, variable in pairs if gradient is not None]
@@ -160,7 +166,9 @@ class ParameterServers(TcpWorld):
         return self._in_step(work, tf.function(update)) if self._spread.sync else self._on_their_own(work)
 
     def _in_step(self, work: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that makes steps. After each step, all workers wait for one common update."""
+        """Return a function that makes synchronous training steps. After each step, all workers wait for one
+        common update.
+        """
         import tensorflow as tf
 
         def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
@@ -180,7 +188,9 @@ class ParameterServers(TcpWorld):
         return run
 
     def _on_their_own(self, work: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that makes steps in which workers update the model without waiting."""
+        """Return a function that makes asynchronous training steps. Each worker updates the model without
+        waiting for other workers.
+        """
 
         def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
             cuts = sorted({steps * piece // _PIECES for piece in range(_PIECES + 1)})
@@ -213,7 +223,7 @@ class ParameterServers(TcpWorld):
         return value
 
     def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
-        """Do nothing, because there is only one model, on the servers."""
+        """Do nothing, because there is only one copy of the model, which is on the servers."""
 
     def total(self, values: Sequence[float]) -> list[float]:
         return list(values)

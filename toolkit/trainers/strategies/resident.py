@@ -1,4 +1,6 @@
-"""Send samples to each worker of a coordinator once, and then only sample numbers."""
+"""Send the samples to each worker once, at the start. In each training step, send only the numbers of
+samples.
+"""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Resident:
-    """Samples that each worker has in memory, or reads or generates when it needs them."""
+    """Samples that each worker keeps in memory, or that a worker reads or generates when it needs them."""
 
     def __init__(self, data: Data, coordinator: Any) -> None:  # noqa: ANN401 - TensorFlow's
         import tensorflow as tf
@@ -27,7 +29,8 @@ class Resident:
         # each worker.
         hold = coordinator._create_per_worker_resources  # noqa: SLF001
         self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
-        # The function's signature must have the coordinator's specifications, which have other names.
+        # The signature of the compiled function must use the coordinator's tensor specifications, which have
+        # other names.
         specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
         self.signature = (*specs, rows)
 
@@ -51,7 +54,9 @@ class Resident:
 
 
 class Numbers:
-    """Some steps of a table of sample numbers, whose columns are divided among the workers."""
+    """The rows of a table of sample numbers for some steps. The workers divide the columns
+    among themselves.
+    """
 
     def __init__(self, held: tuple[Any, ...], table: "numpy.ndarray") -> None:
         self._held, self._table = held, table
@@ -60,7 +65,9 @@ class Numbers:
         return Numbers(self._held, self._table[start:stop])
 
     def part(self, start: int, stop: int, worker: int, workers: int) -> tuple[Any, ...]:
-        """Return a worker's arguments for these steps; the first workers may have one sample more."""
+        """Return a worker's arguments for these steps. The first workers may get one sample more than the
+        others.
+        """
         each, more = divmod(self._table.shape[1], workers)
         first = worker * each + min(worker, more)
         return (*self._held, self._table[start:stop, first : first + each + (worker < more)])
