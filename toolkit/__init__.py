@@ -1,6 +1,7 @@
 """Build, check and launch containers for training on supercomputers.
 
-Builds copy this file into training images beside :mod:`toolkit.trainers`, so it imports nothing.
+The build of a training image copies this file and :mod:`toolkit.trainers` into the image. This file imports
+nothing, because the image has no other part of toolkit.
 """
 
 __version__ = "0.3.0"

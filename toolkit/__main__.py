@@ -1,4 +1,6 @@
-"""Run ``python -m toolkit``. Python 2.6 and later can parse this file and print the requirement."""
+"""Run ``python -m toolkit``. Python 2.6 and later can parse this file, and then print which Python version
+toolkit needs.
+"""
 
 import os
 import sys

@@ -16,7 +16,7 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_trusted(path: Path, fix: str = "") -> None:
-    """Raise an error if users other than this user and root may write, replace or own a file.
+    """Raise an error if another user than the current user or root owns a file, or can change or replace it.
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
     For a symbolic link, the rule applies to the folder of the link, to the target, and to the target's
@@ -25,10 +25,10 @@ def require_trusted(path: Path, fix: str = "") -> None:
 
     Args:
         path: an existing file.
-        fix: the hint if a change of the mode does not help, such as to name the file in an option.
+        fix: a second hint for the error message, for example to name the file in an option.
 
     Raises:
-        BadInput: the file is not trusted; the message has the reason, and the fix says how to make the file
+        BadInput: the file is not trusted; the message has the reason, and the hint says how to make the file
             trusted.
     """
     real = Path(os.path.realpath(path))
@@ -38,7 +38,8 @@ def require_trusted(path: Path, fix: str = "") -> None:
         except OSError as error:
             raise BadInput(f"{path}: {error.strerror}") from error
         if why := _why(place, found):
-            # Other users need write access to a sticky folder, so do not suggest chmod for it.
+            # Other users need write access to a sticky folder such as /tmp, so do not suggest chmod for such
+            # a folder.
             own = found.st_uid == os.geteuid() and not found.st_mode & stat.S_ISVTX
             repair = (
                 f"`chmod go-w {shlex.quote(str(place))}`" if own else "move the file into your own folder"

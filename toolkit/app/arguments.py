@@ -12,5 +12,5 @@ Job = str | JobRecord | None
 
 
 def path_text(path: StrPath | None) -> str | None:
-    """Return a path as text, or None for None."""
+    """Return a path as text; return None if the path is None."""
     return None if path is None else os.fspath(path)

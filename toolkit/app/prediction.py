@@ -105,8 +105,8 @@ def doctor(
         job: a job file in YAML; the other arguments override its values.
         host, cluster, ssh_config: as in :func:`probe`.
         partition: the Slurm partition of the job; toolkit probes one of its nodes.
-        command: the command that each rank runs. The verdict is then about the MPI library that this program
-            loads.
+        command: the command that each rank runs. If ``command`` is given, the verdict is about the MPI
+            library that the command's program loads.
         tell: receives progress messages.
 
     Returns:

@@ -19,14 +19,16 @@ if TYPE_CHECKING:
 def explain(
     source: StrPath | JobRecord | BinaryIO | None = None, *, text: str | bytes | None = None
 ) -> OutputExplanation:
-    """Explain job output: find the line that reports the failure's origin, the class, causes and fixes.
+    """Return the explanation of a failed job's output: the line of the first error, its class, causes and
+    fixes.
 
     Args:
         source: a file with job output, a folder with such files, a job record, or a binary stream.
         text: the job output as text or bytes, in place of ``source``.
 
     Returns:
-        The explanation that ``toolkit explain --json`` prints. ``root`` is None if no line reports a failure.
+        The explanation that ``toolkit explain --json`` prints. The explanation's ``root`` is None if no line
+        reports a failure.
 
     Raises:
         BadInput: if toolkit cannot read the file, or if you do not give exactly one of ``source`` and

@@ -22,7 +22,8 @@ def launch(
     """Submit a job, as ``toolkit launch`` does, and return the job's record.
 
     toolkit combines the site profile, user settings, ``toolkit.toml``, ``TOOLKIT_*`` variables, the job file
-    and options. If two of these sources set the same field, the later source in this list has priority.
+    and options. If two sources set the same field of the job, the later source has priority: options have
+    priority over all others.
 
     Args:
         program: the name or the file of a trainer, or a command as a list of words.

@@ -62,9 +62,9 @@ def up(
 ) -> None:
     """Start the cluster, or repair it.
 
-    The kinds of --flavour differ in the MPI interfaces of srun and in the MPI of the nodes, as real
-    clusters do. With --users, each user of a class has an account, a home folder and an SSH key: give
-    each user the folder that the command names.
+    Real clusters differ in the MPI interfaces of srun and in the MPI library of the nodes; --flavour selects
+    both. With --users, each user of a class gets an account, a home folder and an SSH key. The command prints
+    the folders with these keys: give each user one folder.
 
     \b
     Example: toolkit cluster up --nodes 2
@@ -158,7 +158,8 @@ def list_clusters(as_json: bool) -> None:
 def execute(
     ctx: click.Context, name: str | None, node: str, user: str, with_input: bool, words: tuple[str, ...]
 ) -> None:
-    """Run the command WORDS on a node, and exit with its status. Without -i, the command has no input.
+    """Run the command WORDS on a node, and exit with its status. Without -i, the standard input of WORDS is
+    empty.
 
     \b
     Example: toolkit cluster exec -- srun -N2 hostname
@@ -210,7 +211,8 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _resolve_name(given: str | None) -> str:
-    """Return the given name or the default name; the former default name if only that cluster exists.
+    """Return the given cluster name, otherwise the default name. If only a cluster with the former default
+    name exists, return the former name.
 
     Raises:
         BadInput: if clusters with both default names exist.

@@ -29,8 +29,8 @@ def command() -> None:
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
     """Download data set NAME, and verify its files by SHA-256, including files that are already here.
 
-    Trainings read the data from this folder and never download data. The default folder is data/NAME below
-    toolkit's cache (TOOLKIT_CACHE_DIR, else ~/.cache/toolkit).
+    Trainings read data from the folder of the data set, and never download data. The default folder is
+    data/NAME below toolkit's cache (TOOLKIT_CACHE_DIR, else ~/.cache/toolkit).
 
     Example: toolkit data get mnist
     """

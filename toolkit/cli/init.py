@@ -49,8 +49,8 @@ def command(
     """Probe a cluster and write its site profile.
 
     Without --host or --cluster, toolkit probes the cluster of this machine. toolkit reads the facts from
-    Slurm and from one compute node, and asks you for the rest. Options also answer these questions. The
-    profile is a TOML file that you can edit.
+    Slurm and from one compute node, and asks you for the rest. You can also answer the questions with
+    options. The profile is a TOML file that you can edit.
 
     Example: toolkit init --cluster demo --yes
     """
@@ -114,9 +114,10 @@ def _facts_of(profile: Path) -> Path:
 
 
 def _free(profile: Path, force: bool) -> None:
-    """Raise an error if the profile, or the facts file beside it, already exists.
+    """Raise an error if the profile or the facts file beside the profile already exists, unless ``force`` is
+    set.
 
-    The facts file may come from ``toolkit probe -o``.
+    An existing facts file may be one that the user saved with ``toolkit probe -o``.
     """
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:

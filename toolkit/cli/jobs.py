@@ -86,7 +86,7 @@ def list_jobs(
 def show(job: str | None, as_json: bool | None) -> None:
     """Ask Slurm about JOB (default: the last job), and print its record.
 
-    The text names the cause of a failure; JSON is the record.
+    The text output names the cause of a failure; the JSON output is the job's record.
     """
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
@@ -218,7 +218,7 @@ def resume(
 ) -> None:
     """Submit JOB (default: the last job) again in its folder; the job resumes from its checkpoint.
 
-    A job of launch --local runs again on this machine.
+    A job of `toolkit launch --local` runs again on this machine.
     """
     with _progress_of(ctx, output=not as_json) as tell:
         record = app.resume(job, verify_key=verify_key, no_verify=no_verify, tell=tell)
@@ -265,7 +265,9 @@ def _print_several(found: Sequence[JobRecord], *, as_json: bool) -> None:
 
 
 def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
-    """Print job records as JSON. Each of several records says whether its host was reached."""
+    """Print job records as JSON. If there are several records, ``reached`` says for each record whether
+    toolkit reached its host.
+    """
     if len(found) == 1:
         say_json(found[0][0])
         return

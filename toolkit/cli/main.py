@@ -85,7 +85,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _print_error(error: Exception) -> int:
-    # --help does not need this import.
+    # Import here, because --help does not need this module.
     from toolkit.cli.frame.faults import as_toolkit_error, print_error
 
     ours = error if isinstance(error, ToolkitError) else as_toolkit_error(error)
@@ -110,6 +110,6 @@ def _handle_signals() -> None:
 
 
 def _terminated(number: int, frame: FrameType | None) -> NoReturn:  # noqa: ARG001 - signal's signature
-    # The clean-up is the same as for Ctrl-C: the finally blocks run.
+    # Stop as for Ctrl-C: KeyboardInterrupt runs the finally blocks, which clean up.
     signal.signal(number, signal.SIG_IGN)
     raise KeyboardInterrupt

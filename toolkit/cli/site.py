@@ -114,8 +114,8 @@ def check(
 ) -> None:
     """Compare a profile with its cluster, and show the differences.
 
-    You may leave out NAME if you have exactly one own profile. The exit status is 1 if anything differs.
-    toolkit also lists unknown facts, which do not count as differences.
+    You may leave out NAME if you wrote exactly one profile. The exit status is 1 if anything differs. toolkit
+    also lists unknown facts, which do not count as differences.
 
     Example: toolkit site check virtual --cluster demo
     """

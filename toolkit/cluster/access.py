@@ -58,7 +58,9 @@ class Access:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """The class accounts that have a folder here. The teacher gives each folder to one learner."""
+        """The class accounts that have a folder on this machine. The teacher gives each folder to one
+        learner.
+        """
         return tuple(sorted(folder.name for folder in self.folder.glob(f"{USERS}/*")))
 
     def secrets(self) -> Secrets | None:
@@ -149,7 +151,7 @@ def new_secrets() -> Secrets:
 
 
 def with_accounts(secrets: Secrets, count: int) -> Secrets:
-    """Return the cluster's keys with new keys up to ``count`` accounts; existing keys stay."""
+    """Return the cluster's keys with enough new keys for ``count`` accounts; existing keys stay the same."""
     more = (new_key_pair() for _ in range(count - len(secrets.accounts)))
     return msgspec.structs.replace(secrets, accounts=(*secrets.accounts, *more))
 

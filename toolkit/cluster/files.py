@@ -23,14 +23,16 @@ _SHIPPED = ("containers", "recipes", "slurm")
 
 
 def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
-    """Return a tar, for the root of a container, with the files that make the container the node ``host``."""
+    """Return a tar with the files that make a container the node ``host``. Unpack the tar in the folder
+    ``/``.
+    """
     entries = [_file(path, content, 0o644) for path, content in settings(layout, secrets).items()]
     entries += [_file(path, content, 0o600) for path, content in keys(host, secrets).items()]
     return _packed(entries)
 
 
 def accounts_archive(host: str, secrets: Secrets) -> bytes:
-    """Return a tar, for the root of a node, with the names and keys of the class accounts.
+    """Return a tar with the names and keys of the class accounts, to unpack in a node's folder ``/``.
 
     Only the login node gets the keys of the accounts, because all nodes share the home folders.
     """
@@ -43,7 +45,7 @@ def accounts_archive(host: str, secrets: Secrets) -> bytes:
 
 
 def code_archive(code: dict[str, bytes]) -> bytes:
-    """Return a tar, for the root of a node, with this version of toolkit."""
+    """Return a tar with this version of toolkit, to unpack in a node's folder ``/``."""
     folder = code_folder(code)
     entries = [_file(f"{folder}/toolkit/{path}", content, 0o644) for path, content in code.items()]
     link = tarfile.TarInfo(CODE)
@@ -52,7 +54,7 @@ def code_archive(code: dict[str, bytes]) -> bytes:
 
 
 def packed_file(path: str, content: bytes) -> bytes:
-    """Return a tar, for the root of a node, with one file that only root can read."""
+    """Return a tar with one file that only root can read, to unpack in a node's folder ``/``."""
     return _packed([_file(path, content, 0o600)])
 
 

@@ -31,10 +31,11 @@ def command(
     ssh_config: Path | None,
     **given: Any,  # noqa: ANN401 - click's values, one for each option
 ) -> None:
-    """Show how long a job took from submission to its first batch, in parts.
+    """Show how long each phase of a job took, from its submission to its first training batch.
 
-    JOB is a job launched from this machine (default: the last one), DIR the folder of a job. With --, toolkit
-    launches PROGRAM or the command after --, as toolkit launch does, waits for its end, and shows its start.
+    JOB is a job launched from this machine (default: the last one); DIR is the folder of a job. With --, the
+    command launches PROGRAM or the command after --, as toolkit launch does. It then waits until the job
+    ends, and shows the phases of the job's start.
 
     \b
     Examples:

@@ -38,7 +38,9 @@ class DoctorRequest:
 
     @property
     def program(self) -> tuple[str, ...]:
-        """The words ``-- COMMAND`` for the next command; empty with ``--job``, whose file has the command."""
+        """The words ``-- COMMAND`` of the suggested command; empty with ``--job``, because the job file has
+        the command.
+        """
         if "--job" in self.job:
             return ()
         return ("--", *(self.request.command or ("COMMAND",)))
@@ -53,7 +55,9 @@ class NextStep:
 
 
 def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the next step. The step never contains a launch that toolkit predicts to fail."""
+    """Return the next step. The advice never contains the command of a launch that toolkit predicts to
+    fail.
+    """
     mode = asked.request.mode
     if verdict.chosen is not None:
         return NextStep(command=_launch(asked, asked.request, mode))
@@ -95,7 +99,9 @@ def _or_another_image(asked: DoctorRequest, text: str) -> str:
 
 
 def _on_one_node(asked: DoctorRequest) -> Request | None:
-    """Return the request with all ranks on one node, or ``None`` if it fails; prefer the requested mode."""
+    """Return a request for all ranks on one node, or ``None`` if toolkit predicts that it fails. The request
+    names the requested mode if this mode works, otherwise no mode.
+    """
     request = asked.request
     if request.nodes == 1:
         return None
@@ -117,7 +123,9 @@ def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> st
 
 
 def _mode_to_name(mode: Mode) -> Mode | None:
-    """Return the value for ``--mode``. Only Gloo needs the option, because toolkit never selects Gloo."""
+    """Return the value of ``--mode`` in the suggested command, or ``None`` to leave out the option. Only Gloo
+    needs ``--mode``, because toolkit never selects Gloo by default.
+    """
     return mode if mode == "gloo" else None
 
 

@@ -76,7 +76,9 @@ def _ask_ticket() -> Ticket:
 
 
 def _value(key: str, word: str) -> str | int | tuple[str, ...]:
-    """Convert the typed word to a value of the ticket; click repeats the question after a wrong value."""
+    """Convert the user's answer to a value of the ticket; after a wrong answer, click repeats the
+    question.
+    """
     section, _, name = key.partition(".")
     word = word.strip()
     if not word:
@@ -92,7 +94,7 @@ def _value(key: str, word: str) -> str | int | tuple[str, ...]:
 
 
 def _check(section: str, given: dict[str, object]) -> None:
-    """Raise ``BadInput`` for a value of this section that the engine does not know."""
+    """Raise ``BadInput`` if the engine does not know a value in one section of the ticket."""
     from toolkit.engine.ticket_facts import host_of, image_of
 
     if section == "cluster":

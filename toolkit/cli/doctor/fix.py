@@ -70,7 +70,7 @@ def _write_options(
 
 
 def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
-    """Write the recipe of an image that is predicted to work, and show its difference from this image's.
+    """Write a recipe of an image that is predicted to work, and show how it differs from this image's recipe.
 
     Raises:
         CheckFailed: if there is no such recipe, or the image was built from this recipe.
@@ -104,7 +104,7 @@ def _without_title(lines: list[str]) -> list[str]:
 
 
 def _no_fix(verdict: Verdict) -> CheckFailed:
-    """Return the error if no change makes the launch work."""
+    """Return the error that says that no change makes the launch work."""
     missing = dict.fromkeys(name for prediction in verdict.predictions for name in prediction.missing)
     return CheckFailed(
         "toolkit found neither options nor another image with which this launch works",

@@ -13,7 +13,7 @@ from toolkit.report.progress import Progress
 
 
 def command(options: DoctorOptions, image: str, tell: Progress) -> int:
-    """Run a trial of each mode, print the results, and return the exit status.
+    """Run a small job in each launch mode, print the results, and return the exit status.
 
     Raises:
         ToolkitError: as in :func:`toolkit.job.live.try_modes`.

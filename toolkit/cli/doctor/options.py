@@ -10,7 +10,9 @@ from toolkit.model.prediction import Mode
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DoctorOptions:
-    """The values of the options. ``program`` is the command that each rank runs, given after ``--``."""
+    """The values of the options of ``toolkit doctor``. ``program`` is the command that each rank runs, given
+    after ``--``.
+    """
 
     image: str | None
     host: str | None
@@ -68,7 +70,7 @@ class DoctorOptions:
 
 
 def check_combination(options: DoctorOptions) -> None:
-    """Raise an error if options cannot be combined.
+    """Raise an error if the given options cannot be combined.
 
     Raises:
         BadInput: if two options cannot be combined; the message names them.

@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Add packages to ENV; the other packages keep their versions if possible.
 
-    A package that was asked for before gets the new requirement. Without a PACKAGE, ENV is made again over
-    the image of --over.
+    If ENV already has a requirement for a PACKAGE, the new requirement replaces it. Without a PACKAGE,
+    toolkit builds ENV again over the image that --over names.
 
     \b
     Examples:

@@ -19,7 +19,9 @@ from toolkit.report.progress import Progress
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:
-    """Check the bytes and packages of ENV, and that ENV was made over IMAGE."""
+    """Compare ENV with its checksum, and its packages with its lock; with --over, also compare its base image
+    with IMAGE.
+    """
     image = find_image(over) if over else None
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         found = check_env(env, image, tell)

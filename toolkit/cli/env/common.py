@@ -61,7 +61,7 @@ def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
     """Return the image of an environment.
 
     The image is the file ``over``, if given. Otherwise, the function searches for the image's file name in
-    the environment's folder, then in the current folder and its image folders.
+    the environment's folder, the current folder, ``build/images`` and ``images``.
 
     Raises:
         BadInput: if no file has that name.

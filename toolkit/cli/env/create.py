@@ -44,10 +44,10 @@ def command(
 ) -> None:
     """Choose versions of packages that match IMAGE, and write the packages as one file.
 
-    FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. The environment uses the
-    packages that IMAGE has. Packages that other packages are compiled against (numpy, torch, TensorFlow,
-    mpi4py, …) keep the version of IMAGE unless --replace names them. Projects in FILE (-e DIR) stay outside
-    the file.
+    FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. The environment uses the packages
+    that IMAGE has. Packages that other packages are compiled against (numpy, torch, TensorFlow, mpi4py, …)
+    keep the version of IMAGE unless --replace names them. For a project that FILE names with -e DIR, the
+    environment contains the dependencies but not the project's code.
 
     \b
     Examples:

@@ -15,7 +15,7 @@ from toolkit.report.table import table
 @ENV
 @json_option()
 def command(env: Path, as_json: bool) -> None:
-    """List the packages of ENV, and the image that it was made over."""
+    """List the packages of ENV, and the image over which ENV was made."""
     lock = read_env(env)
     if as_json:
         say_json(lock, indent=True)

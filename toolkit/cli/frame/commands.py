@@ -1,4 +1,6 @@
-"""The table of commands. ``--help`` prints this table, so help does not import the commands' modules."""
+"""The table of commands. ``--help`` prints the commands from this table, and so does not import their
+modules.
+"""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("toolkit.cli.init", "Probe a cluster and write its site profile"),

@@ -14,7 +14,7 @@ _FIX = "give a value, or leave out the option; a shell variable may be unset"
 def refusing_empty(command: click.Command) -> click.Command:
     """Make a command and its subcommands reject an empty value of an option or argument.
 
-    The words of another program's command (``nargs=-1``, unprocessed) may be empty.
+    Words that toolkit passes to another program (``nargs=-1``, unprocessed) may be empty.
     """
     for param in command.params:
         if not (isinstance(param, click.Argument) and param.type is click.UNPROCESSED):
@@ -25,7 +25,9 @@ def refusing_empty(command: click.Command) -> click.Command:
 
 
 def _refuse(param: click.Parameter) -> None:
-    """Make a parameter check its words before click converts them: click converts an empty path to ``.``."""
+    """Make a parameter reject empty words before click converts them: click converts an empty path to
+    ``.``.
+    """
     consume = param.consume_value
     if getattr(consume, "refuses_empty", False):  # already done: two groups may contain the same command
         return

@@ -40,7 +40,9 @@ def print_error(error: ToolkitError) -> None:
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:
-    """Return the error of a wrong command line, or ``None`` if click's error means that help is shown."""
+    """Return toolkit's error for a wrong command line, or ``None`` if click's exception only asks for
+    help.
+    """
     if isinstance(error, _HELP):
         return None
     ctx = getattr(error, "ctx", None)

@@ -1,4 +1,4 @@
-"""Groups of commands that import a command only when it runs."""
+"""Groups of commands that import the module of a command only when the command runs."""
 
 import importlib
 from collections.abc import Mapping
@@ -12,7 +12,9 @@ from toolkit.near import suggest_near
 
 
 class NearGroup(click.Group):
-    """A group that suggests a similar name for an unknown command, and lists its commands as defined."""
+    """A group that suggests a similar name for an unknown command, and lists its commands in defined
+    order.
+    """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         return list(self.commands)
@@ -21,7 +23,7 @@ class NearGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        # click has better messages for unknown options.
+        # A word such as -x is an unknown option, and click reports unknown options better.
         if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             ctx.fail(f"{name}: no such command{suggest_near(name, known)}; choices: {', '.join(known)}")

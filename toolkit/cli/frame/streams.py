@@ -50,7 +50,7 @@ def prepare() -> None:
 def report_write_error() -> Iterator[None]:
     """Turn an error of writing to standard output into an error of toolkit.
 
-    For a broken pipe, click alone exits with status 1 without a message.
+    If the reader of a pipe exits, click would exit with status 1 and print no message.
     """
     try:
         yield
@@ -110,7 +110,8 @@ def _is_plain(buffer: object) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Open closed streams on the null device. Otherwise the next opened file would get a stream's descriptor.
+    """Open closed streams on the null device. Otherwise the next file that toolkit opens would get the file
+    descriptor of a closed stream.
 
     Python sets a closed stream to ``None``. ``sys.stdin`` stays ``None``, so that a read from it is an error.
     """

@@ -26,7 +26,7 @@ ACCEPT_OPTION = click.option(
 def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -> Path | None:
     """Return the path of a file of public keys.
 
-    An empty value is an error, because an unset variable in a script must not turn off the check.
+    An empty value is an error, because an unset variable in a script must not turn off the signature check.
     """
     if value is None:
         return None
@@ -71,7 +71,7 @@ def cluster_options(function: _F) -> _F:
 def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
     """Return the facts of the image's target cluster, from ``--facts`` or ``--site``.
 
-    The result is ``None`` without both options.
+    The result is ``None`` if neither option is given.
 
     Raises:
         BadInput: if the file is not a facts file, or both options are given.

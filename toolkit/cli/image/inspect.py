@@ -27,8 +27,8 @@ def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> Non
     layout; or docker-archive:FILE, oci-archive:FILE[:NAME], oci:FOLDER[:NAME]; or an image of the Docker
     engine: docker-daemon:NAME:TAG, or NAME:TAG if no such file exists.
 
-    First, toolkit compares the image with the checksum in IMAGE.sha256. Without this file, toolkit detects
-    damage only in the parts that it reads.
+    First, toolkit compares the image with the checksum in IMAGE.sha256. Without IMAGE.sha256, toolkit detects
+    damage only in the parts of the image that it reads.
 
     \b
     Examples:

@@ -19,7 +19,7 @@ _MINE = " (your own, replaces the shipped recipe)"
 @click.command("list")
 @json_option()
 def command(as_json: bool) -> None:
-    """List the recipes with the versions that they give now."""
+    """List the recipes with the versions that toolkit now chooses for them."""
     rows = [(*_row(name), _overrides(name)) for name in names()]
     if as_json:
         listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]

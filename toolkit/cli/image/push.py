@@ -145,7 +145,8 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
 
 
 def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str | None, str]:
-    """Return the host and the path of a target. A path without leading ``/`` is in the home folder.
+    """Return the host and the path of a target. A path that does not start with ``/`` is relative to the
+    user's home folder on the host.
 
     Raises:
         BadInput: if the target has no host or two hosts, or the path is not valid.

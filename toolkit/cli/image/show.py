@@ -20,7 +20,7 @@ from toolkit.model.solution import Solution
 def command(recipe: str, as_json: bool) -> None:
     """Show the requirements of RECIPE and the versions that toolkit chooses for RECIPE.
 
-    `toolkit image solve` shows the reasons.
+    `toolkit image solve` shows why toolkit chooses these versions.
     """
     named = load(recipe, stacks())
     solution = solve_recipe(named)

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
 def command(file: Path, output: Path | None, program: str | None, *, force: bool, as_json: bool) -> None:
     """Show, as a diff, the changes that a training script needs to run on several ranks.
 
-    FILE is a script of Keras or PyTorch for one process. The changes join the ranks, share out
-    the data, average the gradients, multiply the learning rate by the number of ranks, and
-    write only on rank 0. adapt does not change code that it does not understand, and names the line. adapt
-    reads the script but does not run it. The diff goes to standard output, everything
+    FILE is a script of Keras or PyTorch for one process. With the changes, the script connects its ranks,
+    divides the data among them and averages the gradients. The script multiplies the learning rate by the
+    number of ranks, and only rank 0 writes files. adapt does not change code that it does not understand, and
+    names the line. adapt reads the script but does not run it. The diff goes to standard output, everything
     else to standard error.
 
     Example: toolkit adapt train.py -o train_dist.py
