@@ -172,8 +172,8 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
 
 
 def _is_source(output: Output, position: int, line: Line) -> bool:
-    """Return whether a line is source code that follows a frame of a traceback; the traceback's head may be
-    missing.
+    """Return whether a line is source code that follows a frame of a traceback; the traceback's first line
+    may be missing.
     """
     text = strip_label(line.text)
     if not text.startswith((" ", "\t")):
@@ -194,7 +194,9 @@ def _is_retried(output: Output, position: int) -> bool:
 
 
 def _with_message(output: Output, position: int, line: Line) -> Line:
-    """Return the line; if its message is on the next line, append the next line's text."""
+    """Return a line with its message. If the message of a fault is on the next line, append the next line's
+    text.
+    """
     if line.text.endswith(_STACK):
         words = _reason(output, position)
         return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
@@ -209,7 +211,9 @@ def _with_message(output: Output, position: int, line: Line) -> Line:
 
 
 def _reason(output: Output, position: int) -> str:
-    """Return the reason at the end of MPICH's error stack; empty without an error stack."""
+    """Return the reason at the end of the MPICH error stack that starts at ``position``; empty if no stack
+    follows.
+    """
     reason = ""
     for line in output.following(position, _MOST_LEVELS):
         level = _LEVELS.match(strip_label(line.text))

@@ -40,7 +40,7 @@ def is_abort(clue: Clue) -> bool:
 
 
 def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first complaint that a program wrote directly before it called ``MPI_Abort``."""
+    """Return the first error message that a program wrote directly before it called ``MPI_Abort``."""
     del causes  # a complaint may have no words of failure
     if not is_abort(clue):
         return None
@@ -65,8 +65,8 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
 
 
 def _class_of(text: str) -> str:
-    """Return the fault class of a complaint: the class of its text, ``user-configuration`` for a wrong call,
-    or ``mpi``.
+    """Return the fault class of a program's error message. If the text has no specific class, return
+    ``user-configuration`` for a message about options or input, otherwise ``mpi``.
     """
     row = classify(text)
     if row is not None and row.class_ not in GENERAL_CLASSES and row.role == "cause":

@@ -57,7 +57,9 @@ def is_replaced(output: Output, ending: Clue) -> bool:
 
 
 def without_cleanup(others: list[Clue], endings: list[Clue]) -> list[Clue]:
-    """Return the lines without Hydra's messages after its banner, which reports the rank that exited."""
+    """Return the lines ``others`` without the messages that Hydra, MPICH's launcher, prints after its banner
+    about the exited rank.
+    """
     banner = next((clue.position for clue in endings if _BANNER in clue.line.text), None)
     if banner is None:
         return others
@@ -76,7 +78,9 @@ def first_exit(endings: list[Clue]) -> Clue | None:
 
 
 def cancellation(endings: list[Clue]) -> Clue | None:
-    """Return the line about the job's cancellation, if no rank exited before; otherwise ``None``."""
+    """Return the line that reports the job's cancellation, if no rank exited before this line; otherwise
+    ``None``.
+    """
     first = next((c for c in endings if _CANCELLED.search(c.line.text) or rank_number(c)), None)
     if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
         return None
@@ -89,7 +93,9 @@ def is_stopped(text: str) -> bool:
 
 
 def is_late(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether the launcher stopped a rank after another rank failed."""
+    """Return whether a line reports a rank that stopped because another rank failed or the user cancelled the
+    job.
+    """
     if not _PASSIVE.search(clue.line.text):
         return False
     first = next((ending for ending in endings if TASK.search(ending.line.text)), clue)
@@ -100,7 +106,8 @@ def is_late(clue: Clue, endings: list[Clue]) -> bool:
 def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
     """Return whether Slurm cancelled the step before this line because a rank exited with an error.
 
-    Slurm reports killed ranks first. If a user cancels the job, Slurm also prints that the job is cancelled.
+    Slurm reports the ranks that it killed before it reports the rank that exited with an error. If a user
+    cancels the job, Slurm also prints that the job is cancelled.
     """
     cancelled = any(_CANCELLED.search(one.line.text) for one in endings if one.position < clue.position)
     texts = [one.line.text for one in endings]

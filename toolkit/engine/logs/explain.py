@@ -54,7 +54,7 @@ class Recognised:
 
     ``matches`` are in the order of the signature files. ``singletons`` is the finding about worlds of size 1.
     ``unread`` is the first and last line number of the part that toolkit did not read. ``suspects`` are the
-    positions of lines with a part of a word about faults.
+    positions of lines that contain a part of a word about faults.
     """
 
     matches: tuple[SignatureMatch, ...]
@@ -117,24 +117,24 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
 
 
 def _fits(signature: LogSignature, found: PatternLines) -> bool:
-    """Return whether the output has the line that a log signature requires (``seen``), and not the line that
-    excludes the signature (``unless``).
+    """Return whether the output contains the line that a log signature requires (``seen``), and lacks the
+    line that excludes the signature (``unless``).
     """
     has = (not signature.seen) or bool(found.positions[signature.seen])
     return has and not (signature.unless and found.positions[signature.unless])
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
-    """Return the position of the last line that shows that the ranks continued (``overcome``); 0 without such
-    a line.
+    """Return the position of the last line that matches ``overcome``, a pattern which shows that the ranks
+    continued; 0 without such a line.
     """
     lines = found.positions[signature.overcome] if signature.overcome else ()
     return max(lines, default=0)
 
 
 def _ending(signature: LogSignature, found: PatternLines) -> float:
-    """For a log signature with ``alive``, return the position at which Slurm starts to stop the ranks;
-    otherwise infinity.
+    """Return the position of the line in which Slurm starts to stop the ranks. A signature with ``alive``
+    matches only before this line; for other signatures, return infinity.
     """
     lines = found.positions[ENDING] if signature.alive else ()
     return min(lines, default=math.inf)

@@ -165,8 +165,9 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
 
 
 def _class_by_name(signature: str) -> str:
-    """Return the fault class with the longest prefix of a log signature's id, for lines without a row in
-    ``faultlines.toml``.
+    """Return the fault class for the id of a log signature. Of the prefixes in ``classes.toml`` with which
+    the id starts, the longest decides. toolkit needs this class for lines that no row of ``faultlines.toml``
+    matches.
     """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
     named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))
@@ -205,7 +206,9 @@ def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[K
 
 
 def _is_survived(match: SignatureMatch | None) -> bool:
-    """Return whether a message reports an error. Without a root line, the job survived this error."""
+    """Return whether a message reports an error that the job survived. The caller uses this function only for
+    an output without a root line, in which the job survived every error.
+    """
     return match is not None and match.signature.severity == "error"
 
 
@@ -220,8 +223,8 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
 
 
 def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
-    """Return the role of a message. If another known message is on the root line, a cause becomes a possible
-    cause.
+    """Return the role of a known message. The role ``cause`` becomes ``possible`` if only another known
+    message is on the root line.
     """
     return "possible" if role == "cause" and match is not None and not shows_root else role
 

@@ -74,7 +74,9 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """Consecutive lines: the positions of their start and end, and the first and last line number."""
+    """A part of the output that consists of whole lines: the positions of its start and end, and the numbers
+    of its first and last line.
+    """
 
     start: int
     end: int
@@ -195,8 +197,8 @@ class Output:
 
 
 def parse_line(raw: bytes, number: int = 0) -> Line:
-    """Return a line without colour codes, trailing blanks and its tag; the number of ``srun --label`` remains
-    in the text.
+    """Return a line without colour codes, trailing blanks and the tag of its rank; a label of ``srun
+    --label`` remains in the text.
     """
     text = _decode(raw)
     if tag := _tag_of(text):

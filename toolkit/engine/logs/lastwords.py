@@ -66,8 +66,8 @@ _FRAMES = 40
 
 
 def with_name_of_signal(output: Output, clue: Clue) -> Clue:
-    """If a line is Open MPI's report of a signal, return the line with the signal's name; otherwise the line
-    itself.
+    """If a line is Open MPI's report of a signal, return the later line with the signal's name; otherwise
+    return the given line.
     """
     if _RECEIVED not in clue.line.text:
         return clue

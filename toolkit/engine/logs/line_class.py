@@ -32,7 +32,9 @@ def classify_warning(text: str) -> FaultLine | None:
 
 
 def is_harmless(text: str) -> bool:
-    """Return whether a harmless row of ``faultlines.toml`` matches a line."""
+    """Return whether the first row of ``faultlines.toml`` that matches a line says that the line is
+    harmless.
+    """
     row = _row_of(text.lstrip())
     return row is not None and row.role == "harmless"
 
@@ -66,13 +68,13 @@ class RowPart:
 
 @cache
 def _parts() -> tuple[RowPart, ...]:
-    """Return the parts of all rows, in order."""
+    """Return the parts of all rows of ``faultlines.toml``, in the order of the rows."""
     return tuple(RowPart(row, pattern) for row in fault_lines() for pattern in row.patterns or ("",))
 
 
 def likely_parts(text: str) -> Iterator[RowPart]:
-    """Yield in order the parts that may match a line: the line contains their required texts, or they require
-    no text.
+    """Yield, in the order of the rows, the parts that may match a line. The line contains a text that the
+    part requires, or the part requires no text.
     """
     finder, always, by_word = _index()
     lower = text.lower().encode()
@@ -82,8 +84,8 @@ def likely_parts(text: str) -> Iterator[RowPart]:
 
 @cache
 def _index() -> tuple[WordFinder, set[int], dict[bytes, list[tuple[bytes, int]]]]:
-    """Return a word finder, the numbers of the parts that toolkit always tries, and word → (required text,
-    number of the part).
+    """Return a word finder, the numbers of the parts that toolkit always tries, and a table from each word to
+    the required texts and their parts.
     """
     always, by_word = set[int](), dict[bytes, list[tuple[bytes, int]]]()
     for number, part in enumerate(_parts()):

@@ -83,7 +83,9 @@ class View:
         return self._with[wanted]
 
     def matching_lines(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the numbers among ``numbers`` whose distinct line matches a pattern."""
+        """Return the numbers of the distinct lines that match a pattern. The method tries only the lines with
+        a number in ``numbers``.
+        """
         return [number for number in numbers if pattern.search(self._line(number))]
 
     def _line(self, number: int) -> str:
@@ -103,8 +105,8 @@ class View:
         return found
 
     def matching_places(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the positions of lines that match a pattern, among the lines that distinct lines in
-        ``numbers`` represent.
+        """Return the positions of lines that match a pattern. The method tries only lines that differ from a
+        distinct line in ``numbers`` in their digits at most.
         """
         places = sorted(place for of_line in self.places(numbers).values() for place in of_line)
         return [place for place in places if pattern.search(self._raw_line(place))]
@@ -135,7 +137,8 @@ class _PageSearch:
     def page(self, output: Output, page: Page, suspects: list[int]) -> bool:
         """Search one page. Return False if the time limit passed before the search tried all patterns.
 
-        ``suspects`` are the suspect lines of earlier pages at this page's end of the output.
+        ``suspects`` are the positions of suspect lines that the search found earlier at the same end of the
+        output, the start or the end.
         """
         content = output.content(page)
         view = View(content, output.shapes(page))
@@ -165,7 +168,7 @@ class _PageSearch:
 
 
 def _ends(places: list[int], most: int) -> list[int]:
-    """Return the first and the last ``most`` positions."""
+    """Return the first ``most`` and the last ``most`` of the positions."""
     return places if len(places) <= 2 * most else places[:most] + places[-most:]
 
 
@@ -197,7 +200,7 @@ def search(
 
 @cache
 def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
-    """Return a finder for the required words of some patterns, and for other words."""
+    """Return a finder for the words that the patterns require, and for the words ``more``."""
     found = (one.word for pattern in patterns for group in required_words(pattern) for one in group)
     return WordFinder((*found, *more))
 

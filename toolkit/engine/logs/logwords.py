@@ -1,4 +1,6 @@
-"""Find the texts that a line must contain to match a pattern. A search for these texts first saves time."""
+"""Find the texts that a line must contain to match a pattern. toolkit searches for these texts first, because
+this search is faster than a search for the pattern.
+"""
 
 import re
 from collections.abc import Iterable
@@ -19,7 +21,7 @@ _parser: Any = import_module("re._parser")  # the parser is a private module wit
 
 
 class Needed(NamedTuple):
-    """A lower-case text that a match contains, and the longest word of the text."""
+    """A lower-case text that a matching line contains, and the longest word of the text."""
 
     word: bytes
     text: bytes
@@ -27,8 +29,8 @@ class Needed(NamedTuple):
 
 @cache
 def required_words(pattern: str) -> tuple[tuple[Needed, ...], ...]:
-    """Return groups of required texts. In lower case, every matching line contains at least one text of each
-    group.
+    """Return groups of texts that a pattern requires. Every line that matches the pattern contains, in lower
+    case, at least one text of each group.
 
     The most selective group comes first. The texts contain no digits.
     """
@@ -80,7 +82,7 @@ def _tree(ordered: list[bytes]) -> bytes:
 
 
 def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a list of the parser, which has no types
-    """Return the groups of required texts for a parsed sequence."""
+    """Return the groups of texts that a parsed sequence of a regular expression requires."""
     found, run = list[tuple[str, ...]](), ""
     for name, value in ((str(operation), value) for operation, value in sequence):
         letter = chr(value).lower() if name == "LITERAL" else ""
@@ -93,7 +95,9 @@ def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a li
 
 
 def _of_part(name: str, value: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - its type depends on the name
-    """Return the groups of required texts for a parsed group, repetition, choice or lookahead."""
+    """Return the groups of texts that a parsed group, repetition, choice or lookahead of a regular expression
+    requires.
+    """
     match name:
         case "SUBPATTERN":
             return _of_sequence(value[3])
@@ -113,8 +117,8 @@ def _selective_run(run: str) -> list[tuple[str, ...]]:
 
 
 def _selectivity(found: tuple[str, ...]) -> tuple[int, int, int]:
-    """Return a sort key for selectivity: long words are rare, and few texts match fewer lines than many
-    texts.
+    """Return a sort key that is larger for a more selective group of texts: long words are rare, and fewer
+    texts match fewer lines.
     """
     lengths = [len(longest_word(text)) for text in found]
     return min(lengths, default=0), -len(found), sum(lengths)

@@ -30,7 +30,7 @@ class Piece:
 
 
 class _Places:
-    """Knows the line number in the joined text at which each piece starts."""
+    """The joined text of several pieces; finds the piece to which a line number of this text belongs."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces

@@ -134,8 +134,8 @@ def _traced(
     others: list[Clue],
     raised: list[Raised],
 ) -> RootClue:
-    """Return the chosen line, or the line to which the chosen line refers, with related lines and
-    the rank.
+    """Return the root line with related lines and the rank. The root line is the chosen line, or the line to
+    which the chosen line refers.
     """
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
@@ -180,8 +180,8 @@ def _introduces(clue: Clue) -> bool:
 
 
 def _is_heading(clue: Clue) -> bool:
-    """Return whether a line ends with a colon, so that it is the heading of a traceback after an
-    empty line.
+    """Return whether a line ends with a colon. If an empty line and a traceback follow such a line, the line
+    is the heading of the traceback.
     """
     return clue.line.text.rstrip().endswith(":")
 
@@ -202,8 +202,8 @@ def _of_raised(one: Raised) -> Clue | None:
 def _choose(
     output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
 ) -> tuple[Clue, str] | None:
-    """Return the strongest cause before the launcher stops the ranks, and its frame; of equal causes, return
-    the earliest.
+    """Return the line with the strongest cause before the launcher stops the ranks, and its traceback frame.
+    Of equally strong lines, return the earliest.
     """
     last = output.last_number
     reports = [clue.line.number for clue in endings if not _HEADING.search(clue.line.text)]
@@ -228,8 +228,8 @@ def _choose(
 def _weak(
     output: Output, near: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue], end: int | None
 ) -> tuple[Clue, str] | None:
-    """Return the best line if no line names a cause: words of failure, last words, a consequence, or an exit
-    report.
+    """Return the root line of an output in which no line names a clear cause. The line has general words of
+    failure, is a rank's last line, or reports a consequence or an exit.
     """
     last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
@@ -262,14 +262,15 @@ def _weak(
 def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
     """Return the first rank's report that it waited in vain for other ranks, shortly before a cancellation.
 
-    Slurm prints that it cancels the step also if a rank exits; only then the rank's report is the cause.
+    Slurm cancels a step, and prints this, also if a rank exits. In this case, the report of the waiting rank
+    is the cause.
     """
     last = cancelled.line.number
     return next((c for c in others if waited_for_ranks(c) and last - _WINDOW <= c.line.number < last), None)
 
 
 def _first_alike(last: Clue, others: list[Clue]) -> Clue:
-    """Return the first line of a rank that has the fault class of the rank's last line."""
+    """Return the first line of a rank whose fault class is the same as that of the rank's last line."""
     return next((c for c in others if c.line.task == last.line.task and c.class_ == last.class_), last)
 
 
@@ -279,8 +280,8 @@ def _lost_by(others: list[Clue]) -> set[str]:
 
 
 def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
-    """Return the exit report of the first rank, if this rank wrote no error and other ranks only report that
-    they lost it.
+    """Return the exit report of the rank that exited first, if this rank wrote no error and other ranks only
+    report a lost connection to it.
     """
     first, lost = first_exit(endings), _lost_by(others)
     return first if first and lost and not lost & {"", rank_number(first)} else None
@@ -337,8 +338,8 @@ def _was_survived(output: Output, clue: Clue) -> bool:
 
 
 def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
-    """Return the first report; if ranks failed together, return the report of the rank that the launcher
-    names first.
+    """Return the first error line. If several ranks failed at the same time, return the error line of the
+    rank that the launcher names first.
     """
     first = found[0]
     named = next((match for clue in endings if (match := TASK.search(clue.line.text))), None)

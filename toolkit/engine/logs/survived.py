@@ -58,8 +58,8 @@ def is_ignored(output: Output, head: int) -> bool:
 
 
 def is_passed(clue: Clue, later: Sequence[Clue]) -> bool:
-    """Return whether a job continued after an error before its program, and failed later with
-    another fault.
+    """Return whether an error occurred before the job started its program, and the job continued and later
+    failed with another fault.
     """
     text = strip_label(clue.line.text)
     follows = next((classes for pattern, classes in _SET_UP if pattern.search(text)), None)

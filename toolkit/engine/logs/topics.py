@@ -105,8 +105,8 @@ def class_of_files(files: Iterable[str]) -> str | None:
 
 
 def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the fault of another program or of NCCL that the lines after an error quote;
-    otherwise ``None``.
+    """Return the line after an error that quotes a fault of another program or of NCCL; ``None`` without such
+    a line.
     """
     quotes, introduction = False, _QUOTES if clue.class_ in GENERAL_CLASSES else _LAST_ERROR
     after = {cause.position: cause for cause in causes if cause.position > clue.position}
@@ -121,8 +121,8 @@ def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | N
 def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the message below a heading; ``None`` if the line is not a heading.
 
-    The heading ``terminate called after throwing`` has its message on the next line. A heading with a colon
-    at its end has indented lines; the message is the last of these lines with the same fault class.
+    The heading ``terminate called after throwing`` has its message on the next line. If a heading ends with a
+    colon and indented lines follow, the message is the last of these lines with the heading's fault class.
     """
     found, known = clue, {cause.position: cause for cause in causes}
     for position, line in output.places_after(clue.position, _MESSAGE):

@@ -50,8 +50,8 @@ _INTRODUCED = 6
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception of a traceback, the frame in the user's code, the line numbers, and the files (innermost
-    last).
+    """The exception of a traceback, the frame in the user's code, the numbers of the traceback's lines, and
+    the files of its frames (innermost last).
     """
 
     position: int
@@ -151,8 +151,8 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
 
 
 def _cut(line: Line, text: str) -> Line:
-    """Return a line with its label moved from the text into the tag, if the line ends with the program's
-    words ``text``.
+    """Return a line whose text is the program's words ``text``, and whose tag includes the label before these
+    words. If the line does not end with ``text``, return it unchanged.
     """
     if not line.text.endswith(text):
         return line
@@ -189,8 +189,8 @@ def _with_message(
 
 
 def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> tuple[bool, bool]:
-    """Return whether an exception leads to another exception, and whether the first exception only wraps
-    another exception.
+    """Return two values: whether Python raised another exception because of ``end``, and whether ``end`` only
+    wraps an exception whose traceback follows.
 
     After a wrapping exception, the output has a line such as ``-- Process 1 terminated with the following
     error:``. The traceback of the wrapped exception follows.
@@ -217,8 +217,8 @@ def _reports_an_end(exception: Line) -> bool:
 
 
 def _died(lost: Line, exception: Line) -> bool:
-    """Return whether an exception reports that a process exited, and the earlier exception reports a lost
-    connection.
+    """Return whether an exception reports the death of a process, and the earlier exception ``lost`` reports
+    a lost connection.
     """
     row = classify(strip_label(exception.text))
     died = row is not None and row.class_ in {"signal", "out-of-memory"}

@@ -18,5 +18,5 @@ def waited_for_ranks(clue: Clue) -> bool:
 
 
 def is_wait(clue: Clue) -> bool:
-    """Return whether the class of a line is about ranks that are missing or late."""
+    """Return whether the fault class of a line is about ranks that are missing or late."""
     return clue.class_ in {"rendezvous", "coordination"}
