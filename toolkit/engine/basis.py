@@ -1,4 +1,6 @@
-"""Find the basis of a prediction: a recorded launch, rules about measured causes, or neither."""
+"""Find the evidence on which a prediction is based: a recorded launch, rules about measured causes, or
+neither.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +18,8 @@ from toolkit.versions import parse, upstream
 
 @dataclass(frozen=True, slots=True)
 class LaunchCoverage:
-    """The properties of one launch that toolkit compares with recorded launches. A property that does not
-    matter is empty.
+    """The properties of one launch that toolkit compares with recorded launches. A property that has no
+    effect on this launch is empty.
     """
 
     launch: str
@@ -30,10 +32,11 @@ class LaunchCoverage:
 
 
 def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
-    """Return the basis of a prediction, and the properties of the launch that no recorded launch has.
+    """Return the basis of a prediction (``measured``, ``derived`` or ``beyond``), and the properties of the
+    launch that no recorded launch has.
 
-    ``rule`` is the id of the rule that decides the outcome. The basis is ``measured`` only if this rule also
-    decided a recorded launch.
+    ``rule`` is the id of the rule that decides the outcome. The basis is ``measured`` only if the rule
+    ``rule`` also decided the outcome of a recorded launch.
     """
     outside = tuple(_beyond(case))
     if outside:
@@ -74,8 +77,8 @@ def _launch(case: Case) -> str:
 
 
 def _server(case: Case) -> str:
-    """Return the series of the server that gives ranks their number and peers: ``pmix 4.2``,
-    ``openmpi 5.0``.
+    """Return the name and release series, such as ``pmix 4.2`` or ``openmpi 5.0``, of the server from which
+    ranks learn their number and peers.
     """
     host = case.host_facts
     if case.mode == "srun-pmix":
@@ -124,7 +127,7 @@ def _beyond(case: Case) -> Iterator[str]:
 
 
 def _gpus(case: Case) -> str:
-    """Return the GPU driver and CUDA of the launch as text; GPUs have no recorded launches."""
+    """Return the GPU driver and CUDA of the launch as text; toolkit has no recorded launches on GPUs."""
     host, image = case.host_facts, case.image_facts
     if host.gpus:
         of = f"CUDA {_series(image.cuda)}" if image.cuda else "GPUs"
@@ -133,15 +136,15 @@ def _gpus(case: Case) -> str:
 
 
 def _is_server_recorded(server: str, known: frozenset[str]) -> bool:
-    """Return whether recorded launches cover a server: the same PMIx series, or MPI series around this MPI's
-    series.
+    """Return whether recorded launches cover a server. A PMIx series must equal a recorded series; an MPI
+    series must be in the range of the recorded series.
     """
     return server in known if server.startswith("pmix ") else _is_between_measured(server, known)
 
 
 def _is_between_measured(entry: str, known: frozenset[str]) -> bool:
-    """Return whether the series in ``NAME SERIES`` is in the range of the measured series with the
-    same name.
+    """Return whether the release series in ``entry``, such as ``openmpi 5.0``, is in the range of the
+    recorded series of the same MPI.
     """
     name, _, series = entry.partition(" ")
     there = [parse(one.partition(" ")[2]) for one in known if one.partition(" ")[0] == name]

@@ -52,9 +52,10 @@ class Case:
     def ask(self, *names: str, failed_only: bool = False) -> None:
         """Raise an exception unless each of these facts is known or absent.
 
-        Raise :class:`Undecided` for unknown facts, and :class:`Moot` for a field of an absent thing. With
-        ``failed_only`` a fact is unknown only if reading it failed. Facts that an older toolkit saved lack
-        newer fields; ``failed_only`` ignores such fields, so that old facts still give predictions.
+        Raise :class:`Undecided` for unknown facts. Raise :class:`Moot` for a field of something absent, such
+        as the version of an MPI that the image does not have. With ``failed_only`` a fact is unknown only if
+        reading it failed. Facts that an older toolkit saved lack newer fields; ``failed_only`` ignores such
+        fields, so that old facts still give predictions.
         """
         unknown: list[str] = []
         for name in names:
@@ -85,7 +86,9 @@ class Case:
         return {*self._states, *(name for side, view in views for name in fields_read(view, side))}
 
     def cite(self, *names: str) -> tuple[str, ...]:
-        """Return the lines of evidence for dotted names such as ``host.slurm.mpi_types``."""
+        """Return the lines of evidence for facts, which have dotted names such as
+        ``host.slurm.mpi_types``.
+        """
         return tuple(self._cite(name) for name in names)
 
     def _cite(self, name: str) -> str:
@@ -103,8 +106,9 @@ class Case:
     def state(self, name: str) -> State:
         """Return the state of a fact: ``known``, ``absent``, ``unknown`` or ``moot``.
 
-        ``absent`` means that toolkit looked for the thing, and that the thing does not exist. A ``moot`` fact
-        is a field of an absent thing, so it has no value.
+        ``absent`` means that toolkit looked for the subject of the fact, such as an MPI, and that it does not
+        exist. A ``moot`` fact is a field of an absent subject, such as the version of a missing MPI, so it
+        has no value.
         """
         if (answered := self._states.get(name)) is None:
             answered = self._states[name] = self._state(*_parts(name))
@@ -139,6 +143,6 @@ class Case:
 
 @cache
 def _parts(name: str) -> tuple[str, tuple[str, ...]]:
-    """Split a dotted name into its side (``host`` or ``image``) and its fields."""
+    """Split the dotted name of a fact into its side (``host`` or ``image``) and its fields."""
     side, _, rest = name.partition(".")
     return side, tuple(rest.split("."))

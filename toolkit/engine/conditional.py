@@ -25,7 +25,9 @@ MOST_FACTS = 3
 
 @dataclass(frozen=True, slots=True)
 class DecidingFact:
-    """A fact that the ticket does not state, its assumed value, and the outcomes of other common values."""
+    """A fact that the user's ticket does not state, its assumed value, and the outcomes for other common
+    values.
+    """
 
     question: TicketQuestion
     assumed: str
@@ -34,7 +36,9 @@ class DecidingFact:
 
 @dataclass(frozen=True, slots=True)
 class TicketAnswer:
-    """The prediction for a launch mode with usual values, and the unstated facts that decide the outcome."""
+    """The prediction for a launch mode, with usual values for the facts that the ticket does not state.
+    ``decides`` names the unstated facts that decide the outcome.
+    """
 
     prediction: Prediction
     decides: tuple[DecidingFact, ...]
@@ -42,7 +46,9 @@ class TicketAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TicketAnswers:
-    """The answer for each launch mode, the best mode that works, and the unstated facts to look up first."""
+    """The answer for each launch mode, the best mode that works, and the facts that the user should look up
+    first.
+    """
 
     modes: dict[Mode, TicketAnswer]
     chosen: Mode | None
@@ -56,8 +62,8 @@ Words = Callable[[HostFacts, ImageFacts], Plan]
 def answer_ticket(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, words: Words | None = None
 ) -> TicketAnswer:
-    """Predict a launch from the stated facts and usual values, and find the unstated facts that decide the
-    outcome.
+    """Predict a launch from the ticket's facts, with usual values for all other facts. Find the other facts
+    that decide the outcome.
 
     ``words`` is the function that plans the launch; the default is toolkit's own planner.
     """
@@ -87,10 +93,12 @@ def answer_ticket(
 
 
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
-    """Predict each launch mode of the image, and find the most decisive unstated facts.
+    """Predict each launch mode of the image, and find the facts that the ticket does not state and that
+    decide most.
 
-    The facts that decide the best mode come first, or the facts that decide undecided modes if no mode works.
-    The other facts follow, sorted by the number of modes that they decide.
+    If a mode works, the facts that decide the best mode come first. If no mode works, the facts that decide
+    modes with an unknown outcome come first. The other facts follow, sorted by the number of modes that they
+    decide.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

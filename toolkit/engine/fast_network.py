@@ -22,7 +22,9 @@ def networks(case: Case) -> tuple[Fabric, ...]:
 
 
 def judge_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
-    """Return whether UCX can use a fast network; ``tls`` and ``devices`` are UCX_TLS and UCX_NET_DEVICES."""
+    """Return whether UCX can use a fast network; ``tls`` and ``devices`` are the values of UCX_TLS and
+    UCX_NET_DEVICES.
+    """
     found = networks(case)
     wanted = {row.ucx for row in found if row.ucx}
     if not wanted:
@@ -47,7 +49,9 @@ def _names_no_device(case: Case, devices: str) -> bool:
 
 
 def judge_libfabric(case: Case, provider: str = "") -> Way:
-    """Return whether FI_PROVIDER (``provider``) leaves libfabric a provider for a fast network."""
+    """Return whether libfabric may use a provider for a fast network; ``provider`` is the value of
+    FI_PROVIDER.
+    """
     found = networks(case)
     if not found:
         return "shut"

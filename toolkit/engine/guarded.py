@@ -19,7 +19,9 @@ class Undecided(Exception):
 
 
 class Moot(Exception):
-    """A rule reads a fact about an absent thing, so the rule does not apply."""
+    """A rule reads a field of something absent, such as the version of a missing MPI, so the rule does not
+    apply.
+    """
 
 
 def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | Undecided:
@@ -49,7 +51,7 @@ _OPTIONAL: dict[type, Collection[str]] = {
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}
     ),
-    # sbatch itself refuses more nodes than the cluster has.
+    # Rules need not know the number of nodes: sbatch itself refuses more nodes than the cluster has.
     SlurmFacts: frozenset({"nodes"}),
     # ``rules.runtime.ask_release`` treats an empty release as unknown, except for a runtime without recorded
     # launches. toolkit assumes the default for each setting that it did not read. A rule that depends on a
@@ -63,8 +65,8 @@ _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 
 
 class Guarded:
-    """Facts whose unknown fields raise :class:`Undecided` when a rule reads them. Each field is computed
-    once.
+    """Facts whose unknown fields raise :class:`Undecided` when a rule reads them. The object computes each
+    field only once.
     """
 
     def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:

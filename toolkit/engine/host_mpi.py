@@ -156,7 +156,8 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
     listed = "libfabric.so.1" in (image.libraries or ())
     libfabric = image.libfabric if listed or is_system(image.libfabric or "") else None
     if libfabric is None and image.libfabric:
-        # The image's MPI finds this libfabric by its run path. Another MPI does not search that run path.
+        # The image's MPI finds this libfabric through the run path in its own library. The host's MPI does
+        # not search that run path.
         absent["libfabric"] = f"image: {image.libfabric}, not in the search path of {line}"
     own = [fact for soname, fact in _TRANSPORTS.items() if soname in mounted_of(provider, plan)]
     unknown |= dict.fromkeys(own, f"{line}: the transports of this library are unknown")

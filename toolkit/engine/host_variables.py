@@ -22,8 +22,8 @@ def runtime_prefixes(host: HostFacts) -> tuple[str, ...]:
 
 
 def harmful_variables(host: HostFacts, mode: Mode) -> tuple[str, ...]:
-    """Return the names of inherited variables that a launch must remove: settings of the host's MPI, runtime
-    options.
+    """Return the names of inherited variables that a launch must remove: settings of the host's MPI, and
+    options of the container runtime.
 
     The result excludes variables of network drivers, because the MPI in a container also needs these
     variables.
@@ -45,7 +45,8 @@ def _is_one(name: str, patterns: tuple[str, ...]) -> bool:
 def slurm_variables(host: HostFacts) -> dict[str, str]:
     """Return the variables that Slurm's PMIx plugin sets for its server and in each rank.
 
-    SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-24-11-5-1, _parse_pmix_conf_env; mpi.conf(5).
+    Sources: SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-24-11-5-1, _parse_pmix_conf_env;
+    mpi.conf(5).
     """
     said = host.slurm.settings.get("PMIxEnv", "") if host.slurm else ""
     pairs = (pair.partition("=") for pair in said.split(";"))
@@ -57,15 +58,15 @@ def _is_harmful(name: str) -> bool:
 
 
 def name_inside(name: str) -> str | None:
-    """Return the name in the container of a variable that the runtime sets only there: ``X`` for
-    ``APPTAINERENV_X``; otherwise ``None``.
+    """If the container runtime sets a host variable only in the container, return its name there: ``X`` for
+    ``APPTAINERENV_X``. Otherwise, return ``None``.
     """
     runtime, sign, inside = name.partition("ENV_")
     return inside if sign and runtime in _RUNTIMES else None
 
 
 def affects_mpi(name: str) -> bool:
-    """Return whether a variable changes the behaviour of an MPI, or the folders in which Python searches
+    """Return whether a variable changes the behaviour of an MPI, or the folders in which Python searches for
     modules.
     """
     known = knowledge.mpi().variables

@@ -45,7 +45,7 @@ def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bo
     """Return the finding about an MPI that supports none of its launcher's interfaces.
 
     ``sees`` is the interface that the MPI detects. ``step`` says whether the MPI detects a Slurm step; the
-    default depends on the launch. ``names`` are facts to cite.
+    default depends on the launch. ``names`` are the names of facts that the finding cites.
     """
     asked: tuple[str, ...] = names
     there = {

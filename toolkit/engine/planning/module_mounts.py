@@ -1,7 +1,7 @@
 """Find a host MPI that an environment module mounts into every container through variables.
 
-A module of a centre may set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH``, as LUMI's does
-(Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md).
+A centre's environment module may set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH``. LUMI has
+such a module (Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md).
 """
 
 import posixpath

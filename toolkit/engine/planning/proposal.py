@@ -95,7 +95,9 @@ def _without_mpi(
 
 
 def _of_accelerate(host: HostFacts, starter: Starter) -> dict[str, str]:
-    """Return the variable with which accelerate joins processes on CPUs, if the host has no GPUs."""
+    """Return the variable with which accelerate connects processes that compute on CPUs, if the host has no
+    GPUs.
+    """
     without_gpus = "gpu_driver" in host.absent and not host.amd_gpus
     return {"ACCELERATE_USE_CPU": "true"} if starter == "accelerate" and without_gpus else {}
 
@@ -215,7 +217,8 @@ def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:
-    """Return the option that skips binds of the runtime's settings whose source is missing on this machine.
+    """Return the option that skips some binds of the container runtime's settings: binds whose source path is
+    missing on this machine.
 
     ``--no-mount`` takes a comma-separated list, which cannot contain a path with a comma. A masked path is
     unknown.
@@ -243,7 +246,8 @@ def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
-    """Return the folders /tmp and /dev that the launch must mount, because the runtime's settings do not.
+    """Return the folders of /tmp and /dev that the launch must mount because the runtime's settings do not
+    mount them.
 
     PMIx and Open MPI keep their session directory in /tmp. The folder /dev has the devices of a fast network.
     It also has the shared memory through which ranks of one node find each other.
@@ -254,7 +258,7 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     own_tmp = runtime_of(host).SHARES.get("tmp") == ""
     minimal = unread or host.runtime.settings.get("mount dev") == "minimal"
     wanted = {
-        # PMIx and Open MPI use exactly this path.
+        # PMIx and Open MPI use exactly the path /tmp.
         "/tmp": unread or own_tmp or host.runtime.settings.get("mount tmp") == "no",  # noqa: S108
         "/dev": minimal and has_option(host, "--bind /dev"),
     }
@@ -262,8 +266,8 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return options that give a moved Open MPI its folder, because its launcher starts before ranks get
-    their variables.
+    """Return options that give a relocated Open MPI its folder. The launcher needs them because it starts
+    before ranks get their variables.
 
     ``--env`` takes a comma-separated list, which cannot contain a path with a comma.
     """
