@@ -41,7 +41,8 @@ def cache_dir() -> Path:
     """Return the folder for downloads and converted files: ``TOOLKIT_CACHE_DIR``, otherwise XDG's cache
     folder.
 
-    The variable exists because home folders on clusters are small. This function does not create the folder.
+    ``TOOLKIT_CACHE_DIR`` exists because home folders on clusters are small. This function does not create the
+    folder.
     """
     if chosen := os.environ.get("TOOLKIT_CACHE_DIR"):
         return at_home(chosen)
@@ -59,7 +60,8 @@ def config_dir() -> Path:
 
 
 def find(kind: str, name: str, suffix: str) -> Path:
-    """Return the path of an item of a kind of data: a path, the user's own file, or a shipped file.
+    """Return the path of a data file. ``name`` is a path, or the name of the user's own file or of a shipped
+    file.
 
     Raises:
         BadInput: no file has that name (the message lists the choices), or other users can write the user's
@@ -102,7 +104,7 @@ def _folders(kind: str) -> tuple[Path, Path]:
 
 def _xdg(variable: str, below_home: str) -> Path:
     base = os.environ.get(variable, "")
-    # The XDG Base Directory Specification says to ignore a relative path.
+    # The XDG Base Directory Specification says that a program must ignore a relative path in this variable.
     root = Path(base) if base.startswith("/") else _home(variable) / below_home
     return root / "toolkit"
 

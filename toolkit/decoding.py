@@ -1,4 +1,4 @@
-"""List the exceptions of decoding JSON that another program wrote."""
+"""List the exceptions that msgspec raises when it cannot decode JSON that another program wrote."""
 
 import msgspec
 

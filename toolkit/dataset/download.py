@@ -1,7 +1,7 @@
 """Download a file from one address, and resume an interrupted download in this run or in the next run.
 
-The partial download is in the cache. Its name is made from the address, and toolkit locks the file during the
-download.
+The partial download is in the cache. The name of the partial download is a hash of the address, and toolkit
+locks the file during the download.
 """
 
 import contextlib
@@ -30,12 +30,15 @@ _WAITS = 4
 
 
 class Full(CheckFailed):
-    """The disk is full or not writable. toolkit then tries no other source, because it would fail again."""
+    """The disk is full or not writable. toolkit then tries no other source, because the next download would
+    fail for the same reason.
+    """
 
 
 @contextlib.contextmanager
 def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
-    """Download a file, and yield it open for reading. Delete the file when the block succeeds.
+    """Download a file, and yield it open for reading. Delete the file if the caller's ``with`` block raises
+    no error.
 
     ``most`` is the maximum size in bytes. With ``sha256``, ``most`` is the exact size, and the SHA-256 must
     match.
@@ -78,7 +81,9 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
 
 
 def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
-    """Download the missing bytes, resume at once if interrupted, and return whether a part existed before."""
+    """Download the missing bytes, and resume at once after an interruption. Return whether a partial download
+    existed before the call.
+    """
     resumed = os.fstat(part.fileno()).st_size > 0
     reached = waited = 0
     while True:
@@ -98,7 +103,7 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.Slow:
             raise  # Keep the partial download for the next run, because another source may be faster now.
         except Missing:
-            # Stop retrying if the last attempt received no data.
+            # Stop retrying if the last attempt received no new data.
             if (now := part.seek(0, os.SEEK_END)) <= max(begun, reached):
                 raise
             reached, waited = now, 0
@@ -129,7 +134,7 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
         with _on_disk(path):
             path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
-            # unbuffered, because Python cannot flush a buffer to a full disk
+            # The file is unbuffered, because Python cannot flush a buffer to a full disk.
             part = FileIO(path, "r+")
         with part:
             wait_for_lock(part, tell, f"Waiting for another process that fetches {without_login(url)}")

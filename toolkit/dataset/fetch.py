@@ -113,14 +113,16 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
     except EOFError as error:
         raise Missing(f"{file.name} from {place} is incomplete") from error
     except ARCHIVE_ERRORS as error:
-        # The login page of a network, received instead of the file, also causes this error.
+        # A network that sends its login page instead of the file also causes this error.
         raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
 
 
 def _none_gave(
     dataset: Dataset, file: DataFile, failures: list[CheckFailed | Missing]
 ) -> CheckFailed | Missing:
-    """Return the error for a file that no source provided. The first wrong hash or size has priority."""
+    """Return the error for a file that no source provided. If a source gave a wrong hash or size, return the
+    first such error.
+    """
     detail = [error.message for error in failures]
     for error in failures:
         if isinstance(error, CheckFailed):

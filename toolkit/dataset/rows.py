@@ -1,7 +1,8 @@
-"""Make a file in CIFAR's binary format from an image with one sample per row and a list of classes.
+"""Make a file in CIFAR's binary format from two files: an image with one sample in each row, and a list of
+classes.
 
-A record is the class as one byte, then all red, all green and all blue values of the sample. The image has
-the values of each sample in one row, so the result is identical to the published file.
+A record is the class as one byte, then all red, all green and all blue values of the sample. toolkit restores
+this order from the rows of the image, so the result is identical to CIFAR's published file.
 """
 
 import io
@@ -50,7 +51,7 @@ def _records(image: IO[bytes], classes: bytes, place: str) -> Iterator[bytes]:
 
 
 def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
-    """Yield the rows of a PNG without the filters that section 9 of the PNG specification describes."""
+    """Yield the rows of a PNG image after undoing the filters of section 9 of the PNG specification."""
     chunks = _chunks(image, place)
     kind, header = next(chunks, (b"", b""))
     if kind != b"IHDR" or header[8:] != _RGB:
@@ -107,7 +108,8 @@ def _sub(row: bytes, _: bytes) -> bytes:
 def _by_neighbours(guess: Callable[[int, int, int], int]) -> Callable[[bytes, bytes], bytes]:
     """Return a function that undoes a PNG filter.
 
-    A PNG filter stores the difference between a value and ``guess`` of the left, upper and upper left values.
+    The filter stores the difference between a value and ``guess(left, above, corner)``, which predicts the
+    value from the neighbours to the left, above, and above left.
     """
 
     def undo(row: bytes, before: bytes) -> bytes:
@@ -130,7 +132,9 @@ def _mean(left: int, above: int, _: int) -> int:
 
 
 def _paeth(left: int, above: int, corner: int) -> int:
-    """Return the value closest to left + above - corner. Of two equally close values, return the first."""
+    """Return the one of the three values that is closest to left + above - corner. Of two equally close
+    values, return the first.
+    """
     middle = left + above - corner
     return min((left, above, corner), key=lambda value: abs(middle - value))
 

