@@ -91,7 +91,9 @@ def code_files() -> dict[str, bytes]:
 
 
 def code_folder(files: dict[str, bytes]) -> str:
-    """Return the folder on a node for these files. The folder's name contains the digest of the files."""
+    """Return the path of the folder on a node to which toolkit copies these files. The folder's name contains
+    the digest of the files.
+    """
     digest = hashlib.sha256()
     for path in sorted(files):
         digest.update(f"{path}\0{len(files[path])}\0".encode() + files[path])

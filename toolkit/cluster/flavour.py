@@ -13,7 +13,7 @@ FILE = "flavours.toml"
 
 
 class Flavour(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One table of ``containers/cluster/flavours.toml``. Comments in that file explain the fields."""
+    """One table of ``containers/cluster/flavours.toml``. Comments in ``flavours.toml`` explain the fields."""
 
     title: str
     release: str

@@ -19,7 +19,9 @@ _TAKES_JOBS = frozenset({"idle", "mixed", "allocated", "completing", "planned"})
 
 
 def node_states(text: str) -> dict[str, str]:
-    """Return the state of each node from the output of ``sinfo -h -N -o '%N %T'``, with marks (``idle*``)."""
+    """Return the state of each node from the output of ``sinfo -h -N -o '%N %T'``. A mark such as the
+    asterisk in ``idle*`` remains part of the state.
+    """
     pairs = (line.split() for line in text.splitlines())
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
@@ -67,7 +69,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    # A job that already waits in the queue may get the nodes first and use them for hours, so do not wait.
+    # A queued job may get the nodes first and use them for hours, so srun does not wait for nodes.
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])

@@ -70,7 +70,9 @@ def context() -> dict[str, bytes]:
 
 
 def context_digest(files: dict[str, bytes], base: str) -> str:
-    """Return a digest of the files and of ``base``, which identifies the base image and the arguments."""
+    """Return a digest of the build context's files and of ``base``, a text that identifies the base image and
+    the build arguments.
+    """
     digest = hashlib.sha256(base.encode())
     for name in sorted(files):
         digest.update(f"\0{name}\0{len(files[name])}\0".encode() + files[name])

@@ -44,7 +44,7 @@ class Layout:
 
     ``flavour`` is the name of the cluster's flavour. ``listen`` is the ``ADDRESS:PORT`` of this machine at
     which users reach the login node. If ``listen`` is empty, the engine chooses a port that only this machine
-    can reach. ``owner`` is the label of the clone whose ``make`` created the cluster.
+    can reach. ``owner`` is the label of the clone of toolkit's repository whose ``make`` created the cluster.
     """
 
     name: str
@@ -82,7 +82,9 @@ class Layout:
         return container(self.name, host)
 
     def memory_of(self, host: str) -> int:
-        """Return the memory limit of a node in bytes. All limits together leave some memory to the host."""
+        """Return the memory limit of a node in bytes. The sum of the limits is less than the host's
+        memory.
+        """
         share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
         return max(int(self.memory * share), _LEAST_MEMORY)
 
@@ -127,7 +129,7 @@ def container(name: str, host: str) -> str:
 
 
 def label(name: str) -> str:
-    """Return the label filter that finds all objects of the cluster ``name``."""
+    """Return the label filter with which Docker finds all objects of the cluster ``name``."""
     return f"{LABEL}={name}"
 
 

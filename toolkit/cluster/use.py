@@ -25,12 +25,13 @@ def execute(
 ) -> int:
     """Run the command ``words`` on a node, and return its exit status. An interrupt stops the command.
 
-    Without ``stdin``, the command has no input.
+    Without ``stdin``, the command's standard input is empty.
     """
     check_host(cluster, host)
     check_user(cluster, user)
     name = container(cluster.name, host)
-    # Docker cannot stop a command in a container, so the script writes its process group to a file.
+    # Docker cannot stop a command in a container. The script writes its process group to a file, so that
+    # toolkit can kill the group.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
@@ -53,10 +54,10 @@ def execute(
 
 
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
-    """Return the command that opens a shell on a node, which replaces the toolkit process.
+    """Return the command that replaces the toolkit process and opens a shell on a node.
 
-    The command is ``ssh``, as on a real cluster. For root, which sshd refuses, and without ssh, the command
-    is ``docker exec``.
+    The command is ``ssh``, as on a real cluster. If this machine has no ``ssh``, or for root, whom sshd
+    refuses, the command is ``docker exec``.
     """
     check_host(cluster, host)
     check_user(cluster, user)
@@ -99,7 +100,7 @@ def check_user(cluster: Cluster, user: str) -> str:
 
 
 def _name_range(known: Sequence[str]) -> str:
-    """Return names as text, in which the first and the last name replace all class accounts."""
+    """Return account names as text, with the class accounts as a range such as ``user01 to user20``."""
     few, counted = known[:2], known[2:]
     return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))
 

@@ -55,10 +55,11 @@ def up(
     """Create or repair a cluster, and return when it accepts jobs. A working cluster stays unchanged.
 
     ``nodes`` is the number of compute nodes, and ``flavour`` is the name of the flavour. ``users`` is the
-    number of class accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. The
-    defaults are the existing cluster's values, or two nodes, the first flavour, no accounts, and a port that
-    only this machine can reach. Accounts can be added at any time. If the start of a new cluster fails or is
-    interrupted, toolkit removes the new cluster. This function never removes an existing cluster.
+    number of class accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. By
+    default, an existing cluster keeps its values. A new cluster has by default two nodes, the first flavour,
+    no accounts, and a port that only this machine can reach. A later call can add accounts. If the start of a
+    new cluster fails or is interrupted, toolkit removes the new cluster. This function never removes an
+    existing cluster.
 
     Raises:
         BadInput: if the name is invalid, or the cluster exists with values other than those requested.
@@ -99,7 +100,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
         containers = engine.containers_with(label(name))
         if not containers:
             raise _missing(engine, name, "not running")
-        # The size of the machine, here 1 and 0, has no effect in this function.
+        # 1 and 0 replace the machine's cores and memory, which have no effect in this function.
         layout = Layout(name, _count(containers), 1, 0, listen=_listen(containers))
         states = {host: _state(containers, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
@@ -228,7 +229,7 @@ def _another(name: str, how: str) -> BadInput:
 
 
 def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
-    """Return the keys of a cluster with keys for ``users`` accounts, after writing new keys to disk."""
+    """Return the keys of a cluster, with keys for ``users`` accounts. Write new keys to disk."""
     access = Access(name)
     secrets = access.secrets() if existed else new_secrets()
     if secrets is None:
@@ -320,7 +321,9 @@ def _listen(containers: dict[str, NodeContainer]) -> str:
 
 
 def _flavour(containers: dict[str, NodeContainer]) -> str | None:
-    """Return the flavour of an existing cluster. Without a flavour label, this is the default flavour."""
+    """Return the flavour of an existing cluster. If the cluster has no flavour label, return the default
+    flavour.
+    """
     return next(iter(containers.values())).labels.get(FLAVOUR, default_flavour()) if containers else None
 
 
