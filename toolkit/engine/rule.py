@@ -60,11 +60,12 @@ _STAGES: dict[Outcome, LaunchStage] = {
 class Hit:
     """The result of a rule that found a fault: the evidence, the outcome, and the reason in one clause.
 
-    ``outcome`` is ``None`` if the launch still works. ``unknown`` means that no recorded launch is like this
-    launch. With ``unknown``, ``because`` names the property that no recorded launch has. The finding then
-    omits the rule's fix, because the launch may work. If given, ``title``, ``fix``, ``source``, ``severity``
-    and ``instead`` replace the values of the rule. ``stage`` is the stage in which the failure occurs, if it
-    is not the usual stage of the outcome. ``by_chance`` are other recorded outcomes of the same launch.
+    ``outcome`` is ``None`` if the launch still works. The outcome ``unknown`` means that no recorded launch
+    is like this launch. For an ``unknown`` outcome, ``because`` names the property that no recorded launch
+    has. The finding for an ``unknown`` outcome omits the rule's fix, because the launch may work. If given,
+    ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the values of the rule. ``stage`` is
+    the stage in which the failure occurs, if this stage is not the usual stage of the outcome. ``by_chance``
+    are other recorded outcomes of the same launch.
     """
 
     evidence: tuple[str, ...]

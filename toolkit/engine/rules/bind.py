@@ -285,8 +285,8 @@ def bind_component_lacks_library(case: Case) -> Hit | None:
 
 
 def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
-    """Return the needed libraries of each component that supports one of the interfaces; empty without
-    component files.
+    """Return, for each component of the host's MPI that supports one of the launch interfaces, the libraries
+    that the component needs. The result is empty if the components are not separate files.
     """
     needs = host.components_need or {}
     told = (host.components or {}).get("pmix", ())
@@ -334,8 +334,8 @@ def bind_modules_differ(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
-    """An Open MPI with components as files searches the folder that its build set. In the container, this
-    folder contains the image's components, which work only with an MPI of the same release.
+    """An Open MPI whose components are separate files searches the folder that its build set. In the
+    container, this folder contains the image's components, which work only with an MPI of the same release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_of(case), case.original_facts.mpi

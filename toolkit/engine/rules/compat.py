@@ -38,9 +38,9 @@ _OF_DATA_CENTRES = frozenset({"tesla", "nvidia", "unknown"})
     accelerator="gpu-failure",
 )
 def cuda_compat_refused(case: Case) -> Hit | None:
-    """cuda-compat supports only data-centre GPUs, and only some branches of the driver. On other hosts,
-    cuInit returns error 804 (forward compatibility was attempted on non supported HW) or 803 (system has
-    unsupported display driver / CUDA driver combination).
+    """cuda-compat supports only data-centre GPUs, and only some branches of the driver. On hosts with other
+    GPUs or drivers, cuInit returns error 804 (forward compatibility was attempted on non supported HW) or 803
+    (system has unsupported display driver / CUDA driver combination).
     """
     case.have(*PAIR, "image.cuda_compat")
     if not too_old(case):
@@ -190,9 +190,9 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
 )
 def library_path_hides_driver(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs, and the runtime adds this folder to
-    LD_LIBRARY_PATH. A value that you set inside the container replaces the runtime's value. Programs then
-    find no libcuda.so.1, and train on the CPU or fail. (The runtime also adds the folder to a non-empty
-    APPTAINERENV_LD_LIBRARY_PATH.)
+    LD_LIBRARY_PATH. A value of LD_LIBRARY_PATH that you set inside the container replaces the runtime's
+    value. If the value lacks the driver's folder, programs find no libcuda.so.1, and train on the CPU or
+    fail. (The runtime also adds the folder to a non-empty APPTAINERENV_LD_LIBRARY_PATH.)
     """
     case.have("host.gpu_driver")
     given = case.plan.env.get(_PATH)
@@ -205,7 +205,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
     fix = f"`--env {_PATH}={':'.join((*_library_folders(case), DRIVER))}`"
-    # Without --nv the job uses no GPUs, and the variable is harmless.
+    # Without --nv the job uses no GPUs, and LD_LIBRARY_PATH is harmless.
     return Hit(evidence, fix=fix, severity="error" if asked else "warning")
 
 

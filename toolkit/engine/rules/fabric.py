@@ -41,8 +41,8 @@ def networks(case: Case) -> tuple[Fabric, ...]:
 
 
 def _slow_network(case: Case, wanted: _Way) -> Fabric | None:
-    """Return the first fast network for which the image's MPI lacks ``wanted``; ``None`` without such a
-    network.
+    """Return the first fast network for which the image's MPI lacks ``wanted``, for example a UCX module;
+    ``None`` without such a network.
     """
     found = networks(case)
     if not found or (mpi := case.image.mpi) is None:
@@ -190,8 +190,8 @@ _ANOTHER_MPICH = (
 
 
 def _contains_libfabric(mpi: ImageMpi | None) -> bool:
-    """Return whether an MPICH contains libfabric: the facts list the libraries that it needs, without a
-    libfabric.
+    """Return whether an MPICH contains libfabric: the facts list the libraries that this MPICH needs, and
+    libfabric is not in the list.
     """
     if mpi is None or mpi.implementation != "mpich" or not mpi.needs:
         return False
@@ -241,8 +241,8 @@ def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 
 def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
-    """Return the finding about an image without libibverbs. NCCL needs libibverbs for each network that needs
-    no plugin.
+    """Return the finding about an image without libibverbs. NCCL needs libibverbs for each network for which
+    NCCL has built-in support and needs no plugin.
     """
     row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:

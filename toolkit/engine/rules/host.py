@@ -124,8 +124,8 @@ def user_namespaces_off(case: Case) -> Hit | None:
 )
 def user_namespaces_few(case: Case) -> Hit | None:
     """Each rank in its own container uses one user namespace, and the kernel limits the namespaces of each
-    user. In one report, the kernel kept the namespaces of earlier steps for a while. A step then failed if it
-    needed at least a third of the limit.
+    user. In one public report, the kernel kept the namespaces of earlier job steps for a while. A later job
+    step then failed if it needed at least a third of the limit.
     """
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
     if not limit or case.mode in {"mpirun-container", "gloo"} or 3 * ranks <= limit:

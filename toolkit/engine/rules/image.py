@@ -165,9 +165,9 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
 )
 def libfabric_missing(case: Case) -> Hit | None:
     """Intel MPI sends messages between nodes only through libfabric, and opens libfabric.so.1 at start.
-    Before 2021.18, even a single rank opens libfabric, and crashes with a segmentation fault if libfabric is
-    missing. Intel MPI contains a libfabric, which the loader finds only if LD_LIBRARY_PATH, Intel's mpirun or
-    mpi4py 4.1 names its folder.
+    Before Intel MPI 2021.18, even a single rank opens libfabric, and crashes with a segmentation fault if
+    libfabric is missing. Intel MPI contains a libfabric, which the loader finds only if LD_LIBRARY_PATH,
+    Intel's mpirun or mpi4py 4.1 names its folder.
     """
     case.ask("image.mpi.version", "image.libfabric")
     mpi = case.image_facts.mpi
@@ -212,7 +212,7 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     shared = setting_value(case, "I_MPI_FABRICS") == "shm"
     if shared or (folder and setting_value(case, _PROVIDER_PATH)) or not _in_reach(case, mpi):
         return None
-    # Facts from an earlier release lack the providers, so the rule does not require this fact.
+    # Facts files of earlier toolkit releases do not list providers, so the rule does not require this fact.
     unread = "libfabric_providers" in case.image_facts.unknown
     found = case.image.libfabric_providers if unread else case.image_facts.libfabric_providers
     if not folder and found != ():
@@ -288,7 +288,7 @@ def _in_reach(case: Case, mpi: ImageMpi) -> bool:
         return True
     case.ask("image.libraries", failed_only=True)
     there = case.image_facts.libraries
-    # Facts from an earlier release or a report do not list the libraries.
+    # Facts files of earlier toolkit releases, and facts from public reports, do not list the libraries.
     return there is None or "libfabric.so.1" in there
 
 

@@ -45,8 +45,9 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     modes=("mpirun-host",),
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
-    """The launcher of the host's Open MPI exports the folder of its plugins. If the image's Open MPI or PMIx
-    has plugins as files, it searches this folder, finds no matching plugins, and aborts in MPI_Init.
+    """The launcher of the host's Open MPI exports the folder of its plugins. An Open MPI or PMIx in the image
+    whose plugins are separate files searches the host's folder, finds no matching plugins, and aborts in
+    MPI_Init.
     """
     case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables

@@ -178,8 +178,8 @@ def tensorflow_ptx_too_new(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
-    """TensorFlow has no code for a GPU as old as this GPU. TensorFlow prints 'Ignoring visible gpu device'
-    and skips the GPU, or its kernels fail on the GPU.
+    """TensorFlow contains no code for GPUs as old as the host's GPU. TensorFlow prints 'Ignoring visible gpu
+    device' and skips the GPU, or its kernels fail on the GPU.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -339,8 +339,8 @@ def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None
     given = {**case.image_facts.environment, **case.plan.env}
     folder, paths = posixpath.dirname(path), given.get("LD_LIBRARY_PATH", "").split(":")
     found = case.image_facts.nccl_ofi_found
-    # Facts from an earlier release lack ``nccl_ofi_found``. Then assume that a plugin below /opt needs
-    # LD_LIBRARY_PATH.
+    # Facts files of earlier toolkit releases lack ``nccl_ofi_found``. Then assume that a plugin below /opt
+    # needs LD_LIBRARY_PATH.
     if found is None:
         found = not (is_below(folder, "/opt") and "LD_LIBRARY_PATH" in given)
     if found or folder in paths or "NCCL_NET_PLUGIN" in given:
@@ -364,8 +364,8 @@ _OUT_OF_REACH = "NVIDIA-NeMo/RL issue 1973; NVIDIA NCCL user guide, NCCL_NET_PLU
 )
 def nccl_interface_unrouted(case: Case) -> Hit | None:
     """NCCL first connects its ranks by TCP. NCCL prefers interfaces whose names begin with ib, and uses
-    docker* and lo only if no other interface exists. If the interface does not reach the other nodes, a job
-    on several nodes fails in this step.
+    docker* and lo only if no other interface exists. If the selected interface does not reach the other
+    nodes, a job on several nodes fails when NCCL connects its ranks.
     """
     if case.request.nodes == 1 or not (case.image_facts.nccl or case.image_facts.pytorch):
         return None

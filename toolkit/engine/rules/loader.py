@@ -22,8 +22,8 @@ mounts (apptainer/apptainer:etc/nvliblist.conf).
 
 
 def _users(case: Case) -> dict[str, str]:
-    """Return program → MPI library for programs that load an MPI in this launch mode. In the mode ``gloo``,
-    only Horovod's extension loads an MPI.
+    """Return a table with each program that loads an MPI in this launch mode, and the MPI library that it
+    loads. In the mode ``gloo``, only Horovod's extension loads an MPI.
     """
     found = case.image_facts.programs or {}
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}

@@ -144,8 +144,9 @@ def address_is_local(case: Case) -> Hit | None:
     programs=WITHOUT_MPI,
 )
 def address_given(case: Case) -> Hit | None:
-    """The first rank listens on its own node, which Slurm chooses. Ranks wait if the address is another node,
-    belongs to another job, or does not resolve. An address from a shell variable is not fixed.
+    """The first rank listens on its own node, which Slurm chooses. Ranks wait if the address names another
+    node, belongs to another job, or does not resolve. The rule accepts an address from a shell variable,
+    because the script can set the variable for each job.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank or not found.value:
@@ -239,8 +240,8 @@ def _with_one_number(case: Case, size: int) -> Outcome:
 )
 def starter_counts_differ(case: Case) -> Hit | None:
     """With ``--standalone`` or ``--nnodes=1``, each node trains alone, and the job exits with status 0. If
-    ``--nnodes`` is larger than the job's number of nodes, torchrun waits. With a different
-    ``--nproc-per-node``, torchrun starts a different number of ranks.
+    ``--nnodes`` is larger than the job's number of nodes, torchrun waits. If ``--nproc-per-node`` differs
+    from the job's ranks per node, torchrun starts another number of ranks than the job requested.
     """
     if not sets_peers(case):
         return None

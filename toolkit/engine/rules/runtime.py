@@ -365,8 +365,8 @@ def bind_not_allowed(case: Case) -> Hit | None:
 def device_files_hidden(case: Case) -> Hit | None:
     """With 'mount dev = minimal' or 'no', the container has neither /dev/infiniband nor the host's /dev/shm.
     Open MPI and NCCL then use TCP, even between ranks of one node. A bind of the complete /dev works with
-    'minimal', but not with 'no'. The runtime skips a bind of only /dev/shm, because the container already has
-    a /dev/shm.
+    'mount dev = minimal', but not with 'mount dev = no'. The runtime skips a bind of only /dev/shm, because
+    the container already has a /dev/shm.
     """
     found = setting(case, "mount dev")
     if found not in {"minimal", "no"} or (found == "minimal" and binds_devices(case)):

@@ -65,7 +65,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     advice=True,
 )
 def host_settings_leak(case: Case) -> Hit | None:
-    """A module or a shell profile sets these variables for the host's MPI, and a job inherits these
+    """Environment modules and shell profiles set variables for the host's MPI, and a job inherits these
     variables.
     """
     case.ask("host.environment")

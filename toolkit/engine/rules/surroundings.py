@@ -12,7 +12,7 @@ _MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - Apptainer's def
 
 
 def _bound(case: Case, folder: str) -> bool:
-    """Return whether the container has the host's folder at the same path."""
+    """Return whether the container has a folder of the host at the same path."""
     sources = ((bind.split(":")[0], bind_target(bind)) for bind in case.plan.binds)
     named = [source for source, target in sources if source == target]
     return any(is_below(folder, top) for top in (*_MOUNTED, *named))
@@ -37,16 +37,18 @@ def _cite_variable(case: Case, name: str) -> str:
     advice=True,
 )
 def tmpdir_not_in_container(case: Case) -> Hit | None:
-    """The runtime passes the variable TMPDIR to the container, but does not mount the folder in TMPDIR. Open
-    MPI then cannot create its session directory, and Python uses another folder. Other programs fail with 'No
-    such file or directory'.
+    """The runtime passes the variable TMPDIR to the container, but does not mount the folder that TMPDIR
+    names. Open MPI then cannot create its session directory, and Python uses another folder. Other programs
+    fail with 'No such file or directory'.
     """
     folder = case.host.tmpdir
     return Hit(case.cite("host.tmpdir")) if lacks_tmpdir(case, folder) else None
 
 
 def lacks_tmpdir(case: Case, folder: str | None) -> bool:
-    """Return whether the ranks inherit TMPDIR, and the container does not have its folder."""
+    """Return whether the ranks inherit TMPDIR, and the container does not have the folder that TMPDIR
+    names.
+    """
     set_by_plan = "TMPDIR" in {*case.plan.env, *case.plan.unset}
     return folder is not None and not set_by_plan and not _bound(case, folder)
 
@@ -203,9 +205,9 @@ def preload_leaks(case: Case) -> Hit | None:
     advice=True,
 )
 def library_path_forced(case: Case) -> Hit | None:
-    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. The runtime replaces the image's
-    LD_LIBRARY_PATH with the value of APPTAINERENV_LD_LIBRARY_PATH. Programs then miss libraries, or load
-    libraries of the host.
+    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. Instead, the runtime replaces
+    the image's LD_LIBRARY_PATH with the value of APPTAINERENV_LD_LIBRARY_PATH. Programs then miss libraries,
+    or load libraries of the host.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]

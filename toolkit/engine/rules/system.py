@@ -185,9 +185,9 @@ def gpu_rocm_libraries_newer(case: Case) -> Hit | None:
     facts=("host.glibc", "host.distribution", "image.glibc", "image.glibc_needed", "image.distribution"),
 )
 def bind_hides_c_library(case: Case) -> Hit | None:
-    """With this bind, programs of the image load the host's C library, or start with the host's loader. An
-    older C library lacks symbol versions that these programs need. A loader and a C library of different
-    releases do not work together.
+    """If a bind hides the image's C library or loader, programs of the image load the host's C library, or
+    start with the host's loader. An older C library lacks symbol versions that these programs need. A loader
+    and a C library of different releases do not work together.
     """
     hidden = [target for target in bind_targets(case.plan) if target in _OF_C_LIBRARY]
     if not hidden:
@@ -284,8 +284,8 @@ def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpu_newer_than_rocm(case: Case) -> Hit | None:
-    """A program for ROCm has machine code only for the GPU architectures of its build. On other GPUs, it
-    fails with 'HIP error: invalid device function'.
+    """A program for ROCm has machine code only for the GPU architectures of its build. On other GPUs, the
+    program fails with 'HIP error: invalid device function'.
     """
     built, there = case.image_facts.pytorch_rocm, case.host_facts.amd_gpus or ()
     for row in cuda.cuda().amd_gpu:
