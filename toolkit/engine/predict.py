@@ -107,8 +107,8 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
     """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it tries every known
     release of this major release.
 
-    If every release gives the same outcome, the launch has this outcome, and the findings that all releases
-    share.
+    If the outcome is the same for every release, the result has this outcome, and the findings that are the
+    same for all releases.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)
@@ -143,7 +143,7 @@ def _with_pmix(host: HostFacts, release: str) -> HostFacts:
 
 def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Case:
     """Return the :class:`Case` of a launch. If the binds mount the host's MPI over the image's MPI, the case
-    has the host's MPI.
+    describes the image with the host's MPI.
     """
     words = spell_options(runtime_of(host), made.container)
     made = made if words == made.container else msgspec.structs.replace(made, container=words)
@@ -198,7 +198,7 @@ def judge_host(host: HostFacts) -> tuple[Finding, ...]:
         ask_rules(Case(host, image, request, plan(host, image, request, m)), rules) for m in horovod.MODES
     ]
     advice = {r.id for r in rules if r.advice}
-    # The other launch modes depend on the image.
+    # Keep only launch modes whose prediction does not depend on the image.
     offers = tuple(m for m in working_modes(tuple(one.prediction for one in judged)) if m in _OFFERED)
     found = _merge_findings((f for one in judged for f in one.findings(offers)), len(judged))
     # Omit undecided advice, and undecided findings about single launch modes, because they do not describe

@@ -26,7 +26,7 @@ class RankSetting:
 
     @property
     def number(self) -> int | None:
-        """The value as a number; ``None`` if it is not a number."""
+        """The setting's value as a number; ``None`` if the value is not a number."""
         return int(self.value) if self.value.lstrip("-").isdecimal() else None
 
 
@@ -60,7 +60,9 @@ def starts_by_torchrun(case: Case) -> bool:
 
 
 def passes_process_count(case: Case) -> bool:
-    """Return whether a JAX program itself passes ``num_processes`` and ``process_id``."""
+    """Return whether a JAX program itself passes ``num_processes`` and ``process_id`` to
+    ``jax.distributed.initialize``.
+    """
     return {"num_processes", "process_id"} <= set(case.request.says)
 
 

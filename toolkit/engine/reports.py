@@ -1,5 +1,5 @@
-"""Find publicly reported faults that match a launch. A condition is true, false, or depends on an unknown
-fact.
+"""Find publicly reported faults that match a launch. Each condition of a reported fault is true, is false, or
+depends on an unknown fact.
 """
 
 from collections.abc import Iterator

@@ -29,8 +29,8 @@ _WHATEVER = {"harmless", "tuning", "path", "any"}
 class Effect:
     """The effect of one setting.
 
-    ``stage`` is as in :class:`toolkit.engine.rule.Hit`. ``first`` means that the rank fails before it looks
-    for its launcher.
+    ``stage`` has the same meaning as in :class:`toolkit.engine.rule.Hit`. ``first`` means that the rank fails
+    before it looks for its launcher.
     """
 
     name: str
@@ -49,8 +49,8 @@ class Effect:
 
 
 def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Return the effect of each setting that reaches the ranks, and the unknown facts that leave a setting
-    undecided.
+    """Return the effect of each setting that reaches the ranks, and the unknown facts on which other effects
+    depend.
     """
     found = [
         _effect_of_file(case, name, value, where)
@@ -63,8 +63,8 @@ def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
 
 
 def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
-    """Return the effect of a setting in a file of the image. Only a known fault counts, because the image's
-    author chose the setting.
+    """Return the effect of a setting in a file of the image. The effect is ``ok`` without a known fault,
+    because the image's author chose the setting.
     """
     found = attempt(effect, case, name, value, where)
     known = isinstance(found, Effect) and found.fails
@@ -114,7 +114,7 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 def _python(case: Case, ok: Effect) -> Effect:
     """Return the effect of PYTHONPATH or PYTHONHOME; mounted folders may hide modules of the image."""
-    # The facts of the image already include the modules in these folders.
+    # The facts of the image already include the modules in the environment's and the projects' folders.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
     mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - mounted by default
@@ -124,7 +124,7 @@ def _python(case: Case, ok: Effect) -> Effect:
 
 
 def _of(name: str, implementation: str) -> bool:
-    """Return whether an MPI implementation may read a variable that ``settings.toml`` does not have."""
+    """Return whether an MPI implementation may read a variable that ``settings.toml`` does not list."""
     if name.startswith(("OMPI_MCA_", "OPAL_", "PMIX_MCA_", "PRTE_MCA_", "PMIX_PREFIX", "PRTE_PREFIX")):
         return implementation == "openmpi"
     if name.startswith(("MPIR_", "MPICH_", "HYDRA_")):
@@ -158,8 +158,8 @@ def _counts(case: Case, row: Setting) -> bool:
 
 
 def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
-    """Return the effect of a value by a row of ``settings.toml``; ``None`` if the row says nothing
-    about it.
+    """Return the effect of a setting's value according to a row of ``settings.toml``; ``None`` if the row is
+    not about this value.
     """
     value, bad = ok.value, _with_reason(ok, row)
     judges: dict[Kind, Callable[[], Effect | None]] = {
@@ -190,7 +190,7 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a host path, which the image does not have unless the launch mounts it."""
+    """Return the effect of a value that is a host path, which the image lacks without a mount."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")

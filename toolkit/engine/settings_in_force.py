@@ -14,10 +14,11 @@ _OF_THE_IMAGE = {
 def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
     """Return the settings that reach the ranks: name → (value, origin).
 
-    A later origin replaces an earlier origin: a file of the image, a file in the home folder, variables. A
-    variable of the image replaces the host's variable of the same name, but not a variable that the runtime
-    sets in the container (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go;
-    measured: FI_PROVIDER of host and image).
+    The origins are a file of the image, a file in the home folder, and variables; a later origin replaces an
+    earlier origin. A variable of the image replaces the host's variable of the same name, but not a variable
+    that the runtime sets in the container
+    (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go; measured: FI_PROVIDER of host
+    and image).
     """
     plain, meant = _set_by_host(case)
     inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}
@@ -63,7 +64,7 @@ def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
 
 def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
     """Return two tables of the host's variables: variables that keep their name in the container, and
-    variables that the runtime sets there.
+    variables that the runtime sets only in the container.
 
     A variable with the runtime's own prefix has precedence over a variable with Singularity's prefix
     (apptainer/apptainer:internal/pkg/util/env/create.go at v1.4.5, overridesForContainerEnv).

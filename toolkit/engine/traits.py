@@ -96,8 +96,8 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return the row of ``pmix.toml`` for a launcher, usually the host's, and a PMIx client; ``None`` without
-    a row.
+    """Return the row of ``pmix.toml`` about a launcher (usually the host's) with a PMIx client; ``None`` if
+    no row matches.
 
     ``unset`` are the variables that the launch removes between launcher and container. If ``unset`` is
     ``None``, return a row whose outcome is ``ok``.
@@ -188,7 +188,7 @@ def program_of(launcher: tuple[str, ...]) -> str:
 
 
 def bind_target(bind: str) -> str:
-    """Return the path in the container from ``SRC[:DST[:OPTS]]``."""
+    """Return the path in the container that a bind ``SRC[:DST[:OPTS]]`` names."""
     source, _, rest = bind.partition(":")
     return rest.split(":")[0] or source
 
@@ -286,12 +286,12 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
 def needs_named_components(image: ImageFacts) -> bool:
     """Return whether the image's PMIx client fails if it lacks a component that the server names.
 
-    Two changes together cause this failure. From 3.2.0 on, PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA
-    parameters (openpmix/openpmix:src/runtime/pmix_init.c); PMIx 2.2.5 to 3.1.5 choose from the components
-    that they have. Up to 3.2.3, a missing named component is an error
-    (src/mca/base/pmix_mca_base_component_find.c). From 3.2.4rc1 on, which Open MPI 4.1.5 contains,
-    abort_on_load_error is off (#2927). Clients 4.0 to 4.2.2 accept missing components (tests/matrix: 4.0.0
-    and 4.2.2 under PMIx 4.2 and 5).
+    Two changes in PMIx together cause this failure. From PMIx 3.2.0 on, PMIX_SECURITY_MODE and
+    PMIX_GDS_MODULE become MCA parameters (openpmix/openpmix:src/runtime/pmix_init.c); PMIx 2.2.5 to 3.1.5
+    choose from the components that they have. Up to PMIx 3.2.3, a missing named component is an error
+    (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on, which Open MPI 4.1.5 contains,
+    abort_on_load_error is off (#2927). PMIx clients 4.0 to 4.2.2 accept missing components (tests/matrix:
+    4.0.0 and 4.2.2 under PMIx 4.2 and 5).
     """
     return within(image.pmix or "", knowledge.pmix().insists.client)
 

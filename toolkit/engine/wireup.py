@@ -132,8 +132,8 @@ def spoken_interfaces(case: Case) -> set[str]:
 def needs_own_daemons(mpi: ImageMpi) -> bool:
     """Return whether this Open MPI connects to its launcher's daemons without PMI and PMIx.
 
-    From 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). Open MPI 1.10 has its own
-    protocol.
+    From Open MPI 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). Open MPI 1.10 has its
+    own protocol.
     """
     return knowledge.mpi().release.own_messages.of(mpi)
 
@@ -201,7 +201,8 @@ IN_NAMESPACE = frozenset({"-u", "--userns", "-f", "--fakeroot"})
 
 
 def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
-    """Return the options that give a container its own view of these aspects of the node: option → origin.
+    """Return the options that separate a container from these aspects of the node, such as its network or
+    home folder: option → origin.
 
     The plan sets such an option, or the runtime separates the aspect by default and the plan has no option
     that shares it.

@@ -270,7 +270,7 @@ def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
 
 
 def _first_alike(last: Clue, others: list[Clue]) -> Clue:
-    """Return the first line of a rank whose fault class is the same as that of the rank's last line."""
+    """Return the rank's first line that has the same fault class as the rank's last line."""
     return next((c for c in others if c.line.task == last.line.task and c.class_ == last.class_), last)
 
 

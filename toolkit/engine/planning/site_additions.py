@@ -64,8 +64,8 @@ def environment(
 
 
 def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Return variables that give a rank one thread per core. More threads would wait, and fewer would leave
-    cores idle.
+    """Return variables that give a rank one thread per core. With more threads, some would wait for a core;
+    with fewer threads, some cores would be idle.
     """
     cores = request.cpus_per_rank
     if cores is None:
@@ -82,8 +82,8 @@ def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
 
 
 def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
-    """Return variables that name the network interface for sockets: from the site profile, or for NCCL if the
-    node has several interfaces.
+    """Return variables that name the network interface for sockets. The name is from the site profile.
+    Without such a name, toolkit names interfaces only for NCCL on nodes with several interfaces.
     """
     if request.nodes == 1:
         return {}

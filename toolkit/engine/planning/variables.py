@@ -38,8 +38,8 @@ _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 
 
 def provider_folder(image: ImageFacts, mode: Mode) -> dict[str, str]:
-    """Return FI_PROVIDER_PATH for Intel's libfabric, if libfabric otherwise does not search the folder of its
-    providers.
+    """Return FI_PROVIDER_PATH for Intel's libfabric, if libfabric would not search the folder of its
+    providers without this variable.
     """
     own = image.mpi is not None and image.mpi.implementation == "intelmpi" and mode not in {"bind", "gloo"}
     folder = image.providers_unsearched if own and "FI_PROVIDER_PATH" not in image.environment else None
@@ -83,7 +83,9 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
 
 
 def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return the variable with the real folder of a moved Open MPI; empty if the Open MPI was not moved."""
+    """Return the variable that gives an Open MPI its present folder, if it was moved after its build;
+    otherwise, return an empty table.
+    """
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
     return image.mpi.led_by
@@ -105,8 +107,8 @@ modules first.
 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
-    """Return the variable that selects the client's security module ``native``, if the server may list munge
-    first.
+    """Return the variable that selects the PMIx client's security module ``native``, if the PMIx server may
+    list munge first.
 
     Without the variable, the client also finds its module, but each rank prints a page about the missing
     munge.
@@ -130,7 +132,8 @@ def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, 
     if mode == "gloo":
         return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:
-        # mpirun puts its own folder first in PATH, so ranks would start the distribution's Python.
+        # mpirun puts its own folder, such as /usr/bin, first in PATH, so ranks would start the distribution's
+        # Python.
         return {"PATH": image.environment["PATH"]}
     return {}
 

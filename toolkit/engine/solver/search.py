@@ -51,7 +51,8 @@ class SearchProblem:
     """The input of a search, and the facts that made the search reject rows.
 
     ``asked`` are the components whose opt-in rows the solver may use. The solver does not check the
-    compatibility of the pairs in ``spared``. ``seen`` maps each fact to its pair of components.
+    compatibility of the pairs in ``spared``. ``seen`` maps each fact that rejected a row to the pair of
+    components that the fact concerns.
     """
 
     book: RowOrder
@@ -137,8 +138,8 @@ def _candidates(
 
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
     """Return whether the solver may use opt-in rows of a component that the recipe does not name. The result
-    is True only if ``spared`` has every pair with a component that needs this component. The function records
-    the other pairs.
+    is True only if ``spared`` contains every pair of this component and a component that needs it. The
+    function records pairs that ``spared`` lacks in ``problem.seen``.
     """
     if component == "base":
         return False  # every stack has a base

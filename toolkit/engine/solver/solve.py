@@ -119,8 +119,8 @@ class _Solver:
         return SearchProblem(self.book, demand_of(asks), self.asked, works or self.works)
 
     def predict_stack(self, architecture: str, taken: ChosenRows) -> Ways:
-        """Return launch mode → reason why the mode fails on the cluster with a stack; empty for a stack
-        without MPI.
+        """Return, for each launch mode, why the mode fails on the cluster with a stack; the text is empty if
+        the mode works. The table is empty for a stack without MPI.
         """
         if self.host is None or not {"openmpi", "mpich"} & set(taken):
             return {}
@@ -167,8 +167,8 @@ class _Solver:
         return find_stack(self.problem(asks)) is not None
 
     def find_conflict(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return constraints that contradict each other. Without any single one of these constraints, the
-        rest has a solution.
+        """Return constraints that contradict each other. If the user drops any one of these constraints, the
+        other constraints have a solution.
         """
         core = asks
         for ask in asks:
@@ -217,8 +217,8 @@ class _Solver:
             yield f"{mode}: {trouble}"
 
     def facts(self, core: tuple[StackConstraint, ...]) -> tuple[str, ...]:
-        """Return the facts that cause the contradiction. If the solver ignores the facts' pairs of
-        components, a stack exists.
+        """Return the facts that cause the contradiction. If the solver ignored the pairs of components in
+        these facts, a stack would exist.
 
         If the cluster is a constraint, the result has only facts about single components, because the
         cluster's predictions are more useful than facts about pairs.

@@ -87,8 +87,8 @@ def _reason(
 def _only_the_cluster_forbids(
     component: Component, row: Version, problem: SearchProblem, taken: ChosenRows
 ) -> bool:
-    """Return whether only the cluster prevents the solver from choosing a version after its earlier
-    decisions.
+    """Return whether only the cluster excludes a version, if the solver keeps its earlier decisions about
+    other components.
     """
     order = solving_order()
     before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
