@@ -71,9 +71,10 @@ def open_image(
 
     ``image`` may also name an image of the Docker engine, or start with a transport such as ``oci:``
     (:mod:`toolkit.image.files.reference`). ``platform``, for example ``linux/arm64``, selects one image of a
-    multi-platform index. For any other image, toolkit checks that the image is for this platform. If a file
-    ``FILE.sha256`` is beside the image, toolkit first compares the image with this checksum. ``view`` names
-    the program of a rank and the mounts over the image, so that the facts describe this program.
+    multi-platform index. If an image has no such index, toolkit checks that the image is for the platform
+    ``platform``. If a file ``FILE.sha256`` is beside the image, toolkit first compares the image with this
+    checksum. ``view`` names the program of a rank and the mounts over the image, so that the facts describe
+    this program.
 
     Raises:
         BadInput: if the file is not an image, or contains several images and the arguments select none.
@@ -99,7 +100,7 @@ def open_image(
 
 def _facts(opened_image: _Opened, tree: FileTree, path: str, budget: Budget, view: RankView) -> ImageFacts:
     def read() -> ImageFacts:
-        # this import is slow, and cached facts do not need it
+        # The import of this module is slow, and cached facts do not need the module.
         from toolkit.image.software.describe import describe
 
         return describe(
@@ -119,7 +120,9 @@ def _facts(opened_image: _Opened, tree: FileTree, path: str, budget: Budget, vie
 
 
 def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:
-    """Return the image's files with an environment mounted over them and with its variables' script."""
+    """Return the image's files with an environment mounted over them, and with the script that sets the
+    environment's variables.
+    """
     over = SquashTree(stack.enter_context(open_given(env, label="--env-image")), 0, str(env), budget)
     lock = lock_in(over, f"--env-image {env}")
     own = environment(BoundedTree(tree, budget)).values.get("PYTHONPATH", "")

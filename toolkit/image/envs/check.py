@@ -41,7 +41,9 @@ class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package whose version differs between two environments; empty if an environment lacks the package."""
+    """A package whose version differs between two environments. The version in an environment without the
+    package is empty.
+    """
 
     name: str
     old: str

@@ -29,7 +29,9 @@ bytes."""
 
 
 class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A new environment file; ``changed`` are the packages with other versions than before."""
+    """A new environment file; ``changed`` are the packages whose versions differ from the earlier
+    environment.
+    """
 
     schema: str = "toolkit.env.made/1"
     path: str

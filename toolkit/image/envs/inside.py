@@ -63,7 +63,9 @@ UV_INSIDE = _UV
 
 
 def startable_here(image: Path) -> tuple[InsideImage | None, str]:
-    """Return a value that starts commands in an image, or None and why this machine cannot start them."""
+    """Return an object that starts commands in an image. If this machine cannot start the image, return None
+    and the reason.
+    """
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:
         return None, "neither Apptainer nor Singularity is on PATH"

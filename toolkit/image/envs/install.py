@@ -63,7 +63,9 @@ def lay_out(
 
 
 def _scripts(folder: Path) -> tuple[str, ...]:
-    """Change the first line of scripts to the first Python on PATH; return the names of all programs."""
+    """Change the first line of scripts so that they start the first Python on PATH; return the names of all
+    programs.
+    """
     if not folder.is_dir():
         return ()
     for script in folder.iterdir():

@@ -32,7 +32,8 @@ def compile_modules(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> str:
-    """Compile the modules in ``root``; return Python's minor release, or an empty text if no Python fits.
+    """Compile the modules in ``root``; return the minor release of Python that compiled them, or an empty
+    text if toolkit found no suitable Python.
 
     ``compileall`` skips a module with a syntax error, such as a test file of a compiler.
 

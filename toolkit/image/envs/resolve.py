@@ -113,7 +113,7 @@ class _Search:
         return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> PinRequest:
-        """Return the query that fixes only the kept packages; the environment may hide all others."""
+        """Return the query that fixes the versions only of packages that the environment must not replace."""
         versions = {name: package.version for name, package in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 

@@ -17,7 +17,9 @@ second."""
 
 @dataclass(frozen=True, slots=True)
 class ImageLayer:
-    """A layer; ``digest`` is the digest of the file ``path``, and ``inner`` is the unpacked tar's digest."""
+    """A layer of an image; ``digest`` is the digest of the file ``path``, and ``inner`` is the digest of the
+    unpacked tar.
+    """
 
     path: str
     digest: str | None = None

@@ -23,7 +23,9 @@ A layer unpacks to two to five times its size, and toolkit may unpack parts of t
 
 
 class Budget:
-    """The work left for one image: lookups, read bytes, listed files, index memory and unpacked bytes."""
+    """The work that toolkit may still do for one image: lookups, read bytes, listed files, index memory and
+    unpacked bytes.
+    """
 
     def __init__(self, name: str, looks: int = _LOOKS, size: int = _SIZE) -> None:
         self._name, self._looks, self._size = name, looks, size
@@ -47,7 +49,9 @@ class Budget:
             raise self._endless("it lists more files than toolkit's limit")
 
     def keep(self, texts: int) -> None:
-        """Count the memory of an index entry whose names have ``texts`` bytes."""
+        """Subtract the memory of a new index entry from the budget; the names of the entry have ``texts``
+        bytes.
+        """
         self._index -= _ENTRY + texts
         if self._index < 0:
             raise self._endless("it lists more files than toolkit's limit")

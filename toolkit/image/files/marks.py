@@ -47,7 +47,9 @@ class Marks:
         return self._lists[-1]
 
     def note(self, marks: list[Mark], mark: Mark) -> None:
-        """Add a state to a stream's list; if all lists have too many states, drop every second."""
+        """Add a state to a stream's list. If the lists together have too many states, drop every second
+        state.
+        """
         marks.append(mark)
         self._count += 1
         if self._count > _MOST:

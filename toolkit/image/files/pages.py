@@ -1,4 +1,4 @@
-"""Read a file of an image page by page, only the pages that toolkit needs, and cache these pages."""
+"""Read only the pages of an image's file that toolkit needs, and cache these pages."""
 
 from collections.abc import Callable
 

@@ -1,4 +1,6 @@
-"""Create temporary files. Their names contain host and process id, so that toolkit can remove stale files."""
+"""Create temporary files. The names of the files contain host and process id, so that toolkit can remove
+stale files.
+"""
 
 import contextlib
 import os
@@ -18,7 +20,8 @@ _FOLDER = "toolkit-sif."
 def temporary_root() -> Path:
     """Return the folder in which toolkit creates large temporary files.
 
-    The first of these variables sets the folder: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``, ``TMPDIR``.
+    The first variable that the user has set names the folder: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``,
+    ``TMPDIR``.
     """
     for variable in ("APPTAINER_TMPDIR", "SINGULARITY_TMPDIR"):
         if chosen := os.environ.get(variable):

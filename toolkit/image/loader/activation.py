@@ -29,7 +29,9 @@ def conda_hook_root(tree: FileTree, words: list[str]) -> str | None:
 
 
 def read_activation(tree: FileTree, words: list[str], root: str) -> Activation | None:
-    """Return the environment that a command activates, or None; ``root`` is the loaded conda, or empty."""
+    """Return the environment that a command activates, or None. ``root`` is the root of the conda
+    installation that an earlier command loaded, or empty.
+    """
     if any(UNTOLD in word for word in words):
         return None
     first, *rest = words

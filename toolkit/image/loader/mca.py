@@ -48,7 +48,9 @@ def components(content: bytes) -> tuple[McaComponent, ...]:
 
 
 def release(components: tuple[McaComponent, ...], *projects: str) -> str | None:
-    """Return the version of most components of ``projects``, or None without such components."""
+    """Return the version that most components of the projects ``projects`` have, or None without such
+    components.
+    """
     named = Counter(c.release for c in components if c.project in projects)
     return named.most_common(1)[0][0] if named else None
 

@@ -75,7 +75,9 @@ class SymbolCheck:
 
 
 def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return ld.so's error for each program that cannot start; ``programs`` maps paths to MPI libraries."""
+    """Return ld.so's error for each program that cannot start; ``programs`` maps a program's path to its MPI
+    library.
+    """
     symbolic, lines = SymbolCheck(loader), {}
     for path, library in list(programs.items())[:_MOST_PROGRAMS]:
         extension = ".so" in posixpath.basename(path)

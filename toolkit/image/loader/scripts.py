@@ -53,7 +53,9 @@ class Environment:
 
 
 def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> Environment:
-    """Return the variables after all scripts of an image in order, starting from ``variables``."""
+    """Return the variables that all scripts of an image would set, in order. ``variables`` are the variables
+    before the first script.
+    """
     shell = ImageShell(tree, {"PATH": BEGINNING, **(variables or {})})
     scripts = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
     own = (path for path in scripts if posixpath.basename(path) not in _RUNTIME)
@@ -215,7 +217,8 @@ class ImageShell:
     def _value(self, assigned: str, word: str, name: str) -> str | None:
         """Return the value of a variable, or None if the user's environment may set the variable.
 
-        An unset variable is empty if its name ends with PATH, or if the word assigns this variable.
+        toolkit assumes that an unset variable is empty if its name ends with PATH, or if a script assigns the
+        variable from its own value.
         """
         if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
             return None

@@ -2,8 +2,8 @@
 
 toolkit searches installations below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), below /usr/local and
 below unusual folders of the root folder. toolkit also searches the folders in PATH, LD_LIBRARY_PATH and
-similar variables. The search is breadth-first and limited. It skips folders that usually contain neither
-programs nor libraries.
+similar variables. The search is breadth-first and limited. The search skips folders that usually contain
+neither programs nor libraries.
 """
 
 import errno
@@ -153,7 +153,9 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Record a file with the name of a skipped folder, or the files directly in a skipped folder."""
+        """Record ``path``, which has the name of a skipped folder: the file itself, or the files directly in
+        the folder.
+        """
         if name.startswith("."):
             return
         if files.is_file(self.tree, path):

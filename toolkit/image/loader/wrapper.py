@@ -36,7 +36,7 @@ def read_wrapper(
 
 
 def certain_programs(text: str) -> tuple[str, ...]:
-    """Return the programs that a script always starts, with the names in the script."""
+    """Return the programs that a script always starts, by the names that the script uses."""
     return tuple(words[0] for sure, words, _ in _started_commands(text) if sure)
 
 
