@@ -16,7 +16,7 @@ class BaseName(Row, frozen=True, kw_only=True):
     """A row of ``buildfiles.toml`` for a base image.
 
     The regular expression ``pattern`` matches the image's name; its named groups are versions. ``opaque``
-    says which facts the name does not contain.
+    says which facts toolkit cannot read in the image's name.
     """
 
     pattern: str

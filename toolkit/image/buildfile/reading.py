@@ -84,7 +84,9 @@ def read_buildfile(path: Path) -> BuildFile:
 
 
 def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFile:
-    """Return the result for the text of a build file; ``read`` returns the text of a package list by name."""
+    """Return what toolkit reads in the text of a build file; ``read`` returns the text of a package list by
+    name.
+    """
     all_steps = steps(name, text)
     last = _last_stages(all_steps)
     parts = _Parts(name)

@@ -76,7 +76,9 @@ def _definition(text: str) -> Iterator[BuildStep]:
 
 
 def _header(header: dict[str, tuple[int, str]], stage: int) -> Iterator[BuildStep]:
-    """Yield the base image's step: the value of ``From``, or the release that debootstrap or yum installs."""
+    """Yield the step that names a definition file's base image: the value of ``From``, or the release that
+    debootstrap or yum installs.
+    """
     line, agent = header.get("bootstrap", (1, "docker"))
     at, name = header.get("from", (line, ""))
     if agent in {"debootstrap", "yum"}:
@@ -130,7 +132,7 @@ def _fill_variables(text: str, values: dict[str, str]) -> str:
 
 
 def assignments(kind: Kind, text: str) -> dict[str, str]:
-    """Return the variables that a step of a kind sets, with their values."""
+    """Return the variables that a step of the kind ``kind`` sets, with their values."""
     if kind == "env" and "=" not in text:
         name, _, value = text.partition(" ")
         return {name: value.strip()} if value.strip() else {}

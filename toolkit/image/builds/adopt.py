@@ -138,7 +138,9 @@ def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
 
 
 def _wish(name: str, version: str) -> str:
-    """Return a version in a recipe's form: without the package's revision, and for Python as ``3.11``."""
+    """Return a version as recipes write it: without the package's revision, and for Python with only two
+    numbers, such as ``3.11``.
+    """
     match = _RELEASE.match(version)
     if match is None:
         return "*"

@@ -98,7 +98,7 @@ def require_folder(folder: Path, fix: str) -> None:
 
 
 def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
-    """Write a build context to a folder, in which users can read it and build it themselves."""
+    """Write a build context to a folder, so that users can read it and build the image themselves."""
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

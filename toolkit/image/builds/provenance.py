@@ -3,10 +3,11 @@
 - ``documents.documents`` puts the provenance into the image, at PROVENANCE_PATH.
 - ``attachments.attach`` adds a statement about the squashfs to the SIF.
 - ``attachments.write_full_provenance`` writes a statement with the facts that differ between machines to a
-  file beside the SIF. ``image sign --provenance full`` adds this statement to the SIF and signs it.
+  file beside the SIF. ``image sign --provenance full`` adds the statement with these facts to the SIF and
+  signs it.
 
 The provenance in the image and in the unsigned SIF depends only on the lock, so equal locks give equal
-provenance. It contains no time of day, commit, engine version or machine name.
+provenance. This provenance contains no time of day, commit, engine version or machine name.
 """
 
 import datetime as dt

@@ -162,7 +162,9 @@ def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
 
 
 def _mark(items: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
-    """Add a component's facts to its file's SBOM entry or to a new entry; return the entry's reference."""
+    """Add a component's facts to the SBOM entry of the component's file, or to a new entry; return the
+    entry's reference.
+    """
     ref = _shown_by(items, chosen.component)
     if not ref:
         ref, item = _unseen(chosen, lock)

@@ -63,7 +63,7 @@ def fetch_files(
         Missing: if no source sends a file, or toolkit cannot write to the cache.
     """
     wanted = {file.sha256: file for file in files}
-    # A file name may be from a package index, and it becomes part of a path.
+    # Check the file names: they may be from a package index, and they become parts of paths.
     for file in wanted.values():
         for fault in file_faults(file):
             raise BadInput(f"{quote_value(file.name)} {quote_value(file.version)}: {fault}")

@@ -77,7 +77,9 @@ def ingredients(selection: Mapping[Component, Version], recipe: Recipe, table: S
 
 
 def _is_compiled(row: Version) -> bool:
-    """Return whether toolkit compiles or unpacks a component from an archive, instead of a package."""
+    """Return whether toolkit compiles or unpacks a component from an archive, and does not install it from a
+    package.
+    """
     return row.archive is not None or row.provider == "source" or (row.provider == "pypi" and not row.wheels)
 
 

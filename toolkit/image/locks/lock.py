@@ -34,7 +34,7 @@ class EarlierLock(BadInput):
 
 
 class _Head(msgspec.Struct):
-    """Only the field of a lock that names its schema."""
+    """The part of a lock that names the lock's schema, for a check before toolkit reads the other fields."""
 
     schema: str = ""
 

@@ -1,4 +1,4 @@
-"""Choose, among the stacks that toolkit can build, a recipe for an image that works on a host."""
+"""Choose a recipe for an image that works on a host, among the stacks that toolkit can build."""
 
 import msgspec
 
@@ -37,7 +37,9 @@ def match_recipe(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return the software to try in order: with the image's versions, with any versions, only frameworks."""
+    """Return the software requirements to try, in order: the image's software with its versions, with any
+    versions, and only the frameworks.
+    """
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}
     versions["mpi4py"] = image.mpi4py or ("" if image.horovod else None)

@@ -1,7 +1,7 @@
 """Find the download addresses of a lock's files.
 
-A lock does not contain addresses of mirrors, because each site has its own mirrors. It contains the origin of
-each file instead.
+A lock does not contain addresses of mirrors, because each site has its own mirrors. Instead, a lock contains
+the origin of each file.
 
 The origin ``debian:PATH`` or ``debian-security:PATH`` means a file on a Debian mirror. The origin
 ``index:PYTHON`` means a file that the package index has for this release of Python. Any other origin is an
