@@ -35,7 +35,7 @@ class CheckFailed(ToolkitError):
 
 
 class Damaged(CheckFailed):
-    """A file that the user named is damaged. For a command that checks files, this is a failed check."""
+    """A file that the user named is damaged. If a command checks files, a damaged file is a failed check."""
 
     code = 2
 

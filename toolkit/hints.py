@@ -34,7 +34,9 @@ def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
 
 
 def keep(folder: str, name: str, value: object, most: int | None = None) -> None:
-    """Write a value that only this user can read into the cache. Delete the oldest values above ``most``."""
+    """Write a value that only this user can read into the cache. Keep at most ``most`` values in the folder,
+    and delete the oldest values.
+    """
     file = _file(folder, name)
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)

@@ -132,7 +132,7 @@ def _mean(left: int, above: int, _: int) -> int:
 
 
 def _paeth(left: int, above: int, corner: int) -> int:
-    """Return the one of the three values that is closest to left + above - corner. Of two equally close
+    """Return the value (left, above or corner) that is closest to left + above - corner. Of two equally close
     values, return the first.
     """
     middle = left + above - corner
