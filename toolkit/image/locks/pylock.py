@@ -56,7 +56,7 @@ def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
 
 
 def environment(python: str, architecture: str) -> Environment:
-    """Return the values of the environment markers; ``python`` is a full version such as 3.11.4."""
+    """Return the values of the environment markers (PEP 508); ``python`` is a full version such as 3.11.4."""
     return {
         "implementation_name": "cpython",
         "implementation_version": python,

@@ -67,7 +67,7 @@ def strippers(lock: Lock) -> tuple[LockedFile, ...]:
 
 
 def requirement_lines(files: Sequence[LockedFile]) -> bytes:
-    """Return the text of a pip requirements file with hashes, so that pip installs only these files."""
+    """Return the text of a requirements file with the hash of each file; pip then refuses any other file."""
     lines = (f"{f.name}=={f.version} --hash=sha256:{f.sha256}\n" for f in sorted(files, key=lambda f: f.name))
     return "".join(lines).encode()
 

@@ -1,4 +1,7 @@
-"""Write a pseudo file for ``mksquashfs -pf``. It lists files that mksquashfs adds to a squashfs."""
+"""Write a pseudo file for ``mksquashfs -pf``.
+
+A pseudo file lists files that mksquashfs adds to a squashfs.
+"""
 
 import re
 from collections.abc import Iterable

@@ -90,7 +90,7 @@ def scripts(config: OciConfig) -> dict[str, bytes]:
 def environment(variables: Iterable[str]) -> str:
     """Return the script that sets the image's variables.
 
-    If the user's environment has a variable, its value has priority over the image's value, except for PATH.
+    If the user's environment sets the same variable, the user's value has priority, except for PATH.
     """
     lines = ["#!/bin/sh"]
     for name, separator, value in (variable.partition("=") for variable in variables):

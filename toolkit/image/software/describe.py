@@ -148,7 +148,7 @@ def _entry_facts(loader: Loader, entrypoint: tuple[str, ...]) -> dict[str, Any]:
 
 
 def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: ImageEvidence) -> ImageFacts:
-    """Add the distribution, the C library and Python."""
+    """Add the distribution, the C library and Python to the facts."""
     loader, tree = finder.loader, finder.loader.tree
     return msgspec.structs.replace(
         facts,
@@ -177,7 +177,7 @@ def _mpis(
     programs: dict[str, str],
     book: ImageEvidence,
 ) -> ImageFacts:
-    """Add the MPIs, the programs that load an MPI, and how their ranks start."""
+    """Add to the facts the MPIs, the programs that load an MPI, and how their ranks start."""
     first = mpis[0] if mpis else None
     return msgspec.structs.replace(
         facts,
@@ -221,7 +221,7 @@ def _of_interest(variables: Mapping[str, str]) -> dict[str, str]:
 
 
 def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFacts:
-    """Add the network libraries: UCX, libfabric, verbs and the NCCL plugin."""
+    """Add the network libraries to the facts: UCX, libfabric, verbs and the NCCL plugin."""
     mpi = facts.mpi
     path = fabric.libfabric(finder, mpi.prefix if mpi else None)
     lists = {
@@ -255,7 +255,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
 def _learning(
     facts: ImageFacts, finder: Finder, hvd: horovod.HorovodPackage, book: ImageEvidence
 ) -> ImageFacts:
-    """Add the machine learning frameworks and the CUDA libraries."""
+    """Add the machine learning frameworks and the CUDA libraries to the facts."""
     nothing = "no Python package of that name"
     tensorflow, pytorch = cuda.tensorflow(finder), cuda.pytorch(finder)
     built = {

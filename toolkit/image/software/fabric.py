@@ -57,8 +57,8 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, ``line`` is the reason. The list is then unknown if ``known`` is false, and absent
-    otherwise.
+    If ``names`` is None, ``line`` is the reason why toolkit has no list. The list is then unknown if
+    ``known`` is false, and absent otherwise.
     """
 
     names: tuple[str, ...] | None

@@ -28,7 +28,7 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 
 
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
-    """Return the extension that Python imports, and the path of the MPI that it loads (empty if none).
+    """Return the extension that Python imports, and the path of the MPI that this extension loads, or "".
 
     The result is None if mpi4py was built for one MPI, because its only extension then names this MPI.
     """

@@ -12,7 +12,7 @@ _GLIBC = re.compile(r"GLIBC_(\d{1,3})\.(\d{1,3})(?:\.\d+)?\Z")
 
 
 def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
-    """Return the newest glibc version that one of these files needs, for example ``2.34``, or None."""
+    """Return the newest glibc version, for example ``2.34``, that any of the ELF files needs, or None."""
     newest, which = (0, 0), ""
     for path, elf in looked_at.items():
         if _C_LIBRARY.match(path):
@@ -25,7 +25,7 @@ def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
 
 
 def cpu_level(looked_at: dict[str, Elf]) -> PackageVersion | None:
-    """Return the highest x86-64 level that one of these files needs, for example ``x86-64-v3``, or None."""
+    """Return the highest x86-64 level, such as ``x86-64-v3``, that any of the ELF files needs, or None."""
     asking = [(elf.level, path) for path, elf in looked_at.items() if elf.level]
     if not asking:
         return None

@@ -109,8 +109,8 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 class OpenMpiFolder:
     """An Open MPI that is not in the folder for which it was built.
 
-    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` is the variable that should
-    contain the real folder.
+    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` has the variable, and its value,
+    with which Open MPI would find the real folder.
     """
 
     library: str

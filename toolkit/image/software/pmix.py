@@ -73,7 +73,7 @@ def _needs_plugins(components: dict[str, tuple[str, ...]], built_in: tuple[mca.M
 
 
 def _of_plugins(loader: Loader, real: str) -> str | None:
-    """Return the release that the plugins beside an Open MPI contain, or None."""
+    """Return the PMIx release that the plugins beside an Open MPI library contain, or None."""
     listed = _plugins(loader, real)[:_MOST_PLUGINS]
     return mca.release(tuple(c for file in listed for c in mca.components(loader.texts(file))), "pmix")
 

@@ -64,7 +64,7 @@ def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ..
 
 
 def missing_mpis(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the soname of the missing MPI library of each program whose MPI ld.so does not find."""
+    """Return the soname of the MPI library for each program whose MPI library ld.so does not find."""
     missing = (path for path, library in programs.items() if not library)
     return {path: name for path in missing if (name := named_mpi(loader, path))}
 
@@ -120,8 +120,8 @@ def linked_into(loader: Loader, path: str) -> str:
 def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
     """Return the programs and MPIs of an image that a mount hides, each with the folder of the mount.
 
-    ``places`` are the image's software folders. ``tree`` has the files that a rank sees. ``whole`` reads all
-    files of the image.
+    ``places`` are the image's software folders. ``tree`` has the files that a rank sees. ``whole`` is a
+    loader for all files of the image, including hidden files.
     """
     libraries = loaded_mpis(whole, places, ())
     listed = (file for pair in libraries.items() for file in pair if file)
@@ -130,7 +130,7 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 
 def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs that load another MPI, or no MPI, without the image's LD_LIBRARY_PATH."""
+    """Return the programs that would load another MPI, or no MPI, without the image's LD_LIBRARY_PATH."""
     if not loader.library_path:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}

@@ -20,7 +20,7 @@ _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 def why_mpi_unknown(
     loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], undecided: dict[str, str]
 ) -> str | None:
-    """Return the reason why toolkit cannot know which MPI programs load, or None if toolkit knows."""
+    """Return the reason why toolkit cannot know the MPI that programs load, or None if toolkit knows it."""
     kinds = sorted({mpi_entry.mpi.implementation for mpi_entry in mpis})
     if (
         len(kinds) > 1
@@ -117,7 +117,7 @@ def why_undecided(
     programs: dict[str, str],
     undecided: dict[str, str],
 ) -> str | None:
-    """Return the reason why toolkit cannot know which MPI programs load, or None if toolkit knows."""
+    """Return the reason why toolkit cannot know the MPI that programs load, or None if toolkit knows it."""
     why = why_mpi_unknown(loader, mpis, programs, undecided)
     if why or any(programs.values()):
         return why

@@ -182,7 +182,7 @@ def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Te
 
 
 def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:
-    """Write a tar of files, whose first member is the list of their hashes; equal files give equal bytes."""
+    """Write a tar archive that starts with the list of its files' hashes; equal files give equal bytes."""
     sums = {name: hash_file(path) for name, path in files.items()}
     listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{SUMS}.") as lines:

@@ -1,8 +1,8 @@
 """Read a bundle once, compare each file with its hash, and copy the files that toolkit installs.
 
 toolkit writes the files to a new private folder, with numbers as file names, so that the names in an archive
-have no effect. toolkit does not call Python's ``TarFile.extractall``, because Python 3.11.2 does not have its
-argument ``filter``, and an archive can bypass ``filter`` in later releases (CVE-2025-4517).
+have no effect. toolkit does not call Python's ``TarFile.extractall``: Python 3.11.2 lacks the argument
+``filter``, and in later releases an archive can bypass ``filter`` (CVE-2025-4517).
 """
 
 import contextlib
@@ -182,7 +182,7 @@ def _target(name: str, folder: Path, number: int) -> Path | None:
 
 
 def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: str) -> None:
-    """Compare the bytes of a file with its SHA-256, and write them to the new file ``target``, if given."""
+    """Compare the bytes of a file with its SHA-256; if ``target`` is given, write the bytes to it."""
     hasher = hashlib.sha256()
     with contextlib.nullcontext() if target is None else _new(target) as copy:
         for piece in pieces:
@@ -203,7 +203,7 @@ def _new(path: Path) -> BinaryIO:
 
 
 def install(copy: Path, target: Path) -> None:
-    """Move a file that :func:`stage` copied to ``target``, which may be on another file system.
+    """Move ``copy``, a file from :func:`stage`, to ``target``, which may be on another file system.
 
     Raises:
         OSError: if toolkit cannot write to the folder of ``target``, or the disk is full.

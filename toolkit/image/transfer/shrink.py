@@ -27,7 +27,7 @@ _PACKED = "registry/packed"
 
 @dataclass(frozen=True, slots=True)
 class ShrunkLayer:
-    """A compressed layer; ``file`` is None if the registry already has it."""
+    """A compressed layer; ``file`` is None if the registry already has the layer."""
 
     described: Descriptor
     file: Path | None

@@ -112,7 +112,7 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
 
 
 def _install_files(staged: StagedBundle, tell: Tell) -> int:
-    """Move the files of the locks to the cache, except equal existing files; return their number."""
+    """Move the files of the locks to the cache, except equal existing files; return the total number."""
     names = [name for name in staged.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
     for number, name in enumerate(names, 1):

@@ -39,7 +39,7 @@ class Metadata(msgspec.Struct, frozen=True):
 
 
 def metadata(file: BinaryIO, table: Table, group: int) -> bytes:
-    """Return the text that a signature of all objects of a group signs."""
+    """Return the text to sign, for a signature that covers all objects of a group."""
     entries = table.in_group(group)
     first = entries[0].number
     objects = tuple(
