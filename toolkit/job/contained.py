@@ -31,7 +31,9 @@ _VARIABLE = "environment."
 
 @dataclass(frozen=True, slots=True)
 class UndecidedImage:
-    """An image whose start scripts set variables, and the host that can run the image to read them."""
+    """An image whose start scripts set variables, and a host that can run the image to read these
+    variables.
+    """
 
     image: ImageFacts
     file: Path
@@ -48,8 +50,8 @@ def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
 def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
     """Start a container on a node, and return ``view`` with the environment variables in this container.
 
-    toolkit prints the ``srun`` command before it runs the command. If the command is impossible or fails, the
-    function returns ``view`` unchanged.
+    toolkit prints the ``srun`` command before it runs the command. If toolkit cannot run the command, or the
+    command fails, the function returns ``view`` unchanged.
     """
     names = undecided_variables(question.image)
     if (

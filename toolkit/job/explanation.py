@@ -103,7 +103,7 @@ def _of_slurm(number: str) -> OutputExplanation:
 
 
 def _of_folder(folder: Path) -> OutputExplanation:
-    """Explain the output of the job whose folder this is, or the output files in the folder, oldest first.
+    """Explain a job's output from the job's folder, or the output files in another folder, oldest first.
 
     toolkit reads the 64 newest output files of a folder.
     """

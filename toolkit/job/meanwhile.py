@@ -8,7 +8,7 @@ _T = TypeVar("_T")
 
 
 class Meanwhile(Generic[_T]):
-    """Start a function at once in a daemon thread, for which an interrupted command does not wait."""
+    """Start a function in a daemon thread, so that an interrupted command does not wait for the function."""
 
     def __init__(self, work: Callable[[], _T]) -> None:
         self._found: list[_T] = []

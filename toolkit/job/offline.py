@@ -94,7 +94,7 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
 
 
 def check_not_there(job: JobFile) -> None:
-    """Raise an error if an option names a file on the cluster, because toolkit does not connect to it."""
+    """Raise an error if an option names a file on the cluster, to which toolkit does not connect."""
     if job.env_image:
         raise BadInput(
             f"--env-image {job.env_image}: toolkit compares this environment with the image on the cluster",

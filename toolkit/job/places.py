@@ -66,8 +66,8 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
 def _open_cluster(name: str, ssh_config: Path | None) -> "Runner":
     """Return a runner for a virtual cluster.
 
-    The cluster's SSH configuration contains its last known port and its host key. toolkit asks the Docker
-    engine for the port only if the login node does not answer at this port with this key.
+    The cluster's SSH configuration contains the last known port and the host key of the login node. toolkit
+    asks the Docker engine for the port only if the login node does not answer at this port with this key.
     """
     from toolkit.cluster.access import config_of
     from toolkit.run.remote.ssh import SshRunner

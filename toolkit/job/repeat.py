@@ -152,8 +152,8 @@ def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> J
 def _strategy(strategy: str, before: int, now: int) -> str:
     """Return the training strategy of the repeated job.
 
-    If the recorded job had the default strategy for ``before`` ranks, this is the default for ``now`` ranks.
-    Otherwise it is the recorded strategy.
+    If the recorded job had the default strategy for ``before`` ranks, the result is the default for ``now``
+    ranks. Otherwise, the result is the recorded strategy.
     """
     usual = trainers.usual_strategy
     return usual(now) if strategy in {"", usual(before)} else strategy

@@ -48,7 +48,7 @@ class Code:
 
     @property
     def arguments(self) -> tuple[str, ...] | None:
-        """The words after the Python script or module; ``None`` if a shell or another program starts it."""
+        """The words after the command's Python script or module; ``None`` if it names neither."""
         if self.facts.script is not None:
             return self.words[self.facts.script + 1 :]
         python = posixpath.basename(self.facts.program).startswith("python")
@@ -61,7 +61,7 @@ class Code:
 
 
 def code_of(job: JobFile, flags: Flags) -> Code | None:
-    """Return the program of a job's command, read in the current folder; ``None`` for a trainer.
+    """Return the facts about the program of a job's command, from the current folder; ``None`` for a trainer.
 
     Raises:
         BadInput: if ``--project`` is not a folder, or does not contain the script.
@@ -162,7 +162,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
 
 
 def with_project(job: JobFile, project: CopiedProject | None) -> JobFile:
-    """Return the job with the command in the copied project; without a project, return it unchanged."""
+    """Return the job with the command in the copied project; without a project, return the job unchanged."""
     return msgspec.structs.replace(job, command=project.command) if project else job
 
 
@@ -174,7 +174,7 @@ def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
 def with_start_folder(
     places: JobPaths, code: Code | None, job: JobFile, project: CopiedProject | None, *, remote: bool
 ) -> JobPaths:
-    """Return the job's paths, with the folder in which the job's command starts added."""
+    """Add the folder in which the job's command starts to the job's paths, and return the paths."""
     if project is not None:
         return replace(places, start=posixpath.join(places.directory, project.start))
     if remote:

@@ -40,7 +40,7 @@ def root_of(folder: Path, script: Path | None, option: str | None, files: Iterab
 
 
 def is_marked(folder: Path) -> bool:
-    """Return whether a folder contains a file that marks a project folder."""
+    """Return whether a folder contains a file that marks a project folder, such as ``pyproject.toml``."""
     return any((folder / mark).exists() for mark in MARKS)
 
 

@@ -188,7 +188,8 @@ def _with_variables(merged: MergedJob) -> MergedJob:
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
     """Return the settings; a variable without a value (``env: [NAME]``) gets the value in the user's
-    shell."""
+    shell.
+    """
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
         return {**raw, "env": variables.parse_pairs(env, os.environ, label)}

@@ -154,7 +154,7 @@ def directory(runner: Runner, option: str | None, *, remote: bool, variables: bo
     """Return the absolute path of the cluster's folder for images, data and runs.
 
     If ``variables`` is true, toolkit replaces ``$NAME`` in the path by the variable's value on the cluster,
-    as it does in a site profile.
+    as in the paths of a site profile.
 
     Raises:
         Missing: if neither ``WORK`` nor ``HOME`` is set on the cluster.
