@@ -159,8 +159,8 @@ def full_driver(version: str) -> str | None:
 def least_driver(version: str) -> str | None:
     """Return the oldest driver version with which a CUDA release works; ``None`` if unknown.
 
-    From CUDA 11 on, the oldest driver depends only on CUDA's major release. Before CUDA 11, it is the driver
-    that NVIDIA shipped with the release.
+    From CUDA 11 on, the oldest driver depends only on CUDA's major release. Before CUDA 11, the oldest driver
+    is the driver that NVIDIA shipped with the release.
     """
     return cuda().major_driver.minimum.get(major(version)) or full_driver(version)
 

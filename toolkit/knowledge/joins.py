@@ -45,10 +45,11 @@ class HiddenCode(Row, frozen=True, kw_only=True):
 
 
 class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Calls whose arguments set the rendezvous address of the ranks.
+    """Calls whose arguments toolkit records, because they affect how ranks start, find each other or load
+    data.
 
-    ``arguments`` maps the name of an argument to its position. ``says`` is the setting that the call itself
-    makes, whatever its arguments are.
+    ``arguments`` maps the name of an argument to its position. ``says``, if given, is the name under which
+    toolkit records the call itself, such as ``spawn``.
     """
 
     calls: tuple[str, ...]
@@ -57,7 +58,7 @@ class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Sayings(Row, frozen=True, kw_only=True):
-    """Variables and calls with which a program sets the rendezvous address of its ranks."""
+    """Variables and calls with which a program sets how its ranks find each other."""
 
     variables: tuple[str, ...]
     call: tuple[SayingCall, ...]

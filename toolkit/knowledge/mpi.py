@@ -91,9 +91,10 @@ class Inside(MpiRow, frozen=True, kw_only=True):
 class LauncherWords(MpiRow, frozen=True, kw_only=True):
     """Options for a launcher inside the container.
 
-    With ``without_ssh``, the launcher starts ranks on its own node if the image has no ssh. With ``agent``,
-    the launcher calls ``toolkit-agent`` instead of ssh, and starts all daemons itself. A daemon must stay in
-    the foreground, because Slurm stops background processes when the step ends.
+    With the options in the table ``without_ssh``, the launcher starts ranks on its own node if the image has
+    no ssh. With the options in the table ``agent``, the launcher calls ``toolkit-agent`` instead of ssh, and
+    starts all daemons itself. A daemon must stay in the foreground, because Slurm stops background processes
+    when the step ends.
     """
 
     words: tuple[str, ...]

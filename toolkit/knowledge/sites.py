@@ -78,7 +78,7 @@ def facts_file(name: str) -> Path:
 
 
 def site(name: str) -> Site:
-    """Return the profile with a name or a path.
+    """Return the site profile with the given name or path.
 
     Raises:
         BadInput: the profile is wrong; the message has file, line, field and choices.

@@ -10,8 +10,8 @@ from toolkit.model.prediction import Mode
 
 
 class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fact that may decide the outcome of a launch; toolkit suggests to look it up if a ticket does not
-    state it.
+    """A fact that may decide the outcome of a launch. If a ticket does not state this fact, toolkit advises
+    the user to look the fact up.
 
     ``values`` are other common values; ``command`` is a command that prints the fact.
     """
