@@ -104,7 +104,7 @@ def script_of(
 
 
 def _host(site: Site, command: str) -> HostFacts:
-    """Return the facts about a cluster that toolkit did not probe, with only its container runtime."""
+    """Return the only known fact about a cluster that toolkit did not probe: its container runtime."""
     kind = runtime_of_name(command)
     if kind is runtime_of_name(""):
         return HostFacts(place=site.title)

@@ -39,7 +39,7 @@ MODE: Mode = "srun-none"
 
 
 class NotebookAddress(msgspec.Struct, frozen=True):
-    """The node and the port on which a notebook listens, at the node's loopback interface."""
+    """The node and the port on which a notebook listens, on the node's loopback interface."""
 
     host: str
     port: int

@@ -37,7 +37,7 @@ def _has_framework(image: ImageFacts) -> bool:
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
-    """Return whether the preflight tests the program's own MPI and not with the image's copy of toolkit."""
+    """Return whether the preflight checks the program's own MPI, in place of toolkit's check in the image."""
     if image is None or _is_own(image, trainer=bool(spec.trainer)):
         return False
     return bool(_of_program(image, user_site=spec.user_site))

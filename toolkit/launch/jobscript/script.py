@@ -145,7 +145,7 @@ def _check_values(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> dict[s
 
 
 def _stop_values(spec: JobSpec) -> dict[str, object]:
-    """Return the template values for the lines that stop a job after a checkpoint and submit it again."""
+    """Return the template values for the lines that stop a job after a checkpoint and resubmit the job."""
     return {
         "asks_to_stop": bool(spec.trainer or spec.warning or spec.requeue or spec.chain or spec.elastic),
         "may_resume": spec.may_resume,

@@ -1,4 +1,4 @@
-"""Check each value of a job, so that Slurm does not misread it and it does not break a line of the script."""
+"""Check each value of a job, so that no value misleads Slurm or breaks a line of the script."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -83,7 +83,7 @@ def names_of(sweep: Iterable[str]) -> list[str]:
 
 
 def variable(name: str) -> str:
-    """Return the environment variable that contains the value of a name.
+    """Return the name of the environment variable that contains the value of a sweep's name.
 
     >>> variable("learning-rate")
     'TOOLKIT_SWEEP_LEARNING_RATE'

@@ -92,7 +92,7 @@ def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
 def secrets_of_record(
     names: Iterable[str], secrets: Mapping[str, Hidden], environment: Mapping[str, str]
 ) -> dict[str, Hidden]:
-    """Return the values of a job's secret variables, whose record contains only their names.
+    """Return the values of a job's secret variables; the job record contains only the variables' names.
 
     Raises:
         BadInput: if neither ``secrets`` nor ``environment`` has a variable; the message names the variable.

@@ -28,7 +28,7 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
     """Return the job with values that fit a partition.
 
     toolkit changes only fields in ``unsaid``. If the cores per rank are unset, or the profile's default
-    exceeds a node, they become the rank's share of a node. toolkit reduces the memory to the memory of a
+    exceeds a node, each rank gets its share of a node's cores. toolkit reduces the memory to the memory of a
     node, and removes a constraint that the nodes do not meet.
     """
     limit_problems = _problems(spec, partition, site)

@@ -225,7 +225,7 @@ def _presence(
 
 
 def _limit(field: str, part: str, value: str | int, now: str | int | None) -> ProfileCheck:
-    """Return the result for a number or a time; two notations of one time are equal."""
+    """Return the result for a number or a time; two notations of the same time count as equal."""
     if now is None:
         return ProfileCheck(field, "undecided", f"{part}: {value}: unknown on the cluster")
     same = value == now

@@ -38,7 +38,7 @@ class StepEnd:
 
     @property
     def line(self) -> str:
-        """The end as a line for the engine's parser, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
+        """The end of a job or step as a line for the engine, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
         ran = f"ran {self.elapsed} of {self.limit}" if self.limit else f"ran {self.elapsed}"
         memory = f"used {self.memory}" if self.memory else ""
         memory_request = f"asked for {self.memory_request}" if self.memory_request else ""
@@ -54,7 +54,7 @@ def steps(number: str) -> Command:
 
 
 def parse_steps(text: str) -> list[StepEnd]:
-    """Return how jobs and steps ended, from the output of :func:`steps` with one line for each."""
+    """Return how jobs and steps ended, from the output of :func:`steps`, which has a line for each."""
     ends = []
     for line in text.splitlines():
         values = line.split("|")

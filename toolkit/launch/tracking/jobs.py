@@ -69,8 +69,8 @@ def may_have_successor(record: JobRecord, status: JobStatus) -> bool:
 def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
     """Return whether Slurm can list the jobs of the record.
 
-    toolkit does not query Slurm again after it records the end of a job. Therefore it records an end only
-    after Slurm has listed the user's jobs.
+    toolkit does not query Slurm again after it records the end of a job. Therefore, toolkit records the end
+    of a job only after Slurm has listed the user's jobs.
     """
     try:
         successors.numbers(runner, record)
@@ -351,5 +351,5 @@ def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def is_local(record: JobRecord) -> bool:
-    """Return whether a job is from ``launch --local``, so that it started without a Slurm number."""
+    """Return whether a job is from ``launch --local``; such a job starts without a Slurm number."""
     return not record.id and bool(record.started) and not (record.host or record.cluster)

@@ -45,7 +45,7 @@ def jobs_dir() -> Path:
 
 
 def folder(key: str) -> Path:
-    """Return the folder of one record; :mod:`toolkit.report` reads it, too."""
+    """Return the folder of one record; :mod:`toolkit.report` reads this folder, too."""
     return jobs_dir() / key
 
 
@@ -106,7 +106,7 @@ def find(
     """Find a record by its key, the start of its key, or any of its Slurm numbers.
 
     If ``key`` is ``None``, the function returns the last record. If ``newest`` is true and several records
-    match a job's name, it returns the last of these records.
+    match a job's name, the function returns the last of these records.
 
     Raises:
         BadInput: if no record matches, or several records match.
