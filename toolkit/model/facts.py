@@ -23,8 +23,10 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
     unknown: dict[str, str] = {}
 
     def cite(self, name: str) -> str:
-        """Return the line of evidence for a field, or the reason why the thing is absent. Otherwise return
-        the field's name and value, because facts that users write by hand have no evidence.
+        """Return the line of evidence for a field, or the reason why the fact is absent.
+
+        If both are missing, return the field's name and value, because facts that users write by hand have no
+        evidence.
         """
         for book in (self.evidence, self.absent):
             if name in book:

@@ -145,8 +145,8 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     retired: str = ""
 
     def partition(self, name: str = "") -> Partition | None:
-        """Return the partition with a name, or the default partition for an empty name; ``None`` for an
-        unknown partition.
+        """Return the partition named ``name``, or the default partition for an empty name; ``None`` for an
+        unknown name.
         """
         wanted = name or self.defaults.partition
         found = [p for p in self.partitions if (p.name == wanted if wanted else p.default)]

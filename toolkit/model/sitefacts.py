@@ -58,9 +58,9 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     Each of the next fields has one value for each entry of a site profile, in the order of the profile.
     ``loaded`` has the error message of each module, or ``""`` if the module loaded. ``commands`` has the path
-    of each program in a login shell with these modules, or ``""``; the first two are ``apptainer`` and
-    ``singularity``. ``there`` says whether each folder exists on the login host, and ``there_nodes`` whether
-    each folder exists on a compute node.
+    of each program in a login shell with the profile's modules, or ``""``; the first two are ``apptainer``
+    and ``singularity``. ``there`` says whether each folder exists on the login host, and ``there_nodes``
+    whether each folder exists on a compute node.
 
     ``folders`` lists the folders that common variables, such as SCRATCH, contain. ``scratch`` lists writable
     folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that are

@@ -43,7 +43,7 @@ class Solution(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def versions(self) -> dict[str, str]:
-        """The solution as a table: component → version."""
+        """The chosen version of each component, by the component's name."""
         return {chosen.component: chosen.version for chosen in self.chosen}
 
     def of(self, component: Component) -> Chosen | None:

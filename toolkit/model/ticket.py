@@ -38,7 +38,7 @@ class TicketImage(_Section, frozen=True, kw_only=True):
 
 
 class TicketJob(_Section, frozen=True, kw_only=True):
-    """The shape of the job."""
+    """The numbers of nodes and ranks of the job, and its launch mode."""
 
     nodes: int = 2
     ranks_per_node: int = 1

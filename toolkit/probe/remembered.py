@@ -68,7 +68,10 @@ class HostMemory:
 
 
 def forget() -> None:
-    """Remove the cached facts of all hosts. toolkit does so when a job fails or toolkit refuses a launch."""
+    """Remove the cached facts of all hosts.
+
+    toolkit calls this function when a job fails or toolkit refuses a launch.
+    """
     hints.drop(_FOLDER)
 
 

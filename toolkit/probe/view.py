@@ -64,7 +64,9 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Return a table ``absent`` or ``unknown`` to which the reason why no compute node answered is added."""
+    """Add the reason why no compute node answered to the table ``absent`` or ``unknown``, and return this
+    table.
+    """
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
     return {

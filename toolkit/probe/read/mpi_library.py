@@ -195,8 +195,8 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
 def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibrary | None:
     """Return a launcher's MPI library, or None.
 
-    The result is a library of the same MPI beside the launcher, or else the first such library that ld.so
-    finds.
+    The result is a library of the MPI ``implementation`` beside the launcher, or else the first such library
+    that ld.so finds.
     """
     beside, known = libraries(section)
     for path in (*beside.get(launcher, ()), *beside.get("", ())):
