@@ -86,7 +86,7 @@ _TITLE = _Rule(
 )
 _TEXT = _Rule(lambda text: len(text) <= _LONGEST_TEXT and text.isprintable(), "one line of printable text")
 
-# Debian Policy 5.6.1 and 5.6.12; PyPA's rules for names, and PEP 440.
+# Sources: Debian Policy 5.6.1 and 5.6.12; PyPA's rules for names, and PEP 440.
 _DEBIAN = (
     _Rule(_DEBIAN_NAME.fullmatch, "the name of a Debian package"),
     _Rule(_DEBIAN_VERSION.fullmatch, "the version of a Debian package"),

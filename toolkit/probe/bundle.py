@@ -38,8 +38,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
     ``host`` has the facts that the rules use, ``login`` the facts of the contacted machine, and ``groups``
     the facts of the compute nodes. ``silent`` maps each node without an answer to the reason. ``site``
-    describes the whole cluster; toolkit uses most of ``site`` only to check a site profile. The schema
-    ``toolkit.facts/1`` had only ``host`` and ``raw``.
+    describes the whole cluster; toolkit uses most of ``site`` only to check a site profile. The earlier
+    schema ``toolkit.facts/1`` had only the fields ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"

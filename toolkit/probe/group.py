@@ -111,7 +111,7 @@ def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ..
 def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) -> str:
     value: Any = getattr(facts, field)
     if value is None:
-        # An absent fact differs from an unknown fact.
+        # Do not treat an absent fact and an unknown fact as equal.
         return "absent" if field in facts.absent else "unknown"
     if field == "shm":
         value = sizes[value]
@@ -122,7 +122,7 @@ def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) ->
 
 
 def _sizes(nodes: Mapping[str, HostFacts]) -> dict[int, int]:
-    """Map each size of /dev/shm to the smallest similar size."""
+    """Map each size of /dev/shm to the smallest size that counts as equal to it."""
     near: dict[int, int] = {}
     last = 0
     for size in sorted({facts.shm for facts in nodes.values() if facts.shm is not None}):

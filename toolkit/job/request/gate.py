@@ -92,9 +92,9 @@ def clear_again(
 ) -> tuple[ImageClearance, ImageFacts | None]:
     """Check a recorded job's image again, and return the image's facts if this machine has a copy.
 
-    toolkit first compares the digest of the image. If the image is on another machine, toolkit checks the
-    signatures of an identical copy on this machine. Without a copy and without a required key, toolkit uses
-    the result of the earlier check.
+    toolkit first compares the digest of the image with the digest in the record. If the image is on another
+    machine, toolkit checks the signatures of an identical copy on this machine. Without a copy and without a
+    required key, toolkit uses the result of the earlier check.
 
     Args:
         remote: whether the runner's host is another machine.

@@ -138,7 +138,8 @@ def _of_project(
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
-            # toolkit merges variables one by one, so only some variables may be from `toolkit.toml`.
+            # toolkit merges variables one by one, so some variables may be from `toolkit.toml` and others
+            # not.
             names = (n for n in layer.fields.given_values() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(names, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))

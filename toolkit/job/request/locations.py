@@ -77,7 +77,7 @@ def image_here(name: str) -> Path | None:
                 named = candidate if candidate.is_absolute() else f"./{candidate}"
                 require_trusted(candidate, f"name the file: --image {shlex.quote(str(named))}")
                 return candidate.resolve()
-    # A folder may have the name of a recipe; the value then names the recipe.
+    # If a folder has the name of a recipe, the value means the recipe.
     if path.is_dir() and (is_path(name) or name not in names(_RECIPES, ".toml")):
         raise BadInput(f"--image {name}: this is a folder; toolkit launch needs a SIF file")
     if is_path(name) and is_there(path, label="--image"):

@@ -91,7 +91,7 @@ def says_unanswered(errors: str) -> bool:
 def parse_show_job(text: str) -> JobStatus | None:
     """Return the status in the output of ``scontrol -o show job``, or ``None`` if the output has no job.
 
-    An array has one line for each task.
+    For an array, the output has one line for each task.
     """
     return _array_status([status for line in text.splitlines() if (status := _parse_line(line)) is not None])
 
@@ -137,7 +137,7 @@ def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
 def parse_account(text: str) -> JobStatus | None:
     """Return the status in the output of :func:`account`, or ``None`` if the output has no job.
 
-    An array has one line for each task.
+    For an array, the output has one line for each task.
     """
     tasks = []
     for line in text.splitlines():
@@ -152,7 +152,7 @@ def parse_account(text: str) -> JobStatus | None:
                 started=_value(started),
                 ended=_value(ended) if state in FINAL_STATES else "",
             )
-            # The number of an array's task is NUMBER_INDEX.
+            # Slurm's number of an array task has the form NUMBER_INDEX.
             tasks.append(status.of_tasks(number.partition("_")[2]))
     return _array_status(tasks)
 
@@ -173,7 +173,7 @@ def parse_some(text: str) -> dict[str, JobStatus]:
         name, word, reason, nodes, started = [*line.strip().split("|"), "", "", "", ""][:5]
         state = state_of(word)
         if state in ("pending", "running"):
-            # The number of an array's task is NUMBER_INDEX.
+            # Slurm's number of an array task has the form NUMBER_INDEX.
             status = JobStatus(state, _value(reason), _value(nodes), started=_value(started))
             tasks.setdefault(name.partition("_")[0], []).append(status)
     return {number: whole for number, several in tasks.items() if (whole := _array_status(several))}
