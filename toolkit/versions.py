@@ -1,7 +1,7 @@
-"""Compare version numbers as packages, libraries and programs write them.
+"""Compare version numbers in the forms in which packages, libraries and programs write them.
 
 Images contain versions such as ``4.2.2-1+deb12u1``, ``7.0.0~rc1-2+b1``, ``5.0.8a1``, ``v4.1.4`` and
-``2021.19.0``. Only the upstream number is compared; a packager's revision and epoch are ignored.
+``2021.19.0``. toolkit compares only the upstream number, and ignores a packager's revision and epoch.
 """
 
 import re
@@ -21,7 +21,9 @@ _CLAUSE = re.compile(r"^(?P<sign>>=|<=|==|>|<)(?P<version>.+)$")
 
 @cache
 def parse(text: str) -> Version | None:
-    """Return the upstream version at the start of ``text``; ``None`` if ``text`` starts with no version."""
+    """Return the upstream version at the start of ``text``, or ``None`` if ``text`` does not start with a
+    version.
+    """
     found = _UPSTREAM.match(text.lower())
     if not found:
         return None
@@ -38,13 +40,17 @@ def upstream(text: str) -> str:
 
 
 def is_same_version(left: str, right: str) -> bool:
-    """Return whether two texts name the same upstream version. Texts without a version must be equal."""
+    """Return whether two texts name the same upstream version. If a text has no version, the two texts must
+    be equal.
+    """
     a, b = parse(left), parse(right)
     return left == right if a is None or b is None else a == b
 
 
 def older(left: str | None, right: str | None) -> bool:
-    """Return whether the version ``left`` is older than ``right``; False if a text has no version."""
+    """Return whether the version ``left`` is older than the version ``right``. Return False if a text has no
+    version.
+    """
     a, b = parse(left or ""), parse(right or "")
     return a is not None and b is not None and a < b
 
@@ -53,8 +59,8 @@ def older(left: str | None, right: str | None) -> bool:
 def within(text: str, bounds: str) -> bool:
     """Return whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
 
-    A pre-release is older than its release, so ``6.0.0rc2`` is within ``<6``. Every text is within empty
-    bounds. A text without a version is not within any other bounds.
+    A pre-release is older than its release, so ``6.0.0rc2`` is within ``<6``. If ``bounds`` is empty, every
+    text satisfies it. A text without a version does not satisfy any other bounds.
     """
     version = parse(text)
     clauses = [_clause(part) for part in bounds.split(",") if part.strip()]
@@ -64,9 +70,9 @@ def within(text: str, bounds: str) -> bool:
 
 
 def is_rounded(text: str, bounds: str) -> bool:
-    """Return whether a shortened version may be inside or outside ``bounds``.
+    """Return whether a version has too few numbers to decide whether it is within ``bounds``.
 
-    ``20.11`` may be 20.11.0 or 20.11.9, of which only 20.11.9 is within ``>=20.11.3``.
+    For example, ``20.11`` may mean 20.11.0 or 20.11.9, and only 20.11.9 is within ``>=20.11.3``.
     """
     version = parse(text)
     if version is None or version.is_prerelease:
@@ -100,7 +106,7 @@ def _clause(text: str) -> tuple[str, Version]:
 
 
 def meets(text: str, wish: str) -> bool:
-    """Return whether a version matches a constraint: ``*``, ``2.15.*``, ``>=4.1,<5`` or one version."""
+    """Return whether a version matches a constraint such as ``*``, ``2.15.*``, ``>=4.1,<5`` or ``4.1.4``."""
     if wish == "*":
         return True
     if wish.endswith(".*"):

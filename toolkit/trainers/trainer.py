@@ -24,7 +24,9 @@ Passes = Literal["each", "shared"]
 
 
 def nothing(_: object) -> None:
-    """Do nothing. This is the default for a trainer without a data check or without own options."""
+    """Do nothing. A trainer without a data check, or without additional options, has this function as its
+    default.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +44,16 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Trainer:
-    """A model, its data, and the defaults of their options.
+    """The definition of a trainer: a model, its data, and the defaults of the options.
 
     ``data`` is the name of the data set. If the name is empty, the trainer needs no ``--data``. ``fetched``
     says whether ``toolkit data get`` downloads the data set. ``check`` checks the data without loading it.
-    ``load`` returns the samples for training and testing. ``model`` returns a Keras model from stored inputs
-    to logits. It is ``None`` if the trainer only has ``networks`` of other frameworks. ``variant``
-    distinguishes the trainings of one trainer: a training can only be resumed with the same variant.
+    ``load`` returns the samples for training and testing. ``model`` returns a Keras model that computes
+    logits from the stored inputs. ``model`` is ``None`` if the trainer only has models of other frameworks in
+    ``networks``. ``variant`` distinguishes different trainings of one trainer. A run can resume a training
+    only with the same variant.
 
-    ``passes`` defines an epoch. With ``each``, every rank trains on as many samples as the data has, so N
+    ``passes`` defines an epoch. With ``each``, every rank trains on as many samples as the data set has, so N
     ranks make N passes over the data. With ``shared``, all ranks together make one pass over the data.
     """
 
@@ -103,8 +106,8 @@ class Options:
     """The user's options. ``epochs`` is for all ranks together, and ``batch_size`` is for each device.
 
     If ``batch_size`` is 0, the trainer tries sizes up to ``batch_limit``. With ``fresh``, the trainer ignores
-    existing checkpoints. ``keep`` is the number of checkpoints to keep. Within an epoch,
-    ``checkpoint_seconds`` is the time between checkpoints, and ``log_seconds`` is the time between log lines.
+    existing checkpoints. ``keep`` is the number of checkpoints to keep. ``checkpoint_seconds`` is the time in
+    seconds between checkpoints within an epoch, and ``log_seconds`` the time between log lines.
     """
 
     data: Path | None

@@ -19,7 +19,9 @@ def count_or_auto(text: str) -> int:
 
 
 def positive(text: str) -> float:
-    """Return the positive, finite number in ``text``; otherwise raise an error that argparse reports."""
+    """Return the positive, finite number in ``text``. For any other text, raise an error that argparse
+    reports.
+    """
     value = float(text)
     if not 0 < value < float("inf"):
         raise argparse.ArgumentTypeError(f"{value} is not a positive number")
@@ -27,7 +29,7 @@ def positive(text: str) -> float:
 
 
 def seed(text: str) -> int:
-    """Return the seed in ``text``, from 0 to 2**31 - 1, the range that NumPy and TensorFlow accept."""
+    """Return the random seed in ``text``. NumPy and TensorFlow accept seeds from 0 to 2**31 - 1."""
     value = int(text)
     if not 0 <= value < 2**31:
         raise argparse.ArgumentTypeError(f"{value} is not between 0 and {2**31 - 1}")

@@ -25,7 +25,7 @@ _TIME_TO_NOTICE = 2.0
 
 
 class TcpWorld(World):
-    """Ranks that exchange values over TCP connections to rank 0."""
+    """Ranks that exchange values over TCP. Each rank has a connection to rank 0."""
 
     def __init__(self, strategy: str) -> None:
         """Connect to the other ranks.
@@ -47,7 +47,9 @@ class TcpWorld(World):
         os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's own name
 
     def refuse(self, trouble: Trouble) -> NoReturn:
-        """Stop all ranks for a fault that each rank has found. Only rank 0 raises and reports the fault."""
+        """Stop all ranks because of a fault that every rank has found. Only rank 0 raises and reports the
+        fault.
+        """
         if self.rank:
             time.sleep(WAIT_TO_BE_ENDED)
             os._exit(trouble.code)
@@ -96,7 +98,7 @@ class TcpWorld(World):
 class _Loader(pickle.Unpickler):
     """An unpickler that accepts only built-in values and the data classes of the trainers.
 
-    The plain unpickler would let any process that reaches this port call any function.
+    With the plain unpickler, any process that reaches the port of rank 0 could call any function.
     """
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - of pickle
@@ -108,7 +110,9 @@ class _Loader(pickle.Unpickler):
 
 
 def unpickle(value: bytes) -> Any:  # noqa: ANN401 - what another rank told
-    """Return the value that another rank pickled. Raise ``UnpicklingError`` for any other class."""
+    """Return the value that another rank pickled. Raise ``UnpicklingError`` if the value has a class that
+    :class:`_Loader` refuses.
+    """
     return _Loader(io.BytesIO(value)).load()
 
 

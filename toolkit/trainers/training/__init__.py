@@ -1,1 +1,1 @@
-"""Run a trainer: epochs, checkpoints, metrics, and requests to stop."""
+"""The parts of a trainer's run: epochs, checkpoints, metrics, and requests to stop."""

@@ -1,4 +1,5 @@
-"""Measure the training speed: make warm-up steps, then several iterations of equally many steps.
+"""Measure the training speed. Make warm-up steps, then several timed iterations with the same number of
+steps.
 
 The benchmark does not evaluate the model, and writes only the metrics (see ``docs/metrics.md``).
 """
@@ -74,7 +75,7 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
     check_own_gpus(world)
     tf.keras.utils.set_random_seed(options.seed)
     samples, _ = trainer.load(options.data or Path())
-    # All steps use the same images, so no batch is too large for the data.
+    # A benchmark may use an image several times in a step, so no batch is too large for the data.
     options = with_batch(trainer, options, world, samples, repeated=True)
     loop = Loop(
         trainer.keras_model,
@@ -108,7 +109,9 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
 
 
 def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], images: int) -> None:
-    """Write and log the speed. ``rates`` has the images per second of each iteration of ``images`` images."""
+    """Write the speed to the metrics, and log it. ``rates`` has the images per second of each iteration,
+    which trains on ``images`` images.
+    """
     speed = Speed.of(rates)
     metrics.result(
         epochs=len(rates),
@@ -124,7 +127,9 @@ def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], image
 def _time_iterations(
     protocol: Protocol, loop: Loop, images: int, world: "World", metrics: Metrics
 ) -> list[float]:
-    """Log and return the images per second of each iteration, in which all ranks use ``images`` images."""
+    """Run all iterations. Log and return the images per second of each. In an iteration, all ranks together
+    use ``images`` images.
+    """
     rates = []
     for number in range(1, protocol.iterations + 1):
         before = loop.waited

@@ -1,8 +1,10 @@
-"""Write and read checkpoints. A checkpoint is complete or absent, and a damaged checkpoint is not loaded.
+"""Write and read checkpoints. A checkpoint is either complete or absent, and a trainer does not load a
+damaged checkpoint.
 
-A checkpoint is a folder with two files. ``state.npy`` has the arrays, one after the other, as ``numpy.save``
-writes them. ``manifest.json`` has the progress of the training and the digests of both files. A checkpoint is
-written under a temporary name, synchronised to the disk, and renamed; see ``docs/checkpoints.md``.
+A checkpoint is a folder with two files. ``state.npy`` has the arrays of model and optimizer, one after the
+other, as ``numpy.save`` writes them. ``manifest.json`` has the progress of the training, and the digests of
+both files' contents. toolkit writes a checkpoint under a temporary name, synchronises the files to the disk,
+and renames the folder; see ``docs/checkpoints.md``.
 """
 
 import contextlib
@@ -33,9 +35,10 @@ _PART = re.compile(rf"\.{_NAME.pattern}\.\d+\.(part|gone)")
 class EpochPart:
     """The progress of an epoch.
 
-    ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are sums over the
-    samples of all ranks in a checkpoint, otherwise over the samples of this rank. ``seconds`` is the training
-    time. ``waited`` is the time in seconds that steps waited for samples, summed over ranks.
+    ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are the sums of
+    losses and right answers. In a checkpoint, the sums are over the samples of all ranks, otherwise over this
+    rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the time in seconds for
+    which steps waited for samples, added over all ranks.
     """
 
     images: int = 0
@@ -49,8 +52,8 @@ class EpochPart:
 class TrainingProgress:
     """The progress of a training: ``epochs`` complete epochs, and a ``part`` of the next epoch.
 
-    ``settings`` must be equal in a run that resumes this training. ``passes`` is the number of passes over
-    the data in an epoch. ``records`` are the lines of the metrics so far.
+    A run that resumes this training must have the same ``settings``. ``passes`` is the number of passes over
+    the data in an epoch. ``records`` contains the lines of the metrics so far.
     """
 
     epochs: int
@@ -61,7 +64,7 @@ class TrainingProgress:
 
     @property
     def name(self) -> str:
-        """The checkpoint's name. The order of names is the order of progress."""
+        """The checkpoint's name. Sorted names are in the order of progress."""
         return f"{self.epochs:06d}-{self.part.images:012d}"
 
 
@@ -88,7 +91,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # The checkpoint exists already only if it is damaged.
+                # If a checkpoint with this name already exists, it is damaged.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -107,7 +110,8 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
 
 
 def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None":
-    """Return the newest undamaged checkpoint, or ``None`` without checkpoints. Print damaged checkpoints.
+    """Return the newest undamaged checkpoint, or ``None`` if there are no checkpoints. Print a line about
+    each damaged checkpoint.
 
     Raises:
         Trouble: if all checkpoints are damaged, because a new start would remove them.
@@ -147,7 +151,7 @@ def read(path: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]]":
 
 
 def names(folder: Path) -> list[str]:
-    """Return the names of the checkpoints in a folder, the most advanced first."""
+    """Return the names of the checkpoints in a folder. The checkpoint with the most progress is first."""
     try:
         found = [entry.name for entry in folder.iterdir()]
     except (FileNotFoundError, NotADirectoryError):
@@ -243,7 +247,9 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, written: str, keep: int) -> None:
-    """Keep ``keep`` checkpoints up to ``written``; remove later ones, which ``newest`` would return."""
+    """Keep the checkpoint ``written`` and the ``keep`` - 1 checkpoints before it. Remove checkpoints with
+    more progress, which :func:`newest` would return.
+    """
     known = names(folder)
     at = known.index(written)
     for name in [*known[:at], *known[at + keep :]]:

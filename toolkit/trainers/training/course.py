@@ -25,7 +25,9 @@ _SHORTEST = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class EpochResult:
-    """The results of an epoch. ``seconds`` excludes the evaluation, and ``images`` counts all ranks."""
+    """The results of an epoch. ``seconds`` does not include the evaluation, and ``images`` counts the images
+    of all ranks.
+    """
 
     epoch: int
     seconds: float
@@ -53,7 +55,9 @@ class EpochResult:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The objects that all epochs of a run use. ``samples`` is the number of samples in one pass."""
+    """The objects that all epochs of a run use. ``samples`` is the number of samples in one pass over the
+    data.
+    """
 
     loop: "TrainingLoop"
     samples: int
@@ -89,7 +93,7 @@ class Course:
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
         self.metrics.started(marks())
         held_back = self.loop.evaluate(self.test)
-        # Seconds are rounded to 1e-4. A smaller value would become 0, which cannot be a divisor.
+        # The metrics round seconds to 1e-4. A smaller value would become 0, and a division by it would fail.
         seconds = max(trained.seconds, _SHORTEST)
         images = self.passes * self.samples
         return EpochResult(

@@ -23,12 +23,16 @@ def refuse(world: "World", loss: float, epoch: int) -> None:
 
 
 def divergence_error(epoch: int, why: str) -> Trouble:
-    """Return the error for a training that diverged in ``epoch``, counted from 0, for the reason ``why``."""
+    """Return the exception for a training that diverged in ``epoch``, counted from 0. ``why`` is the reason
+    in the message.
+    """
     return Trouble(f"the training diverged in epoch {epoch + 1}: {why}; lower --learning-rate", code=1)
 
 
 def is_lost(arrays: "Iterable[numpy.ndarray]") -> bool:
-    """Return whether any array has a NaN. The last update may cause a NaN that the losses do not show."""
+    """Return whether any array contains a NaN. The last update of an epoch may cause a NaN that is not yet in
+    the losses.
+    """
     import numpy as np
 
     return any(array.dtype.kind == "f" and bool(np.isnan(array).any()) for array in arrays)

@@ -65,7 +65,9 @@ def say(world: "World", line: str) -> None:
 
 
 def tell_epochs(asked: int, each: int) -> str:
-    """Return a phrase with the number of epochs per rank; empty if this is the number that the user gave."""
+    """Return a phrase with the number of epochs per rank. Return an empty string if the user gave the same
+    number.
+    """
     if each == asked:
         return ""
     return f"; {each} epoch{'s' if each > 1 else ''} per rank: --epochs {asked} counts all ranks"

@@ -1,4 +1,6 @@
-"""The training loop for JAX, with one compiled step over all ranks, which each have a part of the batch."""
+"""The training loop for JAX. One compiled step runs on all ranks together, and each rank has a part of the
+batch.
+"""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -30,10 +32,10 @@ Values = tuple[Any, Any, Any]
 
 
 class JaxLoop(Rounds):
-    """Trains a JAX model on this rank's share of the samples, in step with all other ranks.
+    """Trains a JAX model on this rank's share of the samples. All ranks make their steps together.
 
-    XLA compiles the step for the batch of all ranks. The step therefore averages gradients over all ranks,
-    normalises over the whole batch, and draws the same random numbers for any number of ranks.
+    XLA compiles the training step for the batch of all ranks. The step therefore averages gradients over all
+    ranks, normalises over the whole batch, and draws the same random numbers for any number of ranks.
     """
 
     def __init__(
@@ -68,13 +70,14 @@ class JaxLoop(Rounds):
         step = partial(_step, self.model, learning, augment)
         self._train = jax.jit(step, donate_argnums=0, out_shardings=(same, same, same))
         self._score = jax.jit(partial(_score, self.model), out_shardings=(same, same))
-        # Compile the usual step now, so that the time of the first epoch does not include the compilation.
+        # Compile the step for a full batch now, so that the time of the first epoch does not include the
+        # compilation.
         rows = np.zeros(self._batch, np.int32)
         self._train.lower(self._values, *self._step_inputs(rows, 0.0)).compile()
 
     def _open(self, table: "numpy.ndarray", turn: int) -> RowTable:
-        # All ranks' parts of the global batch have the same width. Only in the last, smaller step, the number
-        # of samples differs between ranks.
+        # The parts of all ranks in a batch must have the same width. In a smaller last step, however, the
+        # number of samples may differ between ranks.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))
@@ -90,18 +93,22 @@ class JaxLoop(Rounds):
         right: int,
     ) -> tuple[float, int]:
         sums = [self._step(rows, done + each * number) for number, rows in enumerate(portion)]
-        # float() waits for the last step. Each sum is over all ranks, so only rank 0 adds the sum.
+        # float() waits until the device has made the last step. Each sum is over all ranks, so only rank 0
+        # adds the sum.
         found = [(float(more), int(hits)) for more, hits in sums]
         if self._world.rank:
             return loss, right
         return loss + sum(more for more, _ in found), right + sum(hits for _, hits in found)
 
     def _seconds_waited(self) -> float:
-        # The samples are in memory, and the step itself gathers them.
+        # Steps do not wait for samples, because the samples are in memory and each step gathers its batch
+        # itself.
         return 0.0
 
     def _step(self, rows: "numpy.ndarray", at: float) -> "tuple[jax.Array, jax.Array]":
-        """Update the model with the samples of one row. Return the sum of losses and of right answers."""
+        """Update the model with the samples whose numbers are in ``rows``. Return the sum of losses and the
+        number of right answers.
+        """
         import numpy as np
 
         if not self._rates.constant:
@@ -122,7 +129,9 @@ class JaxLoop(Rounds):
     def _batch_of(
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
     ) -> tuple[Array, Array, Array]:
-        """Return global inputs, classes and weights in ``pieces``; a sample that fills a gap has weight 0."""
+        """Return the inputs, classes and weights of all ranks, split into ``pieces``. A sample that only
+        fills a gap has weight 0.
+        """
         import numpy as np
 
         width = -(-most // pieces)
@@ -157,7 +166,7 @@ class JaxLoop(Rounds):
         return [np.asarray(leaf) for leaf in jax.tree.leaves(self._values)]
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load the state that rank 0 passes in ``arrays`` on all ranks.
+        """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``.
 
         Raises:
             Trouble: if the shapes show that the state belongs to another model.
@@ -178,7 +187,9 @@ class JaxLoop(Rounds):
         self._values = jax.tree.unflatten(tree, self._layout.on_all(list(arrays)))
 
     def save(self, path: Path) -> None:
-        """Write parameters and state to a NumPy ``.npz`` file, named by their paths in the trees."""
+        """Write parameters and state to a NumPy ``.npz`` file. The name of an array is its path in the tree
+        of arrays.
+        """
         import jax
         import numpy as np
 
@@ -228,7 +239,7 @@ def _hits(logits: Array, classes: Array, weights: Array) -> Array:
 def _score(
     model: JaxModel, values: tuple[Any, Any], batch: tuple[Array, Array, Array]
 ) -> tuple[Array, Array]:
-    """Return the sum of losses and the number of right answers for a batch in one piece."""
+    """Return the sum of losses and the number of right answers for a batch that is not split into pieces."""
     inputs, classes, weights = (part[0] for part in batch)
     logits, _ = model.apply(*values, inputs, None)
     return (_losses(logits, classes, 0.0) * weights).sum(), _hits(logits, classes, weights)
@@ -243,7 +254,9 @@ def _step(
     draw: Array,
     rate: Array,
 ) -> tuple[Values, Array, Array]:
-    """Return the values after an update with a whole batch, and the sums of losses and right answers."""
+    """Make one update with a whole batch. Return the new values of model and optimizer, the sum of losses,
+    and the number of right answers.
+    """
     import jax
     import jax.numpy as jnp
 

@@ -1,4 +1,6 @@
-"""The training loop for TensorFlow: each call of a compiled function makes steps for a few seconds."""
+"""The training loop for TensorFlow. Each call of the compiled function makes training steps for a few
+seconds.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +31,7 @@ Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
 
 
 class Loop(Rounds):
-    """Trains a Keras model on this rank's share of the samples, in step with all other ranks."""
+    """Trains a Keras model on this rank's share of the samples. All ranks make their steps together."""
 
     def __init__(
         self,
@@ -74,9 +76,11 @@ class Loop(Rounds):
         return self._feed.waited()
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
-        """Make ``steps`` steps. Return the seconds until all ranks have finished, and the score.
+        """Make ``steps`` training steps. Return the time in seconds until all ranks have finished, and the
+        score.
 
-        Each device processes ``batch`` samples per step; with 0, as many samples as in the training.
+        Each device processes ``batch`` samples per step. With 0, the number of samples is the same as in the
+        training.
         """
         import numpy as np
 
@@ -88,7 +92,7 @@ class Loop(Rounds):
         begun = time.monotonic()
         with reading(self._data, table.flat):
             loss, right = self._train(portion, steps, 0.0, 0.0, 0.0, 0)
-        # float() waits for the last step.
+        # float() waits until the device has made the last step.
         loss, right = self._world.total([float(loss), float(right)])
         seconds = time.monotonic() - begun
         images = steps * batch * self._world.width
@@ -109,7 +113,9 @@ class Loop(Rounds):
         return [self._world.value(variable) for variable in self._variables]
 
     def portable(self) -> "tf.keras.Model":
-        """Return a copy of the model with variables in this process only, which Keras can save."""
+        """Return a copy of the model that Keras can save, because all of its variables are in
+        this process.
+        """
         model = self._build()
         for variable, theirs in zip(model.variables, self.model.variables, strict=True):
             variable.assign(self._world.value(theirs))
@@ -120,7 +126,7 @@ class Loop(Rounds):
         write_whole(path, self.portable().save)
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load the state that rank 0 passes in ``arrays`` on all ranks.
+        """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``.
 
         Raises:
             Trouble: if the shapes or types show that the state belongs to another model.
@@ -148,7 +154,7 @@ class Loop(Rounds):
 
 
 def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
-    """Yield this rank's share of the samples as large batches of inputs and classes."""
+    """Yield this rank's share of the samples for an evaluation, as large batches of inputs and classes."""
     import numpy as np
 
     if isinstance(data, Samples):
@@ -169,7 +175,9 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return the augmentation as a function of the inputs and of the training's progress, its seed."""
+    """Return the augmentation as a function of the inputs and of the training's progress. The progress serves
+    as the random seed.
+    """
     import tensorflow as tf
 
     def change(inputs: "tf.Tensor", at: "tf.Tensor") -> "tf.Tensor":
@@ -186,11 +194,11 @@ def _steps(
     steer: Steer | None,
     change: "Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None",
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
-    """Return a function that makes the steps of a portion, and returns the new sums.
+    """Return a function that makes the training steps of a portion, and returns the new sums.
 
-    The function gets the portion, its number of steps, the epochs done, and the part of an epoch in one step.
-    The last two arguments are the sums of losses and right answers so far. The function is TensorFlow graph
-    code.
+    The returned function takes the portion, its number of steps, the number of trained epochs, and the part
+    of an epoch in one step. Its last two arguments are the sum of losses and the number of right answers so
+    far. The returned function is TensorFlow graph code.
     """
     import tensorflow as tf
 

@@ -17,18 +17,21 @@ def resident() -> int:
 
 
 def available() -> int:
-    """Return the available memory in bytes: the least free memory of the node and the cgroups."""
+    """Return the memory in bytes that this process can still use: the free memory of the node or of a cgroup,
+    whichever is smallest.
+    """
     lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     node = int(lines["MemAvailable"].split()[0]) * 1024
     return min(node, left_in_cgroups(Path("/proc/self/cgroup"), _CGROUPS))
 
 
 def left_in_cgroups(own: Path, root: Path) -> int:
-    """Return the least free memory in bytes of any cgroup of this process, up to the cgroup ``root``.
+    """Return the smallest free memory in bytes among the cgroups of this process and their parents, up to the
+    folder ``root``.
 
     ``own`` is the file in which the kernel lists the cgroups of this process. Slurm sets the limits of a job,
-    step or task on these cgroups. Apptainer keeps the host's ``root``, so a container has no limit at the
-    root itself.
+    step or task on these cgroups. In a container of Apptainer, ``root`` is the host's folder, so the limits
+    of the job are in folders below it.
     """
     try:
         lines = own.read_text().splitlines()
@@ -38,7 +41,7 @@ def left_in_cgroups(own: Path, root: Path) -> int:
     for line in lines:
         _, kinds, path = line.split(":", 2)
         if not kinds:
-            # Systems with both versions of cgroups use the second path.
+            # On systems with both versions of cgroups, version 2 is at the second path.
             tops = [(root, _V2), (root / "unified", _V2)]
         elif "memory" in kinds.split(","):
             tops = [(root / "memory", _V1)]
@@ -49,10 +52,12 @@ def left_in_cgroups(own: Path, root: Path) -> int:
 
 
 def _upwards(top: Path, path: str) -> Iterator[Path]:
-    """Yield the folders of a cgroup and of all its parents, down from ``top``."""
+    """Yield the folder of a cgroup and the folders of all its parents. ``top`` is the folder of the root
+    cgroup.
+    """
     parts = PurePosixPath(path.lstrip("/"))
-    # If the cgroup is above the container's root, the path has "..", and the container cannot read the
-    # cgroup.
+    # If the cgroup is above the root cgroup of the container, the path has "..", and the container cannot
+    # read it.
     if ".." not in parts.parts:
         yield from (top / one for one in (parts, *parts.parents))
 
@@ -62,9 +67,10 @@ def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
     try:
         most, now = limit.read_text().strip(), int(used.read_text())
         told = dict(line.split() for line in stat.read_text().splitlines())
-        # In version 1, inactive_file excludes child cgroups, although the usage includes them.
+        # In version 1 of cgroups, inactive_file does not include child cgroups, although the usage includes
+        # them.
         cached = told.get("total_inactive_file") or told.get("inactive_file", "0")
         return max(0, int(most) - now + int(cached)) if most.isdecimal() else _NO_LIMIT
     except (OSError, ValueError):
-        # The file does not exist, or this kernel version writes another format.
+        # This cgroup has no file with a limit, or this kernel version writes another format.
         return _NO_LIMIT

@@ -28,8 +28,9 @@ Record = Mapping[str, Value]
 class Metrics:
     """Writes the metrics of one run to ``folder``. Ranks other than 0 pass ``None`` and write nothing.
 
-    The first line replaces the file of an earlier run, so a run that fails before its header destroys
-    nothing. If a write fails, the object raises a :class:`Trouble` that names the file.
+    The first line replaces the file of an earlier run. A run that fails before its first line therefore
+    leaves the earlier file unchanged. If a write fails, the object raises a :class:`Trouble` that names the
+    file.
     """
 
     def __init__(self, folder: Path | None, scalars: Scalars | None = None) -> None:
@@ -43,11 +44,13 @@ class Metrics:
         self._begin([{"record": "header", "schema": SCHEMA, **values}])
 
     def resumed(self, before: Sequence[Record], **values: Value) -> None:
-        """Replace the file by the lines ``before`` the checkpoint and a line ``resumed``."""
+        """Replace the content of the file with the lines of the checkpoint, ``before``, and a line
+        ``resumed``.
+        """
         self._begin([*before, {"record": "resumed", **values}])
 
     def started(self, marks: Mapping[str, float]) -> None:
-        """Write the line ``start`` once, as soon as ``marks``, the times of the start, are complete."""
+        """Write the line ``start`` once, as soon as ``marks`` contains all times of the start."""
         if self._starting and is_complete(marks):
             self._starting = False
             self._write({"record": "start", **marks})
@@ -94,16 +97,17 @@ class Metrics:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file:
-            # After a failed write, close() fails again. The failure was already reported.
+            # After a failed write, close() fails, too. Ignore this, because the trainer has already reported
+            # the failure.
             with contextlib.suppress(OSError):
                 self._file.close()
 
 
 def known(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the values, with ``None`` instead of infinite values and NaN.
+    """Return the values of a line, with ``None`` instead of infinite values and NaN.
 
-    A test loss can overflow. With float16, moving averages that are older than the weights can cause large
-    activations.
+    A test loss can overflow and become infinite. With float16, moving averages that are older than the
+    weights can cause large activations.
     """
     return {
         name: None if isinstance(one, float) and not math.isfinite(one) else one
@@ -138,7 +142,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
 
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
-    """Raise ``Trouble`` with the file's name for any ``OSError`` in the body."""
+    """Raise ``Trouble`` with the file's name if the ``with`` block raises an ``OSError``."""
     try:
         yield
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Make log lines during a long epoch, with the progress of the epoch and the recent loss."""
+"""Write the log lines during a long epoch. A line has the progress of the epoch and the recent loss."""
 
 import time
 from collections.abc import Callable
@@ -9,12 +9,16 @@ Clock = Callable[[], float]
 
 
 class ProgressLine:
-    """Makes a log line every ``seconds`` seconds, in which rank 0 extrapolates its sums to all ranks."""
+    """Makes a log line every ``seconds`` seconds. The line contains rank 0's values, extrapolated to all
+    ranks.
+    """
 
     def __init__(
         self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic
     ) -> None:
-        """Store the settings. ``images`` is the number of samples in an epoch; ``size`` counts the ranks."""
+        """Store the settings. ``images`` is the number of samples in an epoch; ``size`` is the number of
+        ranks.
+        """
         self._seconds, self._epochs, self._images, self._size, self._clock = (
             seconds,
             epochs,
@@ -25,11 +29,13 @@ class ProgressLine:
         self._part, self._told = EpochPart(), clock()
 
     def begin(self, part: EpochPart) -> None:
-        """Start the measurement at ``part``, the progress of a new or resumed epoch."""
+        """Start the measurement for the next log line at ``part``, the present progress of an epoch."""
         self._part, self._told = part, self._clock()
 
     def line(self, number: int, part: EpochPart) -> str:
-        """Return the log line for epoch ``number``, counted from 0; empty if no line is due."""
+        """Return the log line for epoch ``number``, counted from 0. Return an empty string if no line is due
+        yet.
+        """
         images, seconds = part.images - self._part.images, part.seconds - self._part.seconds
         if self._clock() - self._told < self._seconds or images <= 0 or seconds <= 0:
             return ""

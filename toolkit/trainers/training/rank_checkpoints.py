@@ -25,8 +25,8 @@ _NOTHING = EpochPart()
 class TrainingStart:
     """The point at which a training starts: epoch 0, or the checkpoint ``name``.
 
-    ``passes`` is the number of passes over the data in an epoch, which stays the same if another number of
-    ranks resumes the training. Only rank 0 has ``records`` and ``arrays``.
+    ``passes`` is the number of passes over the data in an epoch. It stays the same if another number of ranks
+    resumes the training. Only on rank 0 do ``records`` and ``arrays`` have values.
     """
 
     passes: int
@@ -38,7 +38,9 @@ class TrainingStart:
     arrays: "Sequence[numpy.ndarray] | None" = None
 
     def sentence(self, count: int, size: int) -> str:
-        """Return a sentence about the resumed point, for ``count`` samples and ``size`` ranks."""
+        """Return a sentence about the point from which the training resumes. The data set has ``count``
+        samples, and the run has ``size`` ranks.
+        """
         images = self.passes * count
         done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
         ranks = f"{size} ranks share" if size > 1 else "1 rank shares"
@@ -47,13 +49,17 @@ class TrainingStart:
         return f"resumes from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
     def _began(self, size: int) -> int:
-        """Return the number of devices of all ranks when the training last started; ``size`` if unknown."""
+        """Return the number of devices of all ranks at the last start of the training, or ``size`` if
+        unknown.
+        """
         told = [record for record in self.records if "world_size" in record]
         return int(str(told[-1]["world_size"])) * int(str(told[-1].get("devices", 1))) if told else size
 
 
 class RankCheckpoints:
-    """Writes and finds the checkpoints of one training. All ranks must call the same methods."""
+    """Writes and finds the checkpoints of one training. All ranks must call the same methods in the same
+    order.
+    """
 
     def __init__(self, output: Path, world: World, *, keep: int) -> None:
         self.folder = output / checkpoint.FOLDER
@@ -61,7 +67,7 @@ class RankCheckpoints:
         self._first = world.rank == 0
 
     def find(self) -> TrainingStart:
-        """Return the start of the training: the newest undamaged checkpoint, or epoch 0."""
+        """Return the point at which the training starts: the newest undamaged checkpoint, or epoch 0."""
         with self._at("read"):
             found = checkpoint.newest(self.folder) if self._first else None
         if not self._world.tell(found is not None):
@@ -70,15 +76,17 @@ class RankCheckpoints:
         name, epochs, part, passes, settings = self._world.tell(told)  # type: ignore[misc]  # rank 0 has it
         if found:
             return TrainingStart(passes, name, epochs, part, settings, found[0].records, found[1])
-        # The sums in the checkpoint are over all ranks, so only rank 0 gets them.
+        # The sums in a checkpoint are over all ranks, so only rank 0 continues these sums.
         return TrainingStart(
             passes, name, epochs, EpochPart(images=part.images, seconds=part.seconds), settings
         )
 
     def differs(self, start: TrainingStart, settings: Settings) -> Trouble | None:
-        """Return a fault that names a setting that differs from ``start``; ``None`` if all are equal."""
+        """Return a fault that names the first setting with another value than in ``start``. Return ``None``
+        if all settings are equal.
+        """
         for name, value in settings.items():
-            # A checkpoint of an older release lacks newer options.
+            # A checkpoint of an older toolkit release lacks options of newer releases.
             theirs = (start.settings or {}).get(name, value)
             if theirs != value:
                 word = name.replace("_", "-")
@@ -125,7 +133,7 @@ class RankCheckpoints:
         if self._first:
             arrays = loop.state()
             if divergence.is_lost(arrays):
-                # Without a part of an epoch, the training diverged in the previous epoch.
+                # If the checkpoint is at the start of an epoch, the training diverged in the epoch before.
                 raise divergence.divergence_error(
                     epochs if part.images else epochs - 1, "a weight is not a number"
                 )

@@ -1,4 +1,6 @@
-"""The base class of the training loops, which divides an epoch into slices of steps and adds the results."""
+"""The base class of the training loops. It divides an epoch into slices of several steps, and adds up the
+results.
+"""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -40,7 +42,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Consecutive steps with the sample numbers ``rows``. ``last`` marks the last slice of an epoch."""
+    """Several consecutive training steps. ``rows`` has the sample numbers of each step, and ``last`` is true
+    for the last slice of an epoch.
+    """
 
     portion: Any
     rows: "numpy.ndarray"
@@ -49,9 +53,10 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The results of a trained epoch: the score, the training time, and the time of waiting for samples.
+    """The results of a trained epoch: the score, the training time, and ``waited``, the time of waiting for
+    samples.
 
-    Times are in seconds. ``waited`` is the mean of all ranks, and ``None`` if unknown.
+    Times are in seconds. ``waited`` is the mean over all ranks, or ``None`` if unknown.
     """
 
     score: Score
@@ -60,14 +65,14 @@ class Trained:
 
 
 class StepTable(Protocol):
-    """A table of sample numbers that is read in portions of several steps."""
+    """A table of sample numbers, which a training loop reads in portions of several steps."""
 
     def take(self, start: int, stop: int) -> Any:  # noqa: ANN401 - what the framework's steps take
         """Return the framework's input for the steps ``start`` to ``stop`` - 1."""
 
 
 class RowTable:
-    """A table of numbers of samples in memory, with one row per step."""
+    """A table of sample numbers for samples in memory, with one row per step."""
 
     def __init__(self, table: "numpy.ndarray") -> None:
         self._table = table
@@ -77,7 +82,8 @@ class RowTable:
 
 
 class Rounds:
-    """Trains epochs in slices of a few seconds. A subclass for each framework makes the steps.
+    """Trains epochs in slices of a few seconds. Each framework has a subclass, which makes the training
+    steps.
 
     ``batch`` is the number of samples per device in one update.
     """
@@ -88,7 +94,9 @@ class Rounds:
         self._pace = _FIRST_SLICE
 
     def _open(self, table: "numpy.ndarray", turn: int) -> StepTable:
-        """Start to read the samples of a table. ``turn`` is the number of earlier epochs."""
+        """Start to read the samples whose numbers ``table`` contains. ``turn`` is the number of earlier
+        epochs.
+        """
         raise NotImplementedError
 
     def _make_steps(
@@ -100,21 +108,28 @@ class Rounds:
         loss: float,
         right: int,
     ) -> tuple[float, int]:
-        """Make ``steps`` steps. Return the sums of losses and right answers, including the given sums.
+        """Make ``steps`` steps. Add the losses and the right answers to ``loss`` and ``right``, and return
+        both sums.
 
-        The first step starts after ``done`` epochs. ``each`` is the part of an epoch in one step.
+        ``done`` is the number of trained epochs before the first step. ``each`` is the part of an epoch in
+        one step.
         """
         raise NotImplementedError
 
     def _seconds_waited(self) -> float | None:
-        """Return the total time in seconds for which steps waited for their batches; ``None`` if unknown."""
+        """Return the total time in seconds for which steps waited for their batches, or ``None``
+        if unknown.
+        """
         raise NotImplementedError
 
     def collect(self) -> None:
-        """Copy sharded values to rank 0. The default does nothing, because every rank has all values."""
+        """Copy values that are sharded over the ranks to rank 0. By default, do nothing, because every rank
+        has all values.
+        """
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
-        """Train the rest of epoch ``number``, counted from 0, and return the results of the whole epoch.
+        """Train the steps of epoch ``number``, counted from 0, that are not done yet. Return the results of
+        the whole epoch.
 
         Raises:
             Trouble: if the training diverged.
@@ -124,7 +139,8 @@ class Rounds:
             before = part.seconds
             part = self._train_slice(one, number, part, images)
             if not one.last:
-                # All ranks must make equal slices, so the number of steps may depend only on shared values.
+                # All ranks must make slices of the same length, so pause() chooses the number of steps for
+                # all ranks.
                 self._pace = pause(part, paced_steps(len(one.rows), part.seconds - before))
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, number)
@@ -133,7 +149,7 @@ class Rounds:
         return Trained(score, part.seconds, waited / self._world.size if known else None)
 
     def _slices(self, number: int, passes: int, done: int) -> Iterator[Slice]:
-        """Yield the remaining slices of epoch ``number``, after ``done`` samples."""
+        """Yield the slices of epoch ``number`` that remain after all ranks have used ``done`` samples."""
         tables = deal(
             rank=self._world.rank,
             size=self._world.size,
@@ -154,11 +170,14 @@ class Rounds:
                 at += steps
 
     def _train_slice(self, one: Slice, number: int, part: EpochPart, images: int) -> EpochPart:
-        """Train a slice, and return the progress of the epoch, which has ``images`` samples."""
+        """Make the training steps of a slice, and return the new progress of the epoch. ``images`` is the
+        number of samples in the epoch.
+        """
         before, begun = self.waited, time.monotonic()
         done, each = number + part.images / images, self._batch * self._world.width / images
         with reading(self._data, one.rows.flat):
-            # The computation continues the sums, so that rounding does not depend on the slices.
+            # The steps add to the sums of earlier slices, so that rounding does not depend on the length of
+            # slices.
             loss, right = self._make_steps(one.portion, len(one.rows), done, each, part.loss, part.right)
         mark("first_batch")
         seconds = time.monotonic() - begun
@@ -167,18 +186,21 @@ class Rounds:
 
     @property
     def waited(self) -> float:
-        """The total time in seconds for which this rank's steps waited for samples; 0 if unknown."""
+        """The total time in seconds for which this rank's steps waited for samples, or 0 if unknown."""
         return self._seconds_waited() or 0.0
 
     def _score_all(self, sums: Sequence[float]) -> Score:
-        """Return the score of all ranks from this rank's sums of losses, right answers and samples."""
+        """Return the score over all ranks. ``sums`` has this rank's sum of losses, and its numbers of right
+        answers and samples.
+        """
         loss, right, everyone = self._world.total(sums)
         return Score(loss / everyone, right / everyone)
 
 
 def paced_steps(steps: int, seconds: float) -> int:
-    """Return the number of steps that takes about two seconds, if ``steps`` steps took ``seconds`` seconds.
+    """Return how many steps take about two seconds, if ``steps`` steps took ``seconds`` seconds.
 
-    The first slices are slower and too short to measure well, so the number grows at most tenfold.
+    The result is at most ten times ``steps``, because the first slices are slower and too short for a good
+    measurement.
     """
     return max(1, min(10 * steps, round(steps * _SLICE_SECONDS / max(seconds, 1e-3))))

@@ -1,4 +1,4 @@
-"""Also write the metrics of each epoch for TensorBoard: ``tensorboard --logdir OUTPUT``."""
+"""Write the metrics of each epoch a second time, for TensorBoard: ``tensorboard --logdir OUTPUT``."""
 
 import importlib.util
 import shutil
@@ -21,7 +21,9 @@ _TAGS = {
 
 
 class Scalars:
-    """Writes metrics for TensorBoard. A new header replaces all files, so that no epoch appears twice."""
+    """Writes metrics for TensorBoard. A new header line of the metrics replaces all files, so that no epoch
+    appears twice.
+    """
 
     def __init__(self, output: Path) -> None:
         """Set the folder for TensorBoard's files, below the output folder.
@@ -43,7 +45,7 @@ class Scalars:
         self._writer = tf.summary.create_file_writer(str(self._folder))
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Write the values of an epoch's line. Ignore other lines.
+        """Write the values of a metrics line, if it is the line of an epoch. Ignore other lines.
 
         Raises:
             Trouble: if the files cannot be written.

@@ -1,4 +1,6 @@
-"""The training loop for PyTorch: steps on this rank's samples, with gradients averaged over all ranks."""
+"""The training loop for PyTorch. Each rank makes steps on its own samples, and the ranks average the
+gradients.
+"""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +27,7 @@ TorchAugment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
 
 
 class TorchLoop(Rounds):
-    """Trains a PyTorch model on this rank's share of the samples, in step with all other ranks."""
+    """Trains a PyTorch model on this rank's share of the samples. All ranks make their steps together."""
 
     def __init__(
         self,
@@ -77,11 +79,14 @@ class TorchLoop(Rounds):
         return loss, right
 
     def _seconds_waited(self) -> float:
-        # The samples are in memory, and the step itself gathers them.
+        # Steps do not wait for samples, because the samples are in memory and each step gathers its batch
+        # itself.
         return 0.0
 
     def _step(self, rows: "numpy.ndarray", at: float) -> tuple[float, int]:
-        """Update the model with the samples of one row. Return the sum of losses and of right answers."""
+        """Update the model with the samples whose numbers are in ``rows``. Return the sum of losses and the
+        number of right answers.
+        """
         import numpy as np
 
         if not self._rates.constant:
@@ -130,7 +135,9 @@ class TorchLoop(Rounds):
         return [*self.model.state_dict().values(), *torchoptimizers.slots(self._optimizer, self._learning)]
 
     def collect(self) -> None:
-        """Copy sharded values to rank 0. All ranks must call this method before ``state`` and ``save``."""
+        """Copy values that are sharded over the ranks to rank 0. All ranks must call this method before
+        ``state`` and ``save``.
+        """
         self._whole = []
         for tensor in self._tensors():
             value = self._ranks.whole(tensor)
@@ -142,7 +149,7 @@ class TorchLoop(Rounds):
         return [tensor.numpy() for tensor in self._whole]
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load the state that rank 0 passes in ``arrays`` on all ranks.
+        """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``.
 
         Raises:
             Trouble: if the shapes show that the state belongs to another model.
@@ -154,7 +161,9 @@ class TorchLoop(Rounds):
         self._ranks.load(tensors, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model's ``state_dict``, with the values that :meth:`collect` copied, to a file."""
+        """Write the model's ``state_dict`` to a file. The values are the values that
+        :meth:`collect` copied.
+        """
         import torch
 
         values = dict(zip(self.model.state_dict(), self._whole, strict=False))

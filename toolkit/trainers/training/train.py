@@ -24,12 +24,14 @@ from toolkit.trainers.trouble import Trouble
 
 
 def epochs_each(epochs: int, size: int) -> int:
-    """Return the epochs per rank with which ``size`` ranks together make at least ``epochs`` epochs."""
+    """Return the number of epochs that each rank must train, so that ``size`` ranks together train at least
+    ``epochs`` epochs.
+    """
     return math.ceil(epochs / size)
 
 
 def train(trainer: Trainer, options: Options, world: World, threads: int) -> None:
-    """Train, evaluate the model after each epoch, and let rank 0 write the metrics, the log and the model.
+    """Train the model, and evaluate it after each epoch. Rank 0 writes the metrics, the log and the model.
 
     If the output folder has checkpoints of an earlier run, the training resumes from the newest checkpoint.
 
@@ -90,7 +92,9 @@ def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Pa
 def _find_start(
     trainer: Trainer, options: Options, world: World, checkpoints: RankCheckpoints
 ) -> TrainingStart:
-    """Return the start of the training. ``--fresh`` ignores checkpoints, except in a restarted job."""
+    """Return the point at which the training starts. With ``--fresh``, ignore checkpoints, except in a job
+    that was restarted.
+    """
     fresh = world.tell(options.fresh and not was_restarted(os.environ))
     start = TrainingStart(passes=1) if fresh else checkpoints.find()
     if start.name:
@@ -110,7 +114,7 @@ def _open_metrics(
 
     Args:
         metrics: the metrics file.
-        start: the start of this run.
+        start: the point at which this run starts.
         epochs: the number of epochs.
         settings: values that must be equal in a resumed training.
         first: values that only the header of a new training has.
@@ -126,14 +130,15 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     try:
         return trainer.load(data or Path())
     except OSError as error:
-        # The file existed at the check. Since then, a file server failed, or another process deleted the
-        # file.
+        # The file existed when the trainer checked the data. Since then, a file server failed, or another
+        # process deleted the file.
         where = error.filename or data
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
 
 def _check_same(world: World, samples: int, test: int) -> None:
-    """Check that all ranks have equally many samples. Otherwise, ranks make unequal steps and hang.
+    """Check that all ranks have equally many samples. With different numbers, the ranks would make different
+    steps and hang.
 
     Raises:
         Trouble: on all ranks, if a number differs.
@@ -154,7 +159,9 @@ def _complete(output: Path, model: str) -> bool:
 
 
 def _from(start: TrainingStart) -> dict[str, Value]:
-    """Return the fields of the line ``resumed``: the checkpoint, the epoch, and the samples done."""
+    """Return the fields of the metrics line ``resumed``: the checkpoint, the epoch, and the number of used
+    samples in the epoch.
+    """
     return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
 
 

@@ -37,7 +37,7 @@ _AS_FAST = 0.97
 
 
 class Alone(World):
-    """A world of one process, which measures steps without messages."""
+    """A :class:`World` of a single process, which measures training steps without messages between ranks."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1
@@ -63,9 +63,10 @@ def with_batch(
     *,
     repeated: bool = False,
 ) -> Options:
-    """Return the options with a batch size: from ``before`` in a resumed training, otherwise by trial.
+    """Return the options with a batch size. A resumed training takes the size from ``before``; otherwise,
+    toolkit finds the size by trial.
 
-    Without ``repeated``, a step of all ranks may use each sample only once.
+    ``repeated`` says whether a step of all ranks may use a sample several times.
 
     Raises:
         Trouble: if not even the smallest batch fits into the memory.
@@ -96,9 +97,9 @@ def batch_size(
     seed: int,
     repeated: bool = False,
 ) -> int:
-    """Return the batch size per device, at most ``limit``. All ranks return the same size.
+    """Find the batch size per device by trial; it is at most ``limit``. All ranks return the same size.
 
-    Without ``repeated``, a step of all ranks may use each sample only once.
+    ``repeated`` says whether a step of all ranks may use a sample several times.
 
     Raises:
         Trouble: if not even the smallest batch fits into the memory.
@@ -124,7 +125,7 @@ def batch_size(
 
 
 def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[int, str]:
-    """Return the largest batch size to try, and the reason for this limit."""
+    """Return the largest batch size that toolkit tries, and the reason for this limit."""
     share = max(1, samples // width)
     if repeated or limit <= share:
         return limit, f"the limit is {limit}"
@@ -138,7 +139,9 @@ def fastest(tried: Sequence[BatchSpeed]) -> int:
 
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
-    """Return the measured speeds, and why toolkit tried no larger batch; ``most`` explains ``limit``."""
+    """Measure the speed with doubled batch sizes. Return the speeds, and the reason why toolkit did not try a
+    larger batch. ``most`` is the reason for ``limit``.
+    """
     import tensorflow as tf
 
     tried: list[BatchSpeed] = []
@@ -173,7 +176,9 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
 
 
 def _speed(loop: Loop, batch: int) -> float:
-    """Return the speed in samples per second with ``batch`` samples per step; 0 if memory is exhausted."""
+    """Return the speed in samples per second with ``batch`` samples per step. Return 0 if the memory does not
+    suffice.
+    """
     import tensorflow as tf
 
     try:

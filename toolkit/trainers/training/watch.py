@@ -1,4 +1,4 @@
-"""Check between two slices of steps for a request to stop, and for a checkpoint that is due.
+"""Check, every few seconds of a training, for a request to stop, and whether a checkpoint is due.
 
 To request a stop, a job script creates the file ``stop-asked`` in the folder ``TOOLKIT_JOB_DIR``, because
 signals may not reach a process inside a container. SIGTERM or SIGUSR1 to any rank also requests a stop.
@@ -35,14 +35,18 @@ def stop_file(environment: Mapping[str, str], output: Path) -> Path:
 
 
 def was_restarted(environment: Mapping[str, str]) -> bool:
-    """Return whether the job was restarted, as Slurm's count or the file ``restarts`` says."""
+    """Return whether Slurm's restart count, or the file ``restarts`` in the job's folder, says that the job
+    was restarted.
+    """
     count = environment.get("SLURM_RESTART_COUNT", "")
     folder = environment.get("TOOLKIT_JOB_DIR")
     return count.strip("0").isdecimal() or bool(folder and (Path(folder) / RESTARTS).exists())
 
 
 class Watch:
-    """Decides for all ranks whether the training continues. A ``with`` block installs its signal handlers."""
+    """Decides for all ranks whether the training continues. As a context manager, a ``Watch`` installs signal
+    handlers.
+    """
 
     def __init__(self, world: World, seconds: float, file: Path) -> None:
         """Store the time in ``seconds`` between two checkpoints, and the ``file`` that requests a stop."""
@@ -52,7 +56,9 @@ class Watch:
         self._before: dict[signal.Signals, _Handler] = {}
 
     def look(self, steps: int) -> NextSteps:
-        """Return the next action, which rank 0 decides for all; a signal to any rank requests a stop."""
+        """Return the next action of all ranks. Rank 0 decides for all ranks, except that a signal to any rank
+        requests a stop.
+        """
         stop, save = self._asked, False
         if self._world.rank == 0:
             stop = stop or self._file.exists()
@@ -61,7 +67,7 @@ class Watch:
         return NextSteps(bool(told[0]), bool(told[1]), int(told[2]))
 
     def saved(self) -> None:
-        """Start the time to the next checkpoint again."""
+        """Restart the time until the next checkpoint. Call this method after a checkpoint."""
         self._saved = time.monotonic()
 
     def __enter__(self) -> Self:
