@@ -11,7 +11,9 @@ _INNER = {"slurm": "SlurmFacts", "mpis": "HostMpi", "runtime": "ContainerRuntime
 
 
 def meaning(fact: str) -> str:
-    """Return the meaning of a fact such as ``host.slurm.version`` on one line; empty if unknown."""
+    """Return the meaning of a fact such as ``host.slurm.version`` on one line, or an empty string for an
+    unknown fact.
+    """
     side, _, field = fact.partition(".")
     first, _, rest = field.partition(".")
     owner, name = (_INNER[first], rest) if rest else (_SIDES[side], first)

@@ -1,7 +1,8 @@
 """Find Singularity or Apptainer on this machine, inspect SIF files with it, and run commands in them.
 
 spython queries the version, inspects images and runs commands, but calls only a program named
-``singularity``. Therefore toolkit adds a folder to PATH in which this name links to the real program.
+``singularity``. Therefore toolkit adds a folder to PATH in which ``singularity`` is a link to the real
+program.
 """
 
 import contextlib

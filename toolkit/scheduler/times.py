@@ -5,7 +5,7 @@ NO_LIMIT = frozenset({"UNLIMITED", "INFINITE"})
 
 
 def minutes(time: str) -> int | None:
-    """Return a time limit in minutes, rounded up; ``None`` for no limit.
+    """Return a time limit in minutes, rounded up, or ``None`` for no limit.
 
     Zero also means no limit (sbatch(1)).
 

@@ -118,7 +118,7 @@ def further(curve: Curve) -> tuple[int, ...]:
 
 def bandwidth(curve: Curve, model: Fit) -> float | None:
     """Return the bandwidth in bytes per second with which ranks exchange gradients, according to the model.
-    Return ``None`` if unknown.
+    Return ``None`` if the bandwidth is unknown.
     """
     parameters, steps = curve.base.figures.parameters, curve.steps
     if curve.scaling != "weak" or not parameters or not steps or model.weights[2] <= 0:
@@ -128,7 +128,7 @@ def bandwidth(curve: Curve, model: Fit) -> float | None:
 
 def latency(curve: Curve, model: Fit) -> float | None:
     """Return the time in seconds of one exchange in a ring allreduce, according to the model. Return ``None``
-    if unknown.
+    if the time is unknown.
     """
     steps = curve.steps
     if curve.scaling != "strong" or not steps or model.weights[2] <= 0:

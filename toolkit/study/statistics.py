@@ -52,8 +52,8 @@ class MeasuredPoint:
     def parts(self) -> dict[str, float] | None:
         """The phases of a training step as parts of its time, which add up to 1, or ``None`` if unknown.
 
-        A timeline counts the wait for training samples as computation. This property separates the wait as
-        the phase ``input``.
+        A timeline counts the wait for training samples as computation. This property separates the wait from
+        the computation, as the phase ``input``.
         """
         waiting = self.waiting or 0.0
         if self.shares is None:

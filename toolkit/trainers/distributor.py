@@ -49,8 +49,8 @@ class DataDistributor:
     0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item is assigned exactly once, and the
     numbers of items per rank differ by at most one.
 
-    With ``shutdown_on_error``, rank 0 prints an error and all ranks exit with status 1. Otherwise all ranks
-    raise the error.
+    With ``shutdown_on_error``, rank 0 prints an error and all ranks exit with status 1. Without
+    ``shutdown_on_error``, all ranks raise the error.
     """
 
     def __init__(self, communicator: Communicator, shutdown_on_error: bool = False) -> None:

@@ -3,10 +3,10 @@
 Every task of a job step that ``srun --mpi=none`` starts runs this program first, and then its command. Task 0
 opens the store: an HTTP server in which Horovod ranks look up each other, as in
 ``horovod/runner/http/http_server.py``. The other tasks look for the store on the first node of the job step.
-They try a few ports, which they compute from the numbers of job and step. The server at a port says to which
-job step it belongs. Therefore jobs that share a node do not connect to each other, and the program needs no
-file, which could be out of date. When all tasks have joined, each task receives its Horovod variables and
-executes its command.
+These tasks try a few ports, which they compute from the numbers of job and step. The server at a port says to
+which job step it belongs. Therefore jobs that share a node do not connect to each other, and the program
+needs no file, which could be out of date. When all tasks have joined, each task receives its Horovod
+variables and executes its command.
 
 With an HMAC in each request, a task proves that it knows the job's secret. Horovod's own client cannot send
 one, so the store keeps Horovod's keys below a URL path that only such tasks can compute.

@@ -1,6 +1,6 @@
 """Check the options of a trainer without training: ``python -m toolkit.trainers.options NAME OPTIONS``.
 
-The module prints the strategy that the options choose. If an option is wrong, the module prints one line on
+The module prints the strategy that the options select. If an option is wrong, the module prints one line on
 standard error and exits with status 2. The check does not need TensorFlow or the data.
 """
 

@@ -199,7 +199,7 @@ def interfaces() -> list[tuple[str, str]]:
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
     """Return the network interface whose first address is ``address``, because Gloo uses the first. Return an
-    empty string if there is none.
+    empty string if no interface has this address.
     """
     first: dict[str, str] = {}
     for name, own in known:

@@ -19,7 +19,9 @@ class Names:
     stars: list[str] = field(default_factory=list)
 
     def dotted_name(self, node: ast.AST) -> str:
-        """Return the full dotted name of an expression; empty for an expression without a name."""
+        """Return the full dotted name of an expression, or an empty string for an expression that is not a
+        name.
+        """
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
             parts.append(node.attr)

@@ -45,8 +45,8 @@ class Project:
         )
 
     def resolve_relative(self, name: str, file: Path) -> str | None:
-        """Return the full name of a relative import such as ``..model``; ``None`` if the file is outside the
-        module folders.
+        """Return the full name of a relative import such as ``..model``, or ``None`` if the importing file is
+        outside the module folders.
         """
         level = len(name) - len(name.lstrip("."))
         folder = file.parent

@@ -128,8 +128,8 @@ def _found_later(reading: _Reading) -> Iterator[Path]:
 
 
 def _text(reading: _Reading, path: Path) -> str | None:
-    """Return the text of a file, decoded with the encoding that the file declares; ``None`` after
-    an error.
+    """Return the text of a file, decoded with the encoding that the file declares. Return ``None`` after an
+    error.
     """
     try:
         content = path.read_bytes()[: _LONGEST + 1]

@@ -1,7 +1,7 @@
 """Pack the files of an image as squashfs, with mksquashfs in a container of this image.
 
-toolkit copies no file out of the engine. The builder image provides mksquashfs with its loader and libraries,
-so mksquashfs works in an image with any contents.
+toolkit does not need to copy the image's files out of the Docker engine. The builder image provides
+mksquashfs with its loader and libraries, so mksquashfs works in an image with any contents.
 """
 
 import io

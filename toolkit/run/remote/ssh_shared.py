@@ -139,6 +139,8 @@ class SharedRunner:
 
 
 def _control_path(settings: str) -> str:
-    """Return the control socket's path from the output of ``ssh -G``; empty if ssh shares no connection."""
+    """Return the control socket's path from the output of ``ssh -G``, or an empty string if ssh does not
+    share connections.
+    """
     paths = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
     return paths[0] if paths and paths[0] != "none" else ""

@@ -75,7 +75,7 @@ class Body:
         self._chunks = response.chunks(_STEP, limits)
 
     def read(self, size: int = -1) -> bytes:  # noqa: ARG002 - the signature of a file
-        """Return some bytes, or empty bytes at the end."""
+        """Return the next bytes of the file, or no bytes at its end."""
         import requests
 
         try:
@@ -95,7 +95,7 @@ class FileBody:
         self._file.seek(start)
 
     def read(self, size: int = -1) -> bytes:
-        """Return some bytes, or empty bytes at the end."""
+        """Return the next bytes of the file, or no bytes at its end."""
         return self._file.read(size)
 
     def close(self) -> None:
@@ -154,7 +154,8 @@ def open_address(
 def pause_before(number: int, retry_after: str = "") -> float:
     """Return the time in seconds to wait before the next try, after ``number`` failures.
 
-    The time is the server's ``Retry-After``, or a pause that doubles with each failure. Both have a maximum.
+    The time is the server's ``Retry-After``, or a pause that doubles with each failure, but not more than a
+    maximum.
     """
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:6]), _LONGEST_PAUSE)

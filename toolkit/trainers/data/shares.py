@@ -22,8 +22,8 @@ def deal(
     """Return the tables of sample numbers for a rank with several devices. A row has the batches of all
     devices for one step.
 
-    The arguments and the tables are as in :func:`share`, except that each device counts as a rank there. In
-    the last, smaller step, the first devices may have one sample more than the others.
+    The arguments and the tables are as in :func:`share`, except that each device counts as a rank there. In a
+    smaller last step, the first devices may have one sample more than the other devices.
     """
     import numpy as np
 
@@ -68,7 +68,7 @@ def share(
 
     The function skips the first ``done`` samples of the stream: a training with perhaps another number of
     ranks has used them. If fewer samples than ranks remain after the last whole step, this step includes
-    them. If there is no whole step, several ranks train on the same sample.
+    them. If there are fewer samples than ranks and no whole step, several ranks train on the same sample.
     """
     import numpy as np
 

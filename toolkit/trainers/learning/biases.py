@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def spare_biases(model: "tf.keras.Model") -> int:
-    """Set the gradient of each bias before a batch normalisation to 0. Return the number of changed layers.
+    """Replace the gradient of each bias by 0 if a batch normalisation follows the layer. Return the number of
+    changed layers.
 
     The layers keep their Keras classes, so that Keras saves the model as a plain Keras model. Do not freeze
     the normalisations later. Before a frozen normalisation, a bias has an effect and needs its gradient.

@@ -25,7 +25,8 @@ def draw_bits(model: "tf.keras.Model") -> int:
 
 
 def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Tensor":  # noqa: ANN401
-    """Set a share of ``rate`` of the inputs to 0, and scale up the other inputs to keep the mean.
+    """Set the part ``rate`` of the inputs to 0 at random, and scale up the other inputs, so that the mean
+    stays the same.
 
     As in Keras, ``noise_shape`` has a 1 for each dimension along which all values are dropped together.
     """

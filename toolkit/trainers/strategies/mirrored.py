@@ -50,7 +50,7 @@ class Replicas(World):
 
 
 class Mirrored(Replicas):
-    """The only rank of a training. It uses all devices that it sees."""
+    """The only rank of a training, which uses all devices that TensorFlow shows."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1
@@ -87,7 +87,7 @@ def part(
     number: "tf.Tensor", devices: int, inputs: "tf.Tensor", classes: "tf.Tensor"
 ) -> "tuple[tf.Tensor, tf.Tensor]":
     """Return the samples of device ``number`` from a batch for all devices. The first devices may get one
-    sample more than the others.
+    sample more than the other devices.
     """
     import tensorflow as tf
 

@@ -66,7 +66,7 @@ class Numbers:
 
     def part(self, start: int, stop: int, worker: int, workers: int) -> tuple[Any, ...]:
         """Return a worker's arguments for these steps. The first workers may get one sample more than the
-        others.
+        other workers.
         """
         each, more = divmod(self._table.shape[1], workers)
         first = worker * each + min(worker, more)

@@ -25,8 +25,8 @@ _NOTHING = EpochPart()
 class TrainingStart:
     """The point at which a training starts: epoch 0, or the checkpoint ``name``.
 
-    ``passes`` is the number of passes over the data in an epoch. It stays the same if another number of ranks
-    resumes the training. Only on rank 0 do ``records`` and ``arrays`` have values.
+    ``passes`` is the number of passes over the data in an epoch. A resumed training keeps this number, even
+    with another number of ranks. Only on rank 0 do ``records`` and ``arrays`` have values.
     """
 
     passes: int
@@ -120,7 +120,7 @@ class RankCheckpoints:
         settings: Settings,
         records: Sequence[Record],
     ) -> str:
-        """Let rank 0 write a checkpoint. Then return the checkpoint's name on all ranks.
+        """Let rank 0 write a checkpoint, and return the checkpoint's name on all ranks.
 
         Raises:
             Trouble: if the training diverged; on rank 0 also if the checkpoint cannot be written.

@@ -1,4 +1,4 @@
-"""The base class of the training loops. It divides an epoch into slices of several steps, and adds up the
+"""The base class of the training loops, for dividing an epoch into slices of several steps and adding up the
 results.
 """
 
