@@ -35,7 +35,7 @@ class SafeStream(io.TextIOBase):
         return len(text)
 
     def write_exact(self, content: bytes) -> None:
-        """Write bytes unchanged to a file or a pipe. On a terminal, write them as filtered text."""
+        """Write bytes unchanged to a file or a pipe. On a terminal, write the bytes as filtered text."""
         if self._terminal:
             self.write(content.decode("utf-8", "replace"))
         else:

@@ -122,7 +122,9 @@ class _Connection:
             threading.Thread(target=work, daemon=True).start()
 
     def give(self, content: bytes) -> None:
-        """Queue bytes for the socket. Empty ``content`` means that the other end sends no more bytes."""
+        """Queue bytes that the connection's thread then writes to the socket. Empty ``content`` means that
+        the other end sends no more bytes.
+        """
         with self._lock:
             self._size += len(content)
             full = self._size > _MOST_WAITING

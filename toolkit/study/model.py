@@ -9,8 +9,8 @@ The time of an epoch on ``n`` ranks is
 2(n-1) exchanges of one n-th of the gradient. A training step therefore costs 2(n-1) latencies, and 2(n-1)/n
 times the gradient divided by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak
 scaling, an epoch has 1/n as many steps. Latency then adds a term 2(n-1)/n, which a fit cannot separate from K
-and a part of P. In strong scaling, the same is true for the bandwidth. The fitted K therefore includes
-latency or bandwidth, and is an upper limit of the serial part.
+and a part of P. In strong scaling, the bandwidth adds this term, which a fit cannot separate either. The
+fitted K therefore includes latency or bandwidth, and is an upper limit of the serial part.
 """
 
 from collections.abc import Callable, Sequence

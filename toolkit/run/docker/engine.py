@@ -241,7 +241,7 @@ def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
 
 
 def untag_image(client: "DockerClient", tag: str) -> None:
-    """Remove a tag, and also the image if no other name or container uses it."""
+    """Remove a tag. If no other name or container uses the image, remove the image, too."""
     import docker
 
     with contextlib.suppress(docker.errors.APIError, OSError):

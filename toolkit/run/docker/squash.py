@@ -56,7 +56,7 @@ class Squash:
 
 
 def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
-    """Write the squashfs.
+    """Write the files of an image as a squashfs.
 
     Raises:
         CheckFailed: if toolkit cannot write the file, or cannot read a file in the image.

@@ -86,7 +86,8 @@ class RegistrySession:
         tries: int = TRIES,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
     ) -> Response:
-        """Send a request, and return a response with a status in ``ok``. ``scope`` is the token's scope.
+        """Send a request, and return a response with a status in ``ok``. ``scope`` is the scope of the token
+        that the request needs.
 
         For a request with a body, the caller passes ``tries=1`` and repeats the request itself, because only
         the caller knows how many bytes arrived.

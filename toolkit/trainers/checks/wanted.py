@@ -31,7 +31,9 @@ class Requirements:
 
 
 def parse(words: Sequence[str] | None) -> Requirements:
-    """Parse the options. For a wrong option, argparse prints one line and exits with status 2."""
+    """Parse the options of a preflight. For a wrong option, argparse prints one line and exits with
+    status 2.
+    """
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.preflight",
         description="Check the ranks of a job, their network and their nodes before a training.",

@@ -66,8 +66,8 @@ def share(
     samples at the end that do not fill a step form one smaller step. If there are as many passes as ranks,
     all ranks have equally many samples in this step.
 
-    The function skips the first ``done`` samples of the stream: a training with perhaps another number of
-    ranks has used them. If fewer samples than ranks remain after the last whole step, this step includes
+    The function skips the first ``done`` samples of the stream, which an earlier run has used, perhaps with
+    another number of ranks. If fewer samples than ranks remain after the last whole step, this step includes
     them. If there are fewer samples than ranks and no whole step, several ranks train on the same sample.
     """
     import numpy as np

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class TrainingLoop(Protocol):
-    """Trains a model on this rank's share of the samples. All ranks make their steps together."""
+    """Trains a model on this rank's share of the samples. All ranks make their training steps together."""
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
         """Train the steps of epoch ``number``, counted from 0, that are not done yet. Return the results of

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 def synchronise(model: "tf.keras.Model", world: "World") -> int:
-    """Make all batch normalisations use the mean and variance over all devices. Return how many changed.
+    """Make all batch normalisations use the mean and variance over all devices. Return the number of changed
+    layers.
 
     The layers keep their Keras classes, so that Keras saves the model as a plain Keras model.
     """

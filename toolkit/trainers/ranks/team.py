@@ -135,8 +135,8 @@ class Team:
         return bucket
 
     def count_wait(self, bucket: GradientBucket, seconds: float, size: int) -> None:
-        """Add ``seconds`` of waiting and ``size`` bytes to the totals. Print the timing if the configured
-        number of steps is done.
+        """Add ``seconds`` of waiting and ``size`` sent bytes to the team's totals. Print the timing if the
+        configured number of steps is done.
         """
         self._seconds += seconds
         self._bytes += size

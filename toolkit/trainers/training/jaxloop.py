@@ -32,7 +32,7 @@ Values = tuple[Any, Any, Any]
 
 
 class JaxLoop(Rounds):
-    """Trains a JAX model on this rank's share of the samples. All ranks make their steps together.
+    """Trains a JAX model on this rank's share of the samples. All ranks make their training steps together.
 
     XLA compiles the training step for the batch of all ranks. The step therefore averages gradients over all
     ranks, normalises over the whole batch, and draws the same random numbers for any number of ranks.

@@ -31,7 +31,9 @@ Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
 
 
 class Loop(Rounds):
-    """Trains a Keras model on this rank's share of the samples. All ranks make their steps together."""
+    """Trains a Keras model on this rank's share of the samples. All ranks make their training
+    steps together.
+    """
 
     def __init__(
         self,
@@ -175,8 +177,8 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return the augmentation as a function of the inputs and of the training's progress. The progress serves
-    as the random seed.
+    """Return the augmentation as a function of the inputs and of the training's progress. The training's
+    progress serves as the random seed.
     """
     import tensorflow as tf
 

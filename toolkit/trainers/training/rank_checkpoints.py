@@ -25,8 +25,8 @@ _NOTHING = EpochPart()
 class TrainingStart:
     """The point at which a training starts: epoch 0, or the checkpoint ``name``.
 
-    ``passes`` is the number of passes over the data in an epoch. A resumed training keeps this number, even
-    with another number of ranks. Only on rank 0 do ``records`` and ``arrays`` have values.
+    ``passes`` is the number of passes over the data in an epoch. A resumed training keeps this number of
+    passes, even with another number of ranks. Only on rank 0 do ``records`` and ``arrays`` have values.
     """
 
     passes: int

@@ -108,8 +108,8 @@ class Rounds:
         loss: float,
         right: int,
     ) -> tuple[float, int]:
-        """Make ``steps`` steps. Add the losses and the right answers to ``loss`` and ``right``, and return
-        both sums.
+        """Make ``steps`` training steps. Add the losses and the right answers to ``loss`` and ``right``, and
+        return both sums.
 
         ``done`` is the number of trained epochs before the first step. ``each`` is the part of an epoch in
         one step.

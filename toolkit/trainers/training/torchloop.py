@@ -27,7 +27,9 @@ TorchAugment = Callable[["torch.Tensor", "torch.Generator"], "torch.Tensor"]
 
 
 class TorchLoop(Rounds):
-    """Trains a PyTorch model on this rank's share of the samples. All ranks make their steps together."""
+    """Trains a PyTorch model on this rank's share of the samples. All ranks make their training steps
+    together.
+    """
 
     def __init__(
         self,
