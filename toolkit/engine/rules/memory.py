@@ -157,8 +157,9 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
     advice=True,
 )
 def large_messages_hang(case: Case) -> Hit | None:
-    """Ranks start and exchange small messages, so a start-up test succeeds. The first large gradient then
-    hangs. toolkit predicts only how ranks start, so this rule does not change the predicted outcome.
+    """Ranks start and exchange small messages, so a start-up test succeeds. The exchange of the first large
+    gradient then hangs. toolkit predicts only how ranks start, so this rule does not change the predicted
+    outcome.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)
@@ -317,8 +318,8 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
 )
 def nccl_shared_memory_small(case: Case) -> Hit | None:
     """Between GPUs without a direct connection, NCCL exchanges data through /dev/shm, and aborts if /dev/shm
-    is full. A container with a separate /dev/shm has 64 MB by default. Ranks in separate containers do not
-    use /dev/shm.
+    is full. A container with a separate /dev/shm has 64 MB by default. NCCL does not use /dev/shm between
+    ranks in separate containers.
     """
     own = own_shared_memory(case)
     together = case.plan.mode == "mpirun-container" or bool(case.plan.starter)
