@@ -93,8 +93,7 @@ def answer_ticket(
 
 
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
-    """Predict each launch mode of the image, and find the facts that the ticket does not state and that
-    decide most.
+    """Predict each launch mode of the image, and find the unstated facts that decide the outcomes.
 
     If a mode works, the facts that decide the best mode come first. If no mode works, the facts that decide
     modes with an unknown outcome come first. The other facts follow, sorted by the number of modes that they

@@ -55,7 +55,7 @@ _OPTIONAL: dict[type, Collection[str]] = {
     SlurmFacts: frozenset({"nodes"}),
     # ``rules.runtime.ask_release`` treats an empty release as unknown, except for a runtime without recorded
     # launches. toolkit assumes the default for each setting that it did not read. A rule that depends on a
-    # setting requires the fact.
+    # setting requires this setting as a known fact.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
 """Fields that may be ``None`` without an exception, because the thing is absent or each rule handles

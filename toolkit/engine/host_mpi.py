@@ -234,8 +234,8 @@ def _interfaces(provider: HostMpi, components: dict[str, tuple[str, ...]]) -> tu
 
 
 def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, tuple[str, ...]]:
-    """Return MCA framework → components that the host's Open MPI can load. Open MPI skips a component if a
-    library of the component is missing.
+    """Return a table: MCA framework → components that the host's Open MPI can load. Open MPI skips a
+    component if a library of the component is missing.
     """
     there = None if image.libraries is None else {*image.libraries, *mounted_of(provider, plan)}
     found: dict[str, tuple[str, ...]] = {}

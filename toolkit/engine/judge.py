@@ -35,7 +35,7 @@ class Judged:
 
     @property
     def decided_by(self) -> str:
-        """Return the id of the rule whose failure occurs first in a launch; empty if no rule predicts a
+        """Return the id of the rule that predicts the first failure of a launch; empty if no rule predicts a
         failure.
         """
         first = _first(self.answers)
@@ -131,7 +131,9 @@ def _is_error(answer: RuleAnswer) -> bool:
 
 
 def _first(answers: tuple[RuleAnswer, ...]) -> RuleAnswer | None:
-    """Return the result whose failure occurs first in a launch; ``None`` if no rule predicts a failure."""
+    """Return the result of the rule that predicts the first failure of a launch; ``None`` if no rule predicts
+    a failure.
+    """
     return min((a for a in answers if a.hit and a.hit.outcome), key=_failure_stage, default=None)
 
 

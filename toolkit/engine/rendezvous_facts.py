@@ -31,8 +31,8 @@ class RankSetting:
 
 
 def find_setting(case: Case, *names: str) -> RankSetting | None:
-    """Return the first of these settings that the user, the command or the script sets; ``None`` without such
-    a setting.
+    """Return the first of the given settings that the user, the command or the script sets; ``None`` without
+    such a setting.
 
     Values that toolkit's job script sets for each rank do not count.
     """

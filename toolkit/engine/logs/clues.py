@@ -189,7 +189,7 @@ def _indent(text: str) -> int:
 
 
 def _is_retried(output: Output, position: int) -> bool:
-    """Return whether the next line says that the program will retry."""
+    """Return whether the line after ``position`` says that the program will retry the failed operation."""
     return _RETRY.search(output.text_after(position)) is not None
 
 

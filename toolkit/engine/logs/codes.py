@@ -21,7 +21,9 @@ class _CodeIndex(NamedTuple):
 
 
 def code_in(text: str, family: str) -> FaultCode | None:
-    """Return the first error code of a family in a line, by its number, its name or its full text."""
+    """Return the first error code of a family (such as ``cuda`` or ``errno``) in a line, by its number, its
+    name or its full text.
+    """
     index = _index(family)
     if code := _by_pattern(index, text):
         return code

@@ -104,7 +104,7 @@ def is_late(clue: Clue, endings: list[Clue]) -> bool:
 
 
 def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether Slurm cancelled the step before this line because a rank exited with an error.
+    """Return whether Slurm, before this line, cancelled the job step because a rank exited with an error.
 
     Slurm reports the ranks that it killed before it reports the rank that exited with an error. If a user
     cancels the job, Slurm also prints that the job is cancelled.

@@ -125,8 +125,8 @@ def _fits(signature: LogSignature, found: PatternLines) -> bool:
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
-    """Return the position of the last line that matches ``overcome``, a pattern which shows that the ranks
-    continued; 0 without such a line.
+    """Return the position of the last line that matches ``overcome``, the pattern of lines that show that the
+    ranks continued; 0 without such a line.
     """
     lines = found.positions[signature.overcome] if signature.overcome else ()
     return max(lines, default=0)
@@ -165,7 +165,7 @@ def _finding(signature: LogSignature, evidence: tuple[str, ...]) -> Finding:
 
 @cache
 def _patterns() -> tuple[str, ...]:
-    """Return all patterns to search for, without duplicates."""
+    """Return all patterns for which toolkit searches the output, without duplicates."""
     signatures = knowledge.signatures()
     optional = (more for s in signatures for more in (s.overcome, s.seen, s.unless) if more)
     return tuple(dict.fromkeys((*(s.pattern for s in signatures), *optional, ENDING, *CLAIMS)))

@@ -73,8 +73,8 @@ def _parts() -> tuple[RowPart, ...]:
 
 
 def likely_parts(text: str) -> Iterator[RowPart]:
-    """Yield, in the order of the rows, the parts that may match a line. The line contains a text that the
-    part requires, or the part requires no text.
+    """Yield, in the order of the rows, the parts that may match a line. A part may match if the line contains
+    a text that the part requires, or if the part requires no text.
     """
     finder, always, by_word = _index()
     lower = text.lower().encode()

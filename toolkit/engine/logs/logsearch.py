@@ -31,7 +31,7 @@ MOST_SUSPECTS = 2000
 
 @dataclass(frozen=True, slots=True)
 class PatternLines:
-    """The result of a search.
+    """The result of a search for patterns in job output.
 
     ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` is the
     first and last line number of the part that toolkit did not read. ``suspects`` are the positions of lines
@@ -51,8 +51,8 @@ def compile_line_pattern(pattern: str) -> re.Pattern[str]:
 
 
 class View:
-    """The distinct lines of a page. Most lines of a training differ only in numbers, so toolkit reads such
-    lines once.
+    """The distinct lines of a page, which is a part of the output. Most lines of a training differ only in
+    numbers, so toolkit reads such lines once.
     """
 
     def __init__(self, content: bytes, shapes: bytes) -> None:
@@ -135,7 +135,8 @@ class _PageSearch:
         self._finder = _finder(tuple(self.found), tuple(self._stems.values()))
 
     def page(self, output: Output, page: Page, suspects: list[int]) -> bool:
-        """Search one page. Return False if the time limit passed before the search tried all patterns.
+        """Search one page of the output for all patterns. Return False if the time limit passed before the
+        search tried all patterns.
 
         ``suspects`` are the positions of suspect lines that the search found earlier at the same end of the
         output, the start or the end.

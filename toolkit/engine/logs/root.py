@@ -134,8 +134,8 @@ def _traced(
     others: list[Clue],
     raised: list[Raised],
 ) -> RootClue:
-    """Return the root line with related lines and the rank. The root line is the chosen line, or the line to
-    which the chosen line refers.
+    """Return the root line with related lines and the rank. The root line is the line that :func:`_choose`
+    returned, or the line to which this line refers.
     """
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
@@ -262,8 +262,8 @@ def _weak(
 def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
     """Return the first rank's report that it waited in vain for other ranks, shortly before a cancellation.
 
-    Slurm cancels a step, and prints this, also if a rank exits. In this case, the report of the waiting rank
-    is the cause.
+    If a rank exits after its wait, Slurm prints the same message as for a cancellation by the user. The
+    rank's report is then the cause.
     """
     last = cancelled.line.number
     return next((c for c in others if waited_for_ranks(c) and last - _WINDOW <= c.line.number < last), None)

@@ -91,8 +91,8 @@ def survived_until(output: Output, clue: Clue) -> int | None:
     """Return the position of the last line that shows that a process survived its error; ``None`` if no line
     does.
 
-    In an output without labels, another rank may write a few progress lines before the launcher stops this
-    rank.
+    If lines have no rank labels, a few progress lines of another rank may follow the error, before the
+    launcher stops the other rank.
     """
     seen = list[int]()
     slurm = clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")

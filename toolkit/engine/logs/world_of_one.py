@@ -47,8 +47,8 @@ _FIX = (
 
 
 def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
-    """Return the finding if several lines report a world of size 1 and no line reports a larger world;
-    otherwise ``None``.
+    """Return the finding about worlds of size 1 if several lines report such a world and no line reports a
+    larger world; otherwise ``None``.
     """
     claims = [
         (line, size) for line in _claiming(output, found) if (size := _claimed_size(line.text)) is not None

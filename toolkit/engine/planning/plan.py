@@ -23,7 +23,7 @@ def plan(
     will fail.
 
     No other code changes the plan. toolkit judges, prints and records this plan, and writes it into the job
-    script. toolkit applies a ``fix`` only if its launch mode is ``mode``.
+    script. toolkit applies a ``fix`` only if the fix is for the launch mode ``mode``.
     """
     asked = Plan(mode=mode, launcher=(), env={**(site.env if site else {}), **request.env})
     proposed = propose(host, apply_search_path(host, image, asked), request, mode)

@@ -220,8 +220,8 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     """Return the option that skips some binds of the container runtime's settings: binds whose source path is
     missing on this machine.
 
-    ``--no-mount`` takes a comma-separated list, which cannot contain a path with a comma. A masked path is
-    unknown.
+    ``--no-mount`` takes a comma-separated list, which cannot contain a path with a comma. toolkit does not
+    know a path that the facts mask.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
@@ -246,11 +246,11 @@ def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode
 
 
 def _binds(host: HostFacts) -> tuple[str, ...]:
-    """Return the folders of /tmp and /dev that the launch must mount because the runtime's settings do not
+    """Return which of the folders /tmp and /dev the launch must mount, because the runtime's settings do not
     mount them.
 
     PMIx and Open MPI keep their session directory in /tmp. The folder /dev has the devices of a fast network.
-    It also has the shared memory through which ranks of one node find each other.
+    The folder /dev also has the shared memory through which ranks of one node find each other.
     """
     if host.runtime is None:
         return ()
@@ -266,8 +266,8 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return options that give a relocated Open MPI its folder. The launcher needs them because it starts
-    before ranks get their variables.
+    """Return options that give a relocated Open MPI its folder. The launcher needs these options because it
+    starts before ranks get their variables.
 
     ``--env`` takes a comma-separated list, which cannot contain a path with a comma.
     """

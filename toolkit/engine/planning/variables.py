@@ -178,8 +178,8 @@ def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mo
 
 
 def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
-    """If the image's MPI uses a UCX on a fast network that fails between user namespaces, return its row of
-    ``mpi.toml``; otherwise ``None``.
+    """If the image's MPI uses a fast network through a UCX release that fails between user namespaces, return
+    the matching row of ``mpi.toml``; otherwise ``None``.
     """
     mpi = image.mpi
     there = fabrics_of(host.infiniband or (), host.fabrics or (), host.link_layers)

@@ -39,7 +39,7 @@ Works = Callable[[str, ChosenRows], bool]
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """The rows of a table in order of preference, and a cache of conflicts between two rows."""
+    """The rows of ``stacks.toml`` in order of preference, and a cache of conflicts between two rows."""
 
     table: Stacks
     rows: dict[Component, tuple[Version, ...]]
@@ -75,10 +75,10 @@ def find_stack(problem: SearchProblem) -> tuple[str, ChosenRows] | None:
 
 
 def order_rows(table: Stacks) -> RowOrder:
-    """Return the rows of a table in order of preference for each component.
+    """Return the rows of ``stacks.toml`` for each component, in order of preference.
 
     The distribution's packages come first, then wheels, then components to compile; within each group, the
-    newest come first. Bases keep the order of the table.
+    newest come first. Base images keep the order of the table.
     """
     rows = {component: _best_first(component, table.rows(component)) for component in solving_order()}
     return RowOrder(table, rows)
@@ -139,7 +139,7 @@ def _candidates(
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
     """Return whether the solver may use opt-in rows of a component that the recipe does not name. The result
     is True only if ``spared`` contains every pair of this component and a component that needs it. The
-    function records pairs that ``spared`` lacks in ``problem.seen``.
+    function records in ``problem.seen`` the pairs that ``spared`` lacks.
     """
     if component == "base":
         return False  # every stack has a base

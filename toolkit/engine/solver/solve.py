@@ -86,14 +86,16 @@ def find(
     request: Request = _TWO_NODES,
 ) -> Solution | None:
     """Return the result of :func:`solve`, or ``None`` if no stack exists. This function is faster, because it
-    does not look for the reason.
+    does not look for the reason why no stack exists.
     """
     found = _Solver(recipe, name, table, host, request).answer()
     return found[0] if found else None
 
 
 class _Solver:
-    """Solves one recipe with one table for one host, and caches the predictions for each stack."""
+    """Solves one recipe with one table of component versions for one host, and caches the predictions for
+    each stack.
+    """
 
     def __init__(
         self, recipe: Recipe, name: str, table: Stacks, host: HostFacts | None, request: Request
