@@ -120,7 +120,7 @@ def environment(lock: Lock) -> dict[str, str]:
 
 
 def origin(lock: Lock) -> str:
-    """Return a description of the lock's base image, which is the same on every machine."""
+    """Return a description of the lock's base image; the description is the same on every machine."""
     if lock.base.published:
         return f"{lock.base.published} (published)"
     return f"{base_name(lock)} (bootstrapped from {len(lock.base.packages)} locked packages)"

@@ -41,8 +41,8 @@ def compile_modules(
         root: the folder of the environment.
         packages: the installed packages.
         python: the Python of the image.
-        way: returns a value that starts commands in the image. toolkit calls it only if this machine lacks
-            the image's minor release of Python.
+        way: a function that returns an object for starting commands in the image. toolkit calls the function
+            only if this machine lacks the image's minor release of Python.
         tell: receives progress messages.
     """
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")

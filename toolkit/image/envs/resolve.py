@@ -118,7 +118,9 @@ class _Search:
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
     def free(self) -> PinRequest:
-        """Return the query that fixes no package, to find the packages that contradict the requirements."""
+        """Return the query that fixes the version of no package, to find the packages that contradict the
+        requirements.
+        """
         return self._question((), (), {name: package.version for name, package in self.stays.items()})
 
     def _question(

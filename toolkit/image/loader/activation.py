@@ -15,7 +15,9 @@ _ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An activated environment: its prefix, the variable with its name, and the scripts to source."""
+    """An activated environment: its prefix, the variable that contains its name, and the scripts that the
+    activation sources.
+    """
 
     prefix: str
     variable: str

@@ -112,7 +112,7 @@ class SifDescriptor:
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """The header and all descriptors of a SIF, also the unused descriptors."""
+    """The header and all descriptors of a SIF, including the unused descriptors."""
 
     header: SifHeader
     entries: tuple[SifDescriptor, ...]
