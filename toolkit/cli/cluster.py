@@ -158,7 +158,7 @@ def list_clusters(as_json: bool) -> None:
 def execute(
     ctx: click.Context, name: str | None, node: str, user: str, with_input: bool, words: tuple[str, ...]
 ) -> None:
-    """Run the command WORDS on a node, and exit with its status. Without -i, the standard input of WORDS is
+    """Run the command WORDS on a node, and exit with its status. Without -i, the command's standard input is
     empty.
 
     \b

@@ -27,7 +27,8 @@ def command() -> None:
 @json_option()
 @click.pass_context
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
-    """Download data set NAME, and verify its files by SHA-256, including files that are already here.
+    """Download data set NAME, and verify its files by SHA-256, including files that are already in the
+    folder.
 
     Trainings read data from the folder of the data set, and never download data. The default folder is
     data/NAME below toolkit's cache (TOOLKIT_CACHE_DIR, else ~/.cache/toolkit).

@@ -49,7 +49,7 @@ def command(
     """Probe a cluster and write its site profile.
 
     Without --host or --cluster, toolkit probes the cluster of this machine. toolkit reads the facts from
-    Slurm and from one compute node, and asks you for the rest. You can also answer the questions with
+    Slurm and from one compute node, and asks you for the other values. You can also answer the questions with
     options. The profile is a TOML file that you can edit.
 
     Example: toolkit init --cluster demo --yes

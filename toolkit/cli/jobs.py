@@ -61,7 +61,8 @@ def list_jobs(
 ) -> None:
     """List the jobs launched from this machine, the newest first.
 
-    toolkit asks Slurm about the jobs that have not ended. JSON lists the jobs in the order of submission.
+    toolkit asks Slurm about the jobs that have not ended. The JSON output lists the jobs in the order of
+    submission.
     """
     chosen = [r for r in app.jobs(tell=Progress()) if site is None or site in _names(r)]
     if since is not None:
@@ -146,7 +147,7 @@ def fetch(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Copy the files that JOB (default: the last job) wrote to this machine.
+    """Copy to this machine the files that JOB (default: the last job) wrote.
 
     toolkit skips files that this machine already has, and resumes an interrupted copy. PATTERN is a
     name, a path or a folder, and may contain * (default: all files).
@@ -252,7 +253,7 @@ def _print_as_json(record: JobRecord) -> None:
 
 
 def _names(record: JobRecord) -> set[str]:
-    """Return the names that select this job with ``--site``."""
+    """Return the names (of site, host, cluster and place) with which ``--site`` selects this job."""
     return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
 
 

@@ -20,7 +20,7 @@ from toolkit.report.doctor.ways import shape
 
 @dataclass(frozen=True, slots=True)
 class DoctorRequest:
-    """The launch that ``toolkit doctor`` judges, and the options for the next command.
+    """The launch that ``toolkit doctor`` judges, and the options of the command that it suggests.
 
     ``place`` contains the options with which other commands connect to the host. ``looked`` contains the
     options with which ``toolkit doctor`` reads the facts. If ``looked`` is ``--facts FILE``, the host is
@@ -48,7 +48,9 @@ class DoctorRequest:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The advice: a text that describes the fix, and the command to type next. Both may be empty."""
+    """The advice: a text that describes the fix, and the command to type next. The text and the command may
+    be empty.
+    """
 
     text: str = ""
     command: str = ""
@@ -76,7 +78,9 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 
 
 def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the advice if no launch works: a fix, other options, one node or another image."""
+    """If no launch works, return the advice: a fix, other options, all ranks on one node, or another
+    image.
+    """
     request = asked.request
     found = main_fault(verdict, request.mode)
     of_all = found is not None and concerns_all(found, verdict)

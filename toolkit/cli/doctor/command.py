@@ -75,8 +75,8 @@ def command(
     The first line answers Yes, Perhaps (toolkit has no recorded launch like this one), No or Unknown
     (facts are missing), and shows the command to type next. --all shows every launch mode.
 
-    IMAGE may also be the name of a recipe, a Dockerfile or an Apptainer definition file (FILE.def):
-    toolkit then predicts the launch from the text, before you build the image.
+    IMAGE may also be the name of a recipe, a Dockerfile or an Apptainer definition file (FILE.def): toolkit
+    then predicts the launch from this file, before you build the image.
 
     After --, give the command of a rank: toolkit then checks the MPI that this program loads.
 
@@ -108,7 +108,7 @@ def command(
 
 
 def run(options: DoctorOptions, tell: Progress) -> int:
-    """Run the doctor with these options, and return the exit status."""
+    """Run ``toolkit doctor`` with these options, and return the exit status."""
     if options.ask:
         from toolkit.cli.doctor import ask
 

@@ -1,4 +1,4 @@
-"""Answer ``toolkit doctor`` for an image, for a build file, or without IMAGE for a host."""
+"""Print the answer of ``toolkit doctor`` about an image, a build file or, without IMAGE, a host."""
 
 import shlex
 from pathlib import Path
@@ -65,7 +65,9 @@ def judge_host(options: DoctorOptions) -> int:
 
 
 def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> LaunchQuestion:
-    """Return the launch to predict. For a build file (``ready=False``), ignore ``--site`` and ``--job``."""
+    """Return the question to the engine: the image, the shape and the options of the launch to predict. For a
+    build file (``ready=False``), ignore ``--site`` and ``--job``.
+    """
     return LaunchQuestion(
         image=image,
         site=options.site if ready else None,

@@ -27,7 +27,8 @@ def flags(*, hidden: bool = False) -> list[click.Parameter]:
 
 
 def taking_flags(command: click.Command) -> click.Command:
-    """Add ``--verbose``, ``--quiet`` and ``--debug`` to a command and its subcommands, hidden in help.
+    """Add ``--verbose``, ``--quiet`` and ``--debug`` to a command and its subcommands; help does not show
+    them.
 
     A command that runs another program gets none of these options, because the other program may have options
     of the same name.

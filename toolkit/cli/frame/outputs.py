@@ -9,7 +9,7 @@ from toolkit.probe.bundle import MARK
 def check_facts_output(output: Path) -> None:
     """Raise an error if the output would replace a file that is not a facts file.
 
-    Devices and FIFOs are allowed.
+    The output may be a device or a FIFO.
 
     Raises:
         BadInput: if the file has other content.

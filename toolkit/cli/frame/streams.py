@@ -50,7 +50,7 @@ def prepare() -> None:
 def report_write_error() -> Iterator[None]:
     """Turn an error of writing to standard output into an error of toolkit.
 
-    If the reader of a pipe exits, click would exit with status 1 and print no message.
+    Without this function, click would exit with status 1 and print no message if the reader of a pipe exits.
     """
     try:
         yield

@@ -126,7 +126,9 @@ def short_name(image: str) -> str:
 
 @contextmanager
 def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
-    """Yield an image that toolkit can read. An image in a registry is downloaded, and deleted after use."""
+    """Yield an image that toolkit can read. toolkit downloads an image from a registry, and deletes the copy
+    after use.
+    """
     if not is_registry_name(image):
         yield image
         return
@@ -170,7 +172,9 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
 def _build_layer(
     here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell
 ) -> dict[str, str]:
-    """Build toolkit's layer on the image in the Docker engine. An archive is first loaded into the engine."""
+    """Build toolkit's layer on the image in the Docker engine. toolkit first loads an image archive into the
+    engine.
+    """
     from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.docker.engine import connect
     from toolkit.run.docker.engine_images import load_archive

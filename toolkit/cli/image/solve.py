@@ -38,7 +38,8 @@ _MARK = "# Made by toolkit image solve"
 def command(
     ctx: click.Context, recipe: str, host: HostFacts | None, output: Path | None, as_json: bool
 ) -> None:
-    """Show which versions toolkit chooses for RECIPE, and why; with --facts or --site, for that cluster.
+    """Show which versions toolkit chooses for RECIPE, and why. With --facts or --site, toolkit chooses
+    versions that work on that cluster.
 
     Exits with status 1 if no versions satisfy RECIPE. toolkit then shows which lines of RECIPE conflict, and
     which versions it would choose without each of these lines.

@@ -16,7 +16,7 @@ _METAVARS = {"image": "IMAGE", "time": "TIME"}
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
-    """Return the names and the keyword arguments with which click creates a field's option."""
+    """Return the names and the keyword arguments with which click creates the option of a job field."""
     more: dict[str, Any] = {"help": field.help}
     if field.flag:
         return (f"{field.option_name}/--no-{field.option_name.removeprefix('--')}",), {
