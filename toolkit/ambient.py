@@ -1,6 +1,6 @@
 """Read files that no option names. toolkit trusts such a file only if the user or root owns the file.
 
-The rule is OpenSSH's ``StrictModes`` (sshd_config(5)). git's ``safe.directory`` has the same aim
+OpenSSH has the same rule: ``StrictModes`` (sshd_config(5)). git's ``safe.directory`` has the same aim
 (CVE-2022-24765): a file that another user put into the current folder must not change what a command runs.
 """
 

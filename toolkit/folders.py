@@ -37,7 +37,7 @@ def at_home(path: str | os.PathLike[str]) -> Path:
     """Return a path with ``~`` replaced by the home folder.
 
     A path with an unknown user (``~unknown/x``) is returned unchanged, so that the caller reports a missing
-    file. ``Path.expanduser`` would raise RuntimeError.
+    file. ``Path.expanduser`` would raise RuntimeError for such a path.
     """
     return Path(os.path.expanduser(path))  # noqa: PTH111 - see above
 

@@ -1,4 +1,6 @@
-"""Functions of the API that read images, probe machines and predict launches. They launch no job."""
+"""Functions of the API that read images, probe machines and predict launches. The functions of this module
+launch no job.
+"""
 
 import os
 from collections.abc import Sequence
@@ -50,8 +52,8 @@ def probe(
         cluster: the name of a virtual cluster on this machine, instead of ``host``.
         ssh_config: the SSH configuration file, as for ``ssh -F``.
         partition: the Slurm partition of the compute nodes; by default Slurm's default partition.
-        nodes: the number of compute nodes to probe, ``"all"``, or names such as ``"node[1-4]"``. With 0,
-            toolkit probes no compute node.
+        nodes: the number of compute nodes to probe, ``"all"``, or names such as ``"node[1-4]"``. If ``nodes``
+            is 0, toolkit probes no compute node.
         wait: the number of seconds, at most 600, for which toolkit waits until compute nodes are free.
 
     Raises:

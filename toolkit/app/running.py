@@ -59,8 +59,8 @@ def script(
 ) -> str:
     """Return the job script that :func:`launch` would submit, as ``toolkit launch --dry-run`` prints it.
 
-    toolkit copies nothing and submits nothing. If you give ``site`` and no ``host`` on a machine without
-    Slurm, toolkit contacts no other machine.
+    This function copies no files and submits no job. If you give ``site`` and no ``host`` on a machine
+    without Slurm, toolkit contacts no other machine.
 
     Arguments and errors are the same as for :func:`launch`.
     """
@@ -161,7 +161,8 @@ def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 def resume(
     key: Job = None, *, verify_key: StrPath | None = None, no_verify: bool = False, tell: Tell | None = None
 ) -> JobRecord:
-    """Submit an ended job again in the same folder. A trainer resumes from its checkpoint.
+    """Submit an ended job again in the same folder. If the job runs a trainer, the trainer continues from its
+    last checkpoint.
 
     Args:
         key: the job. If the job runs on this machine without Slurm, the function returns when the job has
@@ -182,7 +183,7 @@ def resume(
 def fetch(
     key: Job = None, *patterns: str, target: StrPath | None = None, tell: Tell | None = None
 ) -> tuple[Path, ...]:
-    """Copy the files that a job wrote to this machine, and return the paths of the copies.
+    """Copy to this machine the files that a job wrote, and return the paths of the copies.
 
     Args:
         key: the job whose files to copy.

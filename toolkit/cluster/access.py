@@ -157,12 +157,13 @@ def with_accounts(secrets: Secrets, count: int) -> Secrets:
 
 
 def place_of_learner(name: str) -> str:
-    """Return the path to which a learner copies the account's folder on the learner's machine."""
+    """Return the path on a learner's machine to which the learner copies the folder of the account."""
     return f"~/.ssh/toolkit-{name}"
 
 
 def ssh_config(folder: str, port: int, nodes: int, address: str = LOCAL_ADDRESS, user: str = USER) -> str:
-    """Return an SSH configuration with the nodes of one cluster, which trusts only the cluster's key.
+    """Return an SSH configuration for the nodes of one cluster; with this file, ssh trusts only the cluster's
+    key.
 
     ``folder`` is the path of the keys on the machine that uses the configuration.
     """

@@ -23,8 +23,8 @@ _SHIPPED = ("containers", "recipes", "slurm")
 
 
 def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
-    """Return a tar with the files that make a container the node ``host``. Unpack the tar in the folder
-    ``/``.
+    """Return a tar with the files that make a container the node ``host``. Unpack the tar in the container's
+    folder ``/``.
     """
     entries = [_file(path, content, 0o644) for path, content in settings(layout, secrets).items()]
     entries += [_file(path, content, 0o600) for path, content in keys(host, secrets).items()]
@@ -91,7 +91,7 @@ def code_files() -> dict[str, bytes]:
 
 
 def code_folder(files: dict[str, bytes]) -> str:
-    """Return the path of the folder on a node to which toolkit copies these files. The folder's name contains
+    """Return the path of the folder on a node to which toolkit copies ``files``. The folder's name contains
     the digest of the files.
     """
     digest = hashlib.sha256()

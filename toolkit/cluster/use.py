@@ -35,8 +35,8 @@ def execute(
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # The input is a file, because the SDK cannot close only the sending direction of a TLS socket. The
-        # script removes the file after opening it.
+        # The command's input is a file, because Docker's SDK cannot close only the sending direction of a TLS
+        # socket. The script removes the file after opening it.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}

@@ -205,7 +205,8 @@ def _layout(
 
 
 def _check_owner(name: str, containers: dict[str, NodeContainer]) -> None:
-    """Raise an error if a clone's ``make`` uses a cluster that this clone did not create.
+    """Raise an error if ``make`` in a clone of toolkit's repository uses a cluster that this clone did not
+    create.
 
     Raises:
         BadInput: if another clone's ``make``, or a user, created the cluster.

@@ -40,8 +40,8 @@ def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") 
     """Download a file, and yield it open for reading. Delete the file if the caller's ``with`` block raises
     no error.
 
-    ``most`` is the maximum size in bytes. With ``sha256``, ``most`` is the exact size, and the SHA-256 must
-    match.
+    ``most`` is the maximum size in bytes. If ``sha256`` is given, ``most`` is the exact size, and the SHA-256
+    of the file must match.
 
     Raises:
         CheckFailed: if the size or the SHA-256 is wrong.

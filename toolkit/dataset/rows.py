@@ -1,8 +1,8 @@
 """Make a file in CIFAR's binary format from two files: an image with one sample in each row, and a list of
 classes.
 
-A record is the class as one byte, then all red, all green and all blue values of the sample. toolkit restores
-this order from the rows of the image, so the result is identical to CIFAR's published file.
+A record consists of the class as one byte, then all red, all green and all blue values of the sample. toolkit
+restores the order of CIFAR's values from the image, so the result is identical to CIFAR's published file.
 """
 
 import io
