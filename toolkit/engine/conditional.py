@@ -96,8 +96,8 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
     """Predict each launch mode of the image, and find the unstated facts that decide the outcomes.
 
     If a mode works, the facts that decide the best mode come first. If no mode works, the facts that decide
-    modes with an unknown outcome come first. The other facts follow, sorted by the number of modes that they
-    decide.
+    modes with an unknown outcome come first. Facts that decide only other modes follow, sorted by the number
+    of modes that they decide.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

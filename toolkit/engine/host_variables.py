@@ -59,7 +59,7 @@ def _is_harmful(name: str) -> bool:
 
 def name_inside(name: str) -> str | None:
     """If the container runtime sets a host variable only in the container, return its name there: ``X`` for
-    ``APPTAINERENV_X``. Otherwise, return ``None``.
+    ``APPTAINERENV_X``. Return ``None`` for any other variable.
     """
     runtime, sign, inside = name.partition("ENV_")
     return inside if sign and runtime in _RUNTIMES else None

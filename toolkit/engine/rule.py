@@ -98,8 +98,9 @@ class Rule:
     the fault. The finding first names the best working mode of ``instead``, and then the text of ``fix``.
     ``fix`` itself names no launch mode, because a rule judges only one mode. ``accelerator`` is the outcome
     for the GPUs if the rule reports an error. ``programs`` are the programs that the rule concerns. If
-    ``programs`` is empty and one of ``modes`` needs no MPI, the rule concerns all programs. Otherwise the
-    rule concerns only programs whose ranks find each other through MPI.
+    ``programs`` is empty and one of ``modes`` needs no MPI, the rule concerns all programs. If ``programs``
+    is empty and all of ``modes`` need MPI, the rule concerns only programs whose ranks find each other
+    through MPI.
     """
 
     id: str

@@ -335,7 +335,8 @@ def bind_modules_differ(case: Case) -> Hit | None:
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
     """An Open MPI whose components are separate files searches the folder that its build set. In the
-    container, this folder contains the image's components, which work only with an MPI of the same release.
+    container, the folder of components contains the image's components, which work only with an MPI of the
+    same release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_of(case), case.original_facts.mpi

@@ -155,12 +155,12 @@ def _library_path(case: Case) -> str:
     accelerator="gpu-failure",
 )
 def cuda_compat_outdated(case: Case) -> Hit | None:
-    """The driver's user-space libraries must not be older than its kernel module. Otherwise every CUDA call
-    returns error 803.
+    """The driver's user-space libraries must not be older than its kernel module. With older libraries, every
+    CUDA call returns error 803.
 
-    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. At start, the images create this folder
-    only if programs need the libraries of ``compat/lib.real``. Without the folder, the entry in
-    LD_LIBRARY_PATH is harmless.
+    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. At start, the images create
+    ``compat/lib`` only if programs need the libraries of ``compat/lib.real``. Without the folder, the entry
+    in LD_LIBRARY_PATH is harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):
@@ -221,8 +221,8 @@ def library_path_hides_driver(case: Case) -> Hit | None:
 )
 def driver_not_searched(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs. When Apptainer builds an image, it writes
-    a script into /.singularity.d/env that adds this folder to LD_LIBRARY_PATH. A sandbox that another program
-    unpacked does not have the script, so programs do not find libcuda.so.1.
+    a script into /.singularity.d/env that adds the libraries' folder to LD_LIBRARY_PATH. A sandbox that
+    another program unpacked does not have the script, so programs do not find libcuda.so.1.
     """
     case.have("host.gpu_driver")
     image, runtime = case.image_facts, case.host_facts.runtime
@@ -251,8 +251,8 @@ def driver_not_searched(case: Case) -> Hit | None:
 )
 def gpu_hook_refuses_driver(case: Case) -> Hit | None:
     """NVIDIA's images name the driver that they need in NVIDIA_REQUIRE_CUDA: a release of CUDA, or the
-    branches of the driver that cuda-compat supports. enroot's hook passes the condition to
-    nvidia-container-cli, which fails if no part of the condition is true.
+    branches of the driver that cuda-compat supports. enroot's hook passes the value of NVIDIA_REQUIRE_CUDA to
+    nvidia-container-cli, which fails if no condition in the value is true.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if host.runtime is None or kind not in (RUNTIME, PYXIS) or not host.gpus or not names_gpus(case):

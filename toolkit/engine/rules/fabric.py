@@ -105,8 +105,9 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
 )
 def mpi_lacks_fabric(case: Case) -> Hit | None:
     """An MPI without a component for a network silently uses TCP, often with a tenth of the bandwidth and ten
-    times the latency. The results are right, but the job is slow. A libfabric or UCX in the image helps only
-    if the MPI opens this library. Open MPI opens libfabric with its component mtl/ofi, and UCX with pml/ucx.
+    times the latency. The results are right, but the job is slow. If the image contains libfabric or UCX, the
+    library helps only if the MPI opens it. Open MPI opens libfabric with its component mtl/ofi, and UCX with
+    pml/ucx.
     """
     row = _slow_network(case, "none")
     if row is None:
@@ -271,9 +272,9 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     advice=True,
 )
 def fabric_devices_hidden(case: Case) -> Hit | None:
-    """MPI and NCCL open a network card through a file below /dev/infiniband. Without this file, MPI and NCCL
-    use TCP. podman shows a container only the devices that options name. enroot shows all devices, unless the
-    administrator sets ENROOT_RESTRICT_DEV.
+    """MPI and NCCL open a network card through a file below /dev/infiniband. Without the file of the network
+    card, MPI and NCCL use TCP. podman shows a container only the devices that options name. enroot shows all
+    devices, unless the administrator sets ENROOT_RESTRICT_DEV.
     """
     case.have("host.runtime")
     if case.request.nodes == 1 or not case.host.infiniband:
@@ -360,8 +361,8 @@ def shared_memory_small(case: Case) -> Hit | None:
 )
 def single_copy_unavailable(case: Case) -> Hit | None:
     """For large messages within a node, MPI reads the other rank's memory directly (CMA, XPMEM). The kernel
-    refuses such reads between user namespaces. It also refuses these reads if Yama's ptrace_scope is above 0.
-    Open MPI then copies each message twice through /dev/shm.
+    refuses such reads between user namespaces. The kernel also refuses direct reads of another rank's memory
+    if Yama's ptrace_scope is above 0. Open MPI then copies each message twice through /dev/shm.
     """
     case.have("host.runtime")
     runtime = case.host.runtime

@@ -109,8 +109,8 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
     """PMIx servers before release 5 keep their shared store in PMIX_SERVER_TMPDIR, which is below
-    SlurmdSpoolDir. A client that does not have this folder sends messages to the server instead. The launch
-    works, but jobs with very many ranks start more slowly.
+    SlurmdSpoolDir. A client that cannot read the server's folder sends messages to the server instead. The
+    launch works, but jobs with very many ranks start more slowly.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
@@ -188,8 +188,9 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
 )
 def preload_leaks(case: Case) -> Hit | None:
     """The container's loader looks for the host's library that LD_PRELOAD names. Usually the image does not
-    have this library, so every program prints "object '…' from LD_PRELOAD cannot be preloaded: ignored". If
-    the image has a library at the same path, this library may need another C library and crash the program.
+    have the library in LD_PRELOAD, so every program prints "object '…' from LD_PRELOAD cannot be preloaded:
+    ignored". If the image has a library at the same path, this library may need another C library and crash
+    the program.
     """
     case.ask("host.environment")
     return Hit((_cite_variable(case, "LD_PRELOAD"),)) if _is_inherited(case, "LD_PRELOAD") else None

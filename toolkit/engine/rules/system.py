@@ -51,9 +51,9 @@ def kernel_too_old(case: Case) -> Hit | None:
     facts=("image.cpu_level", "host.cpu_level"),
 )
 def image_needs_newer_processor(case: Case) -> Hit | None:
-    """A library can declare the x86-64 level that it needs. On a processor below this level, glibc refuses to
-    load the library: 'CPU ISA level is lower than required'. A library that needs a newer level without a
-    declaration fails with 'Illegal instruction'.
+    """A library can declare the x86-64 level that it needs. On a processor below the library's level, glibc
+    refuses to load the library: 'CPU ISA level is lower than required'. A library that needs a newer level
+    without a declaration fails with 'Illegal instruction'.
     """
     case.ask("image.cpu_level", failed_only=True)
     wanted = glibc.level(case.image_facts.cpu_level or "")

@@ -36,7 +36,8 @@ _FACTS = 8
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """Constraints that no stack satisfies together. A stack exists if the user drops any single constraint.
+    """Constraints that no stack satisfies together. If the user drops any one of the constraints, a stack
+    exists.
 
     ``relax`` has one sentence for each constraint: the stack that is possible without the constraint.
     ``because`` lists the facts that cause the contradiction.
