@@ -83,7 +83,9 @@ def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
 
 
 def distribution_named(release: str) -> Distribution | None:
-    """Return the distribution with this release number or code name, for example ``12`` or ``bookworm``."""
+    """Return the distribution whose release number or code name is ``release``, for example ``12`` or
+    ``bookworm``.
+    """
     return next((row for row in buildfiles().distribution if release in row.names), None)
 
 

@@ -112,7 +112,7 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
 def _last_stages(all_steps: tuple[BuildStep, ...]) -> set[int]:
     """Return the numbers of the stages whose files are in the image.
 
-    These stages are the last stage, each stage that it is based on, and each stage from which it copies
+    The image contains files of the last stage, of each stage below it, and of each stage from which it copies
     files.
     """
     starts = [step for step in all_steps if step.kind == "from"]

@@ -54,8 +54,8 @@ def full_provenance(
 ) -> bytes:
     """Return the in-toto statement with the additional facts that differ between machines.
 
-    These facts are the ``versions`` of the programs, toolkit's ``commit``, and the start and end of the build
-    in Unix seconds.
+    The additional facts are the ``versions`` of the programs, toolkit's ``commit``, and the start and end of
+    the build in Unix seconds.
     """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})

@@ -39,7 +39,7 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     left: dict[str, str] = {}
 
     def join(self, further: "EnvRequirements") -> "EnvRequirements":
-        """Return the requirements of this value and of ``further`` as one value."""
+        """Return an object with the requirements of both this object and ``further``."""
         return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *further.requirements))),
             constraints=tuple(dict.fromkeys((*self.constraints, *further.constraints))),
