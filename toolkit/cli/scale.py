@@ -103,8 +103,8 @@ def command(
 ) -> None:  # fmt: skip
     """Run a trainer, or any command after --, with several numbers of ranks; store the results as a study.
 
-    The same command resumes an interrupted study. Words after -- may contain {ranks}, {nodes} and {batch},
-    which toolkit replaces with the values of each run.
+    To resume an interrupted study, run the same command again. Words after -- may contain {ranks}, {nodes}
+    and {batch}, which toolkit replaces with the values of each run.
 
     \b
     Examples:

@@ -170,7 +170,7 @@ def check_users(users: int) -> int:
 
 
 def check_listen(listen: str) -> str:
-    """Return ``listen`` if the Docker engine can publish a login node at this address.
+    """Return ``listen``, an ``ADDRESS:PORT``, if the Docker engine can publish a login node at this address.
 
     Raises:
         BadInput: if the text is not ``ADDRESS:PORT`` with an IPv4 address of a machine and a port from 1024.

@@ -53,8 +53,8 @@ class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
 
 class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="deb", tag_field="kind"):
-    """A Debian package, which its path on Debian mirrors identifies. Its files may be compressed as
-    ``.gz``.
+    """A Debian package, which its path on Debian mirrors identifies. The files in the package may be
+    compressed as ``.gz``.
     """
 
     path: Annotated[str, msgspec.Meta(pattern=r"^pool/[A-Za-z0-9+./~_-]+\.deb$")]
@@ -73,7 +73,7 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``pixels`` is a PNG image with one sample in each row. ``classes`` is a JSON list with the class of each
     sample.
 
-    ``first`` is the index, in the list ``classes``, of the class of this file's first sample.
+    ``first`` is the index, in the list ``classes``, of the class of the first sample in ``pixels``.
     """
 
     pixels: FileName

@@ -34,8 +34,8 @@ def command(
     """Show how long each phase of a job took, from its submission to its first training batch.
 
     JOB is a job launched from this machine (default: the last one); DIR is the folder of a job. With --, the
-    command launches PROGRAM or the command after --, as toolkit launch does. It then waits until the job
-    ends, and shows the phases of the job's start.
+    command launches PROGRAM or the command after --, as toolkit launch does. The command then waits until the
+    job ends, and shows the phases of the job's start.
 
     \b
     Examples:

@@ -76,7 +76,7 @@ def command(
     (facts are missing), and shows the command to type next. --all shows every launch mode.
 
     IMAGE may also be the name of a recipe, a Dockerfile or an Apptainer definition file (FILE.def): toolkit
-    then predicts the launch from this file, before you build the image.
+    then predicts the launch from the recipe or the file, before you build the image.
 
     After --, give the command of a rank: toolkit then checks the MPI that this program loads.
 

@@ -18,6 +18,6 @@ _COMMANDS = {
 def command() -> None:
     """Add your packages to an image of your computing centre, as one file.
 
-    `toolkit launch --env-image FILE` mounts the file over the image when a job starts. These commands need
-    neither root rights nor Docker, and do not change the image.
+    `toolkit launch --env-image FILE` mounts the file over the image when a job starts. The commands of
+    toolkit env need neither root rights nor Docker, and do not change the image.
     """

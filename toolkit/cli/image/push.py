@@ -118,8 +118,8 @@ def command(
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:
     """Copy a file to ``path`` on the host, unless an identical file exists at ``path``.
 
-    With ``facts``, also write the facts file of the image. Users can run ``toolkit doctor`` with this file
-    instead of the image.
+    With ``facts``, also write the facts file of the image. Users can run ``toolkit doctor`` with the facts
+    file instead of the image.
 
     Raises:
         BadInput: if ``facts`` is true and the file is not an image.
