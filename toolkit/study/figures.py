@@ -10,14 +10,17 @@ _SIGNS = ("loss", "error", "mse", "mae", "rmse", "perplexity", "ppl")
 _PART = r"(?:val|valid|validation|test|train|training|eval)"
 _WORDS = r"accuracy|acc|auc|f1|iou|dice|bleu|score|reward|top1|top5"
 _NAME = rf"(?:{_PART}[_ /-])?(?:[a-z]{{1,20}}_)?(?:{'|'.join(_SIGNS)}|{_WORDS})"
+_RATE = r"(?:images|img|samples|examples|tokens|steps)[ \t]?/[ \t]?s(?:ec)?"
 _NUMBER = r"[+-]?(?:\d+\.?\d*(?:e[+-]?\d+)?|\.\d+|nan|inf)"
 _NAMED = re.compile(
     rf"(?<![\w.])['\"]?(?P<name>{_NAME})['\"]?(?:[ \t]*[:=][ \t]*|[ \t]+)(?P<value>{_NUMBER})(?![\w.]*[a-z])",
     re.IGNORECASE,
 )
+_NAMED_SPEED = re.compile(
+    rf"(?<![\w.])(?P<name>{_RATE})['\"]?[ \t]*[:=][ \t]*(?P<value>{_NUMBER})", re.IGNORECASE
+)
 _SPEED = re.compile(
-    rf"(?P<value>{_NUMBER})[ \t]*(?P<name>(?:images|img|samples|examples|tokens|steps)[ \t]?/[ \t]?s)",
-    re.IGNORECASE,
+    rf"(?P<value>{_NUMBER})[ \t]*(?P<name>{_RATE})\b(?![ \t]*[:=][ \t]*{_NUMBER})", re.IGNORECASE
 )
 _LABEL = re.compile(r" *(\d{1,7}): ")
 """A pattern for the prefix that ``srun --label`` adds to a line: the rank's number."""
@@ -58,10 +61,10 @@ def _of_line(line: str) -> dict[str, float]:
     if label and int(label[1]):
         return {}
     figures_by_name = {}
-    for pattern in (_NAMED, _SPEED):
+    for pattern in (_NAMED, _NAMED_SPEED, _SPEED):
         for match in pattern.finditer(line[:_LONGEST]):
             name = re.sub(r"[ \t-]+", "_", match["name"].lower())
-            figures_by_name[name.replace("_/_", "/")] = float(match["value"])
+            figures_by_name[re.sub("_?/_?s(ec)?$", "/s", name)] = float(match["value"])
     return figures_by_name
 
 
