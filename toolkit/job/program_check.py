@@ -25,7 +25,7 @@ from toolkit.model.progress import Tell
 def check_program(
     sources: Sources, request: JobRequest, flags: Flags, image: StartableImage, tell: Tell, *, gpus: bool
 ) -> tuple[Sources, JobFile]:
-    """Check the program of a command against the image.
+    """Check the program of a command, or the trainer, against the image.
 
     ``gpus`` is true if the ranks may have GPUs.
 
@@ -37,9 +37,10 @@ def check_program(
         ProgramFault: if the job would fail, unless the user gives ``--force``.
     """
     job, code = request.job, sources.code
-    if code is None:
-        return sources, job
     offered = read_offer(image.offers, sources.env) if image.offers else None
+    if code is None:
+        refuse(_trainer_faults(job, image.name, offered), flags, tell, ProgramFault)
+        return sources, job
     if offered and request.origins.get("name") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
@@ -60,9 +61,26 @@ def program_faults(
         env: the file of ``--env-image``, or ``None``.
         gpus: whether the ranks may have GPUs.
     """
-    code = code_of(job, Flags())
+    code, name = code_of(job, Flags()), Path(image.path).name
     if code is None:
-        return ()
+        return tuple(_trainer_faults(job, name, read_offer(contents, env)))
     alone = rank_fault(job, code)
-    faults = findings(code, job, Path(image.path).name, read_offer(contents, env), image, gpus=gpus)
+    faults = findings(code, job, name, read_offer(contents, env), image, gpus=gpus)
     return (*([alone] if alone else []), *faults)
+
+
+def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list[LaunchFault]:
+    """Return a fault if the job starts a trainer, and the image does not contain toolkit's trainers.
+
+    If a ``.pth`` file of the image may add modules, the trainers may be there, and the result is empty.
+    """
+    if job.trainer is None or contents is None or not contents.whole or not contents.modules:
+        return []
+    if "toolkit" in contents.modules or job.binds or "PYTHONPATH" in (job.env or {}):
+        return []
+    return [
+        LaunchFault(
+            f"{image} does not contain toolkit's trainers, which {job.trainer} needs",
+            "use an image that toolkit built, such as the recipe torch-cpu, or launch a script of your own",
+        )
+    ]

@@ -9,6 +9,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.errors import CheckFailed
 from toolkit.image.software.contents import Contents
+from toolkit.job.program_check import program_faults
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import code_of
 from toolkit.job.request.flags import Flags
@@ -211,3 +212,14 @@ def test_a_file_in_the_folder_in_which_docker_starts_is_named(folder, words, fix
     job = JobFile(command=tuple(words))
     (fault,) = findings(code_of(job, Flags()), job, "x.sif", offered, facts_of("3.11"))
     assert fault.fix.startswith(fix)
+
+
+def test_a_trainer_needs_an_image_with_the_trainers():
+    def said(contents=IMAGE, **changes):
+        job = JobFile(trainer="mnist", **changes)
+        return [fault.message for fault in program_faults(job, facts_of("3.11"), contents, None, gpus=False)]
+
+    assert said() == ["x.sif does not contain toolkit's trainers, which mnist needs"]
+    assert said(replace(IMAGE, modules=IMAGE.modules | {"toolkit"})) == []
+    assert said(replace(IMAGE, whole=False)) == said(binds=["/sw/toolkit"]) == []
+    assert program_faults(JobFile(), facts_of("3.11"), IMAGE, None, gpus=False) == ()
