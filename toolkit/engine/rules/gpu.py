@@ -367,7 +367,8 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     there, ranks = len(case.host.gpus or ()), case.request.ranks_per_node
     if not 0 < there < ranks:
         return None
-    return Hit(case.cite("host.gpus"), title=f"{ranks} ranks on a node share {there} GPUs")
+    gpus = "GPU" if there == 1 else "GPUs"
+    return Hit(case.cite("host.gpus"), title=f"{ranks} ranks on a node share {there} {gpus}")
 
 
 @rule(
