@@ -39,6 +39,8 @@ leave_status() {
     # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
     # such a command without an &. A trap for the signal would run only after the command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
+    # Slurm may leave background processes running after this script.
+    [ -z "${gpu_watch:-}" ] || kill "$gpu_watch" 2> /dev/null
     rm -f .secret
     leave_size
     echo "$status" > exit-code.part && mv exit-code.part exit-code
@@ -107,10 +109,11 @@ elif [ "$status" -ne 0 ]; then
 fi
 [ "$status" -eq 0 ] || exit "$status"
 
-# Record the utilisation of this node's GPUs every 30 s, for toolkit report. nvidia-smi ends with the job.
+# Record the utilisation of this node's GPUs every 30 s, for toolkit report. leave_status ends nvidia-smi.
 if command -v nvidia-smi > /dev/null 2>&1; then
     nvidia-smi --query-gpu=timestamp,index,utilization.gpu,memory.used --format=csv,noheader,nounits \
         --loop=30 ${CUDA_VISIBLE_DEVICES:+"--id=$CUDA_VISIBLE_DEVICES"} > gpu-use.csv 2> /dev/null &
+    gpu_watch=$!
 fi
 
 # Slurm asks the job to stop with a signal: USR1 120 s before the time limit, SIGTERM for preemption. The ranks look

@@ -1,6 +1,8 @@
 import os
 import subprocess
+from pathlib import Path
 
+from tests.unit.launch.examples import SPEC
 from toolkit.launch.jobscript.script import GPU_FILE, GPU_SECONDS
 from toolkit.render import render
 from toolkit.study.gpuuse import median_use
@@ -42,3 +44,20 @@ def test_a_node_without_nvidia_smi_records_nothing(tmp_path):
 def test_without_a_figure_the_use_is_unknown():
     assert median_use(b"") is None
     assert median_use(b"\xff, 0, [N/A], 0\n") is None
+
+
+def test_the_record_ends_with_the_job_script(tmp_path):
+    (tmp_path / "bin").mkdir()
+    fake = tmp_path / "bin/nvidia-smi"
+    fake.write_text("#!/bin/bash\necho $$ > number\nexec sleep 60\n")
+    fake.chmod(0o755)
+    values = {"spec": SPEC, "folder": str(tmp_path), "gpu_file": GPU_FILE, "gpu_seconds": GPU_SECONDS}
+    values |= {"may_resume": False, "secrets": ()}
+    text = render("slurm", "parts/folder.sh.j2", values) + render("slurm", "parts/gpus.sh.j2", values)
+    script = f"{text}\nuntil [ -s number ]; do :; done"
+    paths = {"PATH": f"{tmp_path / 'bin'}:{os.environ['PATH']}"}
+    subprocess.run(["bash", "-uc", script], cwd=tmp_path, env=paths, check=True, timeout=30)
+    assert (tmp_path / "exit-code").read_text() == "0\n"
+    # The process may still be a zombie, whose parent has not read its exit status.
+    state = Path(f"/proc/{(tmp_path / 'number').read_text().strip()}/stat")
+    assert not state.exists() or state.read_text().split()[2] == "Z"
