@@ -81,6 +81,6 @@ def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list
     return [
         LaunchFault(
             f"{image} does not contain toolkit's trainers, which {job.trainer} needs",
-            "use an image that toolkit built, such as the recipe torch-cpu, or launch a script of your own",
+            "use an image that toolkit built, such as the recipe torch-cpu, or launch your script",
         )
     ]
