@@ -1,0 +1,78 @@
+"""Change one package of an environment and launch: python -m tests.benchmarks.start.change CLUSTER IMAGE.sif.
+
+``CLUSTER`` is a virtual cluster with two nodes, and ``IMAGE.sif`` a SIF with Python on this machine. On the
+login node, the program creates an environment file of three packages over the image. In each round it changes
+the release of one package with ``toolkit env add``, and launches a job on two nodes that imports the package.
+The first round downloads both releases, and its times are not used.
+"""
+
+import argparse
+import os
+import shlex
+import subprocess
+import time
+from pathlib import Path
+from statistics import median
+
+from tests.benchmarks.start.launch import MARK, watched
+from toolkit.cluster.access import config_of
+
+PACKAGES = ("rich==14.0.0", "xxhash==3.5.0", "boltons==24.0.0")
+RELEASES = ("boltons==24.1.0", "boltons==24.0.0")
+PROGRAM = ("python", "-c", f"import boltons, rich, xxhash; print('{MARK}')")
+_FOLDER = "change-one-package"
+
+
+def main() -> None:
+    """Measure, and print each round and the medians."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("cluster")
+    options.add_argument("image", type=Path)
+    options.add_argument("--rounds", type=int, default=10)
+    asked = options.parse_args()
+    ssh = ("ssh", "-F", str(config_of(asked.cluster)), "login")
+
+    def on_login(text: str) -> float:
+        began = time.monotonic()
+        subprocess.run([*ssh, text], check=True, timeout=600, stdout=subprocess.DEVNULL)
+        return time.monotonic() - began
+
+    on_login(
+        f"rm -rf {_FOLDER}; mkdir {_FOLDER}; cat > {_FOLDER}/requirements.txt <<< '{chr(10).join(PACKAGES)}'"
+    )
+    subprocess.run(
+        ["scp", "-q", "-F", ssh[2], str(asked.image), f"login:{_FOLDER}/centre.sif"], check=True, timeout=600
+    )
+    env = f"{_FOLDER}/my.env"
+    over = f"--over {_FOLDER}/centre.sif"
+    created = on_login(f"toolkit env create -f {_FOLDER}/requirements.txt {over} -o {env}")
+    print(f"toolkit env create: {created:.1f} s", flush=True)
+    launch = (
+        "toolkit",
+        "launch",
+        "--image",
+        f"{_FOLDER}/centre.sif",
+        "--env-image",
+        env,
+        "--nodes",
+        "2",
+        "--",
+    )
+    times: list[tuple[float, float, float]] = []
+    for number in range(2 * len(RELEASES) + asked.rounds):
+        changed = on_login(f"toolkit env add {env} {shlex.quote(RELEASES[number % len(RELEASES)])} {over}")
+        first, _ = watched([*launch, *PROGRAM], ssh)
+        if number >= len(RELEASES):
+            times.append((changed, first, changed + first))
+        print(
+            f"{number} load {os.getloadavg()[0]:.1f}: change {changed:.2f} s, first output {first:.2f} s",
+            flush=True,
+        )
+    change, first, both = (median(column) for column in zip(*times, strict=True))
+    slowest = max(total for _, _, total in times)
+    print(f"median of {len(times)}: change {change:.2f} s, first output {first:.2f} s, both {both:.2f} s")
+    print(f"slowest: {slowest:.2f} s")
+
+
+if __name__ == "__main__":
+    main()
