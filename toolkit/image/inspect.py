@@ -71,10 +71,10 @@ def open_image(
 
     ``image`` may also name an image of the Docker engine, or start with a transport such as ``oci:``
     (:mod:`toolkit.image.files.reference`). ``platform``, for example ``linux/arm64``, selects one image of a
-    multi-platform index. If an image has no such index, toolkit checks that the image is for the platform
-    ``platform``. If a file ``FILE.sha256`` is beside the image, toolkit first compares the image with this
-    checksum. ``view`` names the program of a rank and the mounts over the image, so that the facts describe
-    this program.
+    multi-platform index. If an image has no multi-platform index, toolkit checks that the image is for the
+    platform ``platform``. If a file ``FILE.sha256`` is beside the image, toolkit first compares the image
+    with this checksum. ``view`` names the program of a rank and the mounts over the image, so that the facts
+    describe this program.
 
     Raises:
         BadInput: if the file is not an image, or contains several images and the arguments select none.
@@ -100,7 +100,7 @@ def open_image(
 
 def _facts(opened_image: _Opened, tree: FileTree, path: str, budget: Budget, view: RankView) -> ImageFacts:
     def read() -> ImageFacts:
-        # The import of this module is slow, and cached facts do not need the module.
+        # Import `describe` here, because the import is slow, and toolkit does not need it for cached facts.
         from toolkit.image.software.describe import describe
 
         return describe(

@@ -35,7 +35,8 @@ def compile_modules(
     """Compile the modules in ``root``; return the minor release of Python that compiled them, or an empty
     text if toolkit found no suitable Python.
 
-    ``compileall`` skips a module with a syntax error, such as a test file of a compiler.
+    ``compileall`` skips a module with a syntax error; for example, the test files of a compiler package may
+    contain invalid code.
 
     Args:
         root: the folder of the environment.
@@ -100,7 +101,9 @@ def _compiled(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> bool:
-    """Compile the listed files of the package folder; return whether toolkit found a suitable Python."""
+    """Compile the package folder's files that ``listed`` names; return whether toolkit found a suitable
+    Python.
+    """
     tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)
     if executable := _interpreter(python.minor):

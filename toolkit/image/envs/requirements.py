@@ -184,7 +184,9 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
-    """Return the dependencies of a project in another folder, and the folder of its code."""
+    """Return the dependencies of a project in another folder; ``outside`` names the folder of the project's
+    code.
+    """
     bare = requirement.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()
     if not folder.is_dir():

@@ -37,7 +37,7 @@ class Blobs(Protocol):
 
 
 class FolderBlobs:
-    """The files of an OCI layout in a folder; toolkit closes the files when it closes ``opened``."""
+    """The files of an OCI layout in a folder; the exit stack ``opened`` closes the files."""
 
     packed = False
 

@@ -24,8 +24,8 @@ _ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
 class ImageConfig:
     """The configuration of an image.
 
-    ``architecture`` is Linux's name of the architecture, such as ``x86_64``. ``origin`` is the source of the
-    values.
+    ``architecture`` is Linux's name of the architecture, such as ``x86_64``. ``origin`` names the source of
+    the values in evidence, for example "the image's configuration".
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -116,10 +116,10 @@ def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[s
 
 
 def settings(config: ImageConfig | None, scripts: Mapping[str, str]) -> dict[str, str]:
-    """Return a program's variables in the image: from the configuration, then from Apptainer's ``scripts``.
+    """Return the environment variables of a program in the image; ``scripts`` override the configuration.
 
-    toolkit evaluates the scripts with Apptainer's default PATH, and then replaces that default with the
-    image's own PATH.
+    ``scripts`` are the variables that Apptainer's scripts in the image set. toolkit evaluates the scripts
+    with Apptainer's default PATH, and then replaces that default with the image's own PATH.
     """
     if config is None:
         return dict(scripts)

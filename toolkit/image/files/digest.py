@@ -100,8 +100,8 @@ def known_sha256(path: Path) -> str:
 
     toolkit treats a file as unchanged if its :func:`toolkit.image.files.filelock.identity`, which no program
     can forge, is the same. toolkit does not cache the hash of a file that changed in the last two seconds.
-    The file may change again within one tick of the file system's clock. Checks of signatures do not use the
-    cache but call :func:`toolkit.files.hash_file`.
+    Within one tick of the file system's clock, a file may change again without a change of its timestamps.
+    Checks of signatures do not use the cache but call :func:`toolkit.files.hash_file`.
     """
     file_identity, now = identity(path), time.time()
     name = hashlib.sha256(repr(file_identity).encode()).hexdigest()
@@ -132,7 +132,7 @@ def note(target: Path, digest: str) -> None:
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the checksum files of a SIF and of a link to the SIF, each with the file name in its line."""
+    """Return the checksum files of a SIF and of a link to the SIF, each with the file name that it contains."""
     real = behind_links(target)
     names = {digest_file(real): real.name}
     linked = digest_file(target)

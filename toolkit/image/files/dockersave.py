@@ -26,8 +26,8 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
     """Return the image with the name ``tag``, or the only image of the archive.
 
     As the image's digest, toolkit uses the digest of its configuration, which does not depend on the Docker
-    engine. ``docker images`` shows the same value as the image's id, except if the engine uses containerd's
-    image store.
+    engine. ``docker images`` shows the digest of the configuration as the image's id, unless the engine uses
+    containerd's image store.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.

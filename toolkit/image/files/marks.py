@@ -42,13 +42,15 @@ class Marks:
         self.apart = _APART
 
     def begin(self, first: Mark) -> list[Mark]:
-        """Return a new stream's list of states with the state ``first``, which always stays in the list."""
+        """Return a list of decoder states for a new stream; it starts with ``first``, which always stays in
+        the list.
+        """
         self._lists.append([first])
         return self._lists[-1]
 
     def note(self, marks: list[Mark], mark: Mark) -> None:
-        """Add a state to a stream's list. If the lists together have too many states, drop every second
-        state.
+        """Add a decoder state to a stream's list. If the lists of all streams together have too many states,
+        drop every second state.
         """
         marks.append(mark)
         self._count += 1

@@ -47,7 +47,7 @@ class SourceRange:
 
 
 class HashingSource:
-    """A source whose digest toolkit verifies without a second read of bytes that callers read in order."""
+    """A source that computes its digest while callers read it in order, so toolkit reads each byte once."""
 
     def __init__(self, source: ByteSource, digest: str, name: str) -> None:
         algorithm, _, self._wanted = digest.partition(":")

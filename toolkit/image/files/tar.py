@@ -101,7 +101,8 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
     """Return the values of an extended header by name; they apply to the next member."""
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
-    # Read the padding too, so that a source that computes a digest in order sees all bytes.
+    # Read the padding too, because a HashingSource computes its digest from the bytes that callers read in
+    # order.
     raw = source.read_at(at, padded_size(size))[:size]
     match kind:
         case b"x":
@@ -160,7 +161,7 @@ def _number(field: bytes) -> int:
 
 def _name(block: bytes) -> str:
     name = _text(block[:100])
-    # The GNU format has other fields at the position of ustar's prefix.
+    # In the GNU format, other fields are at the offset of ustar's field `prefix`.
     prefix = _text(block[345:500]) if block[345] and block[257:263] == b"ustar\0" else ""
     return f"{prefix}/{name}" if prefix else name
 

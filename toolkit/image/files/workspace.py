@@ -1,6 +1,4 @@
-"""Create temporary files. The names of the files contain host and process id, so that toolkit can remove
-stale files.
-"""
+"""Create temporary files whose names contain host and process id, so that toolkit can remove stale files."""
 
 import contextlib
 import os
@@ -48,7 +46,7 @@ def folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(target: Path) -> Iterator[Path]:
-    """Yield a hidden temporary path beside ``target``, and remove a file that remains at that path."""
+    """Yield a hidden temporary path beside ``target``; after use, remove a file that remains at that path."""
     remove_stale(target.parent, rf"{re.escape(f'.{target.name}.')}{_owner_pattern()}\.part")
     part = target.with_name(f".{target.name}.{_owner()}.part")
     try:
@@ -58,7 +56,9 @@ def beside(target: Path) -> Iterator[Path]:
 
 
 def remove_stale(root: Path, pattern: str) -> None:
-    """Remove files in ``root`` whose names match ``pattern`` and whose process (group ``pid``) has exited."""
+    """Remove each file in ``root`` that matches ``pattern``, if its process ran on this host and has exited.
+    The groups ``host`` and ``pid`` of the pattern identify the process.
+    """
     for path in root.iterdir():
         match = re.fullmatch(pattern, path.name)
         # A shared folder may contain files of other hosts. This machine cannot check the processes of these

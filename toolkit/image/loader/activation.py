@@ -47,9 +47,9 @@ def read_activation(tree: FileTree, words: list[str], root: str) -> Activation |
         return None
     name = rest[1] if len(rest) == 2 else "base"
     prefix = root if name == "base" else name if name.startswith("/") else f"{root}/envs/{name}"
-    # `conda env config vars set` writes this file
+    # `conda env config vars set` writes environment variables to conda-meta/state.
     settings = files.text(tree, f"{prefix}/conda-meta/state", _MOST) or ""
     if not files.names(tree, f"{prefix}/conda-meta") or "PATH" in settings:
         return None
-    # conda sources these scripts in alphabetical order (conda/conda:conda/activate.py).
+    # conda sources the scripts in activate.d in alphabetical order (conda/conda:conda/activate.py).
     return Activation(prefix, "CONDA_PREFIX", tuple(files.glob(tree, f"{prefix}/etc/conda/activate.d/*.sh")))

@@ -1,9 +1,9 @@
 """Read the ELF headers of a program or a library, such as the libraries that it needs and their search
 folders.
 
-This module reads only the segment table and the dynamic section, and limits the number of entries. Other ELF
-libraries read as many entries as a file claims to have, which may be billions. elf(5) and the System V ABI
-describe the format.
+This module reads only the segment table and the dynamic section, and limits the number of entries. Other
+libraries that parse ELF files read as many entries as a file claims to have, which may be billions. elf(5)
+and the System V ABI describe the format.
 """
 
 import struct
@@ -44,8 +44,8 @@ file needs x86-64 level n + 1."""
 class Elf:
     """The headers of an ELF file.
 
-    ``rpath`` and ``runpath`` are folders with ``$ORIGIN`` as the file contains it. ``rpath`` is empty if the
-    file has a RUNPATH, because ld.so then ignores the RPATH.
+    ``rpath`` and ``runpath`` are the search folders as the file contains them, for example with ``$ORIGIN``.
+    ``rpath`` is empty if the file has a RUNPATH, because ld.so then ignores the RPATH.
 
     ``versions`` are the symbol versions that the file needs from libraries, for example ``GLIBC_2.34``.
     ``level`` is the x86-64 level that the file needs, from 1 to 4.
@@ -198,7 +198,8 @@ class Tables:
         if wanted < 0:
             return None
         # The name of a symbol has at least two bytes, so the size of the names limits the number of symbols.
-        # Tools that edit ELF files move the names to the end of the file.
+        # Tools that edit ELF files move the table of names to the end of the file, so its position does not
+        # limit the number of symbols.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:

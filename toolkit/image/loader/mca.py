@@ -2,8 +2,8 @@
 
 For each component, the data of its library contains a structure (open-mpi/ompi:opal/mca/mca.h
 ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). The structure contains, as text, the names
-and versions of the project, the framework and the component. Because toolkit searches for these structures,
-it also finds components in stripped libraries.
+and versions of the project, the framework and the component. toolkit searches for these structures and needs
+no symbol table, so it also finds components in stripped libraries.
 """
 
 import re

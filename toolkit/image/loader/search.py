@@ -81,7 +81,7 @@ _MOST_LISTED = 400
 class SearchFolders:
     """The folders of an image with libraries, programs and Python packages.
 
-    ``loose`` are the paths of possible programs outside folders ``bin``.
+    ``loose`` are the paths of possible programs that are not in a folder with the name ``bin``.
 
     ``whole`` is false if toolkit stopped the search at a limit.
     """
@@ -153,8 +153,8 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Record ``path``, which has the name of a skipped folder: the file itself, or the files directly in
-        the folder.
+        """Record the file ``path`` or, if ``path`` is a folder, the files directly in it; the search skips
+        folders with this name.
         """
         if name.startswith("."):
             return

@@ -1,7 +1,7 @@
 """Download the files of a lock into the cache, verify each file, and download damaged files again.
 
-In the cache, a complete and verified file has the path ``files/<sha256>/<name>``. A partial download is
-beside this path as ``.<name>.part``; the next run resumes the download.
+In the cache, a complete and verified file has the path ``files/<sha256>/<name>``. A partial download has the
+name ``.<name>.part`` in the same folder; the next run resumes the download.
 """
 
 import errno

@@ -115,7 +115,7 @@ def load_lock(name: str) -> Lock | None:
 
 
 def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
-    """Return the lock of the recipe at the name or path ``where``, after a check that the lock fits it.
+    """Return the lock of the recipe with the name or path ``where``, after a check that it fits the recipe.
 
     ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
     index.
@@ -208,7 +208,7 @@ def _changes_of_values(where: str, old: Mapping[str, str], new: Mapping[str, str
 
 
 def _shape(error: Exception) -> str:
-    """Return the message of a decoder's error on one line that starts with the field."""
+    """Return a decoder's error message on one line that starts with the path of the faulty field."""
     match = _AT.fullmatch(str(error))
     what, path = (match["what"], match["path"]) if match else (str(error), "")
     text = f"{path}: {what}" if path else what

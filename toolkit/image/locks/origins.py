@@ -130,7 +130,9 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
 
 
 def _offered(files: Sequence[LockedFile], python: str, index: str | None) -> dict[str, str]:
-    """Return the addresses of the releases of ``files`` on ``index``, or on all indexes if it is None."""
+    """Return the address of each file of the releases of ``files``, by SHA-256. If ``index`` is None, search
+    all indexes.
+    """
     pins = sorted({f"{file.name}=={file.version}" for file in files})
     try:
         text = wheels.lock_all_files(pins, python=python, index=index)

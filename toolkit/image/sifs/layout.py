@@ -1,7 +1,7 @@
 """Convert the output of ``docker save`` to an OCI layout, which Apptainer reads faster.
 
-From a Docker archive, Apptainer compresses each layer and unpacks the layer again. For a TensorFlow image of
-1.5 GB on 2 cores, Apptainer needs 70 s from a Docker archive and 25 s from an OCI layout.
+When Apptainer reads a Docker archive, it first compresses each layer and then unpacks the layer again. For a
+TensorFlow image of 1.5 GB on 2 cores, Apptainer needs 70 s from a Docker archive and 25 s from an OCI layout.
 """
 
 import hashlib

@@ -53,7 +53,7 @@ _SOURCE = "toolkit.source"
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """The SIF of an image; ``reused`` is true for an existing SIF of the same image and packing.
+    """The SIF of an image; ``reused`` is true if a SIF with this image and compression already existed.
 
     ``untried`` is the reason why this machine cannot start containers; it is empty if this machine started
     the SIF.
@@ -78,7 +78,7 @@ def convert(
     packing: Packing = DEFAULT,
     fresh: bool = False,
 ) -> Converted:
-    """Write an image as the SIF ``target`` with a checksum file, unless ``target`` already has this content.
+    """Write an image as the SIF ``target`` with a checksum file, unless it already contains the image.
 
     If ``target`` is a symbolic link, toolkit writes the file to which the link points. After an error,
     toolkit removes the incomplete file.
@@ -193,7 +193,8 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
 
 
 def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
-    """Return the SHA-256 of the SIF ``target`` if it already has this content; otherwise an empty text.
+    """Return the SHA-256 of the SIF ``target`` if it already contains this image with this compression;
+    otherwise an empty text.
 
     toolkit reuses only SIF files of images that toolkit built, because the configuration of another image
     does not identify its content.

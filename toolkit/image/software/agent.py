@@ -22,10 +22,10 @@ _ORTE = (b"libopen-rte", b"orterun")
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     """Return the path of the program that mpirun starts daemons with, and the variable or file that names it.
 
-    A variable of the image, or the settings file of its Open MPI, may list such programs. mpirun uses the
-    first program that exists. Without a list, mpirun uses ssh. The path is empty if a variable restricts
-    mpirun to one node. ``mpirun`` is the real path of the launcher, which determines the folder of the
-    settings file.
+    A variable of the image, or the settings file of its Open MPI, may list programs that start daemons.
+    mpirun uses the first program that exists. Without a list, mpirun uses ssh. The path is empty if a
+    variable restricts mpirun to one node. ``mpirun`` is the real path of the launcher, which determines the
+    folder of the settings file.
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":
@@ -41,7 +41,7 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
 
 
 def _of_orte(loader: Loader, mpirun: str) -> bool:
-    # Read the whole file, because these texts may be anywhere in a launcher.
+    # Read the whole file, because the texts in _ORTE may be anywhere in a launcher.
     content = files.read(loader.tree, mpirun, _LARGEST) or b""
     return any(text in content for text in _ORTE)
 

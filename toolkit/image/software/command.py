@@ -35,8 +35,8 @@ class StartedProgram:
 
     ``path`` is the file in the image. ``modules`` are the modules that a Python script imports, or None if
     the script is unknown. ``environment`` has the variables of the program, including variables from wrapper
-    scripts. ``chain`` are the files that start, in order. ``why`` is the reason why the program is unknown;
-    it is empty for a known program.
+    scripts. ``chain`` are the wrappers and the program, in the order in which they start. ``why`` is the
+    reason why the program is unknown; it is empty for a known program.
     """
 
     path: str = ""
@@ -85,7 +85,8 @@ class EntryScript:
 def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | None:
     """Return the entry point script that sets variables before it starts its arguments, or None.
 
-    ``apptainer exec`` starts a command without the entry point, so the command does not get these variables.
+    ``apptainer exec`` starts a command without the entry point, so the command does not get the script's
+    variables.
     """
     words = entrypoint[1:] if entrypoint and _SHELL.match(posixpath.basename(entrypoint[0])) else entrypoint
     path = _find(loader, words[0], StartedProgram(environment=dict(loader.environment))) if words else None

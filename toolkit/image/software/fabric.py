@@ -57,8 +57,8 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, ``line`` is the reason why toolkit has no list. The list is then unknown if
-    ``known`` is false, and absent otherwise.
+    If ``names`` is None, ``line`` is the reason why toolkit has no list. Without a list, ``known`` is true if
+    the image certainly has no such parts, and false if it may have some.
     """
 
     names: tuple[str, ...] | None
@@ -96,8 +96,8 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     """Return the path of the libfabric that programs load, or of Intel MPI's own libfabric.
 
     ``prefix`` is the installation prefix of Intel MPI. Unless I_MPI_ROOT is set, Intel MPI's mpirun adds the
-    folder of Intel MPI's libfabric to LD_LIBRARY_PATH (env/vars.sh). An mpi4py for several MPIs opens this
-    libfabric by its path. Other programs do not find this libfabric.
+    folder of Intel MPI's libfabric to LD_LIBRARY_PATH (env/vars.sh). An mpi4py for several MPIs opens Intel
+    MPI's libfabric by its path. Other programs do not find this file.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -153,7 +153,8 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
 def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     """Return the folder with libfabric's plugins if libfabric does not search this folder.
 
-    The result is empty if libfabric finds its providers without such a folder, and None if unknown.
+    The result is empty if libfabric contains providers, searches the folder, or has no plugins. The result is
+    None without libfabric, or if toolkit does not know which folders libfabric searches.
 
     libfabric searches the folders in FI_PROVIDER_PATH or, by default, its compiled-in folder, which the
     library contains as text (ofiwg/libfabric:src/fabric.c, fi_ini).

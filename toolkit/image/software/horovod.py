@@ -59,7 +59,8 @@ def built_for(
     """Return the version of ``framework`` for which Horovod was built, from Horovod's metadata.json.
 
     The build of Horovod writes metadata.json (horovod/horovod:horovod/tensorflow/CMakeLists.txt). If the
-    import of its native library fails, Horovod compares these versions with the installed versions.
+    import of its native library fails, Horovod compares the versions in metadata.json with the installed
+    versions.
     """
     library = package.libraries.get(framework)
     if library is None:

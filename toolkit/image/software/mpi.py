@@ -232,7 +232,7 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries of an MPI and its plugins, by soname with and without the hash of auditwheel."""
+    """Return the loaded libraries of an MPI and its plugins, by soname with and without auditwheel's hash."""
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
@@ -266,7 +266,7 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
 
 
 def _note(mpi_entry: MpiFound, launched: str | None, real: str) -> None:
-    """Record the evidence of the other facts about an MPI, or the reasons why these facts are absent."""
+    """Record the evidence of an MPI's launcher, prefix, libraries and build, or why a fact is absent."""
     mpi, evidence, absent, unknown = mpi_entry.mpi, mpi_entry.evidence, mpi_entry.absent, mpi_entry.unknown
     if launched and mpi.launcher:
         evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
@@ -339,7 +339,7 @@ like this."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return the version in a library's text (None unless exactly one text can be it), and the evidence."""
+    """Return the only number in a library that can be its version (otherwise None), and the evidence."""
     # An Open MPI version has three numbers; two numbers are a version of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":

@@ -48,7 +48,7 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
 def _library(loader: Loader, path: str, opened: str | None) -> str | None:
     """Return the path of the MPI that an extension loads, or None.
 
-    This is the library ``opened`` if the extension needs its soname, or else the library that ld.so finds.
+    The MPI is the library ``opened`` if the extension needs its soname, or else the library that ld.so finds.
     """
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
@@ -81,8 +81,8 @@ def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
 def _folders(loader: Loader, site: str) -> Iterator[str]:
     """Yield the library folders that mpi4py searches.
 
-    These are folders of the virtual environment and of its Python. The last value is empty and stands for
-    ld.so's own search.
+    The folders belong to the virtual environment and to its base Python. The last value is empty and stands
+    for ld.so's own search.
     """
     prefix = site.partition("/lib/python")[0]
     settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)

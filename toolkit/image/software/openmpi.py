@@ -29,7 +29,7 @@ class OpenMpi:
     """The facts of an Open MPI.
 
     ``files`` has the path of each loadable plugin, by framework and name. ``broken`` has the missing
-    libraries of each other plugin.
+    libraries of each plugin that cannot load.
     """
 
     release: str | None
@@ -124,9 +124,10 @@ def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) 
     The missing folder is from the configuration of Open MPI's build, or from OPAL_PREFIX in the image. If
     another variable of the image names a plugin folder, the result is None.
 
-    HPC-X is built for a folder that does not exist. A conda package has the same fault if conda did not
-    replace its prefix (conda/conda#10284). Such an Open MPI does not start if its shared memory components
-    are plugins; otherwise it runs without plugins. Source: open-mpi/ompi:opal/mca/installdirs.
+    HPC-X is built for a folder that does not exist. A conda package also names a missing folder if conda did
+    not replace the prefix in it (conda/conda#10284). Without its plugin folder, Open MPI does not start if
+    its shared memory components are plugins; otherwise it runs without plugins. Source:
+    open-mpi/ompi:opal/mca/installdirs.
     """
     pal = next(
         (p for soname, p in needed.items() if p and without_hash(soname).startswith("libopen-pal.")), None

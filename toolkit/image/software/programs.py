@@ -77,7 +77,7 @@ def named_mpi(loader: Loader, path: str) -> str:
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
     """Return the file through which a program loads an MPI, with the MPI's path; None without such a file.
 
-    For a program with a statically linked MPI, the program itself is the MPI's path.
+    For a program with a statically linked MPI, the MPI's path is the path of the program.
     """
     if program.why or not program.path:
         return None
@@ -184,7 +184,8 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # Use a second loader, so that the needs of files without an MPI do not count as needs of the image.
+    # Use a second loader, so that files without an MPI do not affect the glibc and the processor that the
+    # image needs.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     libraries: dict[str, str] = {}
     # the image has more files than the limit; toolkit does not search the remaining files

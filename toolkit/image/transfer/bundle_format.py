@@ -86,7 +86,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
 
 
 def is_path(name: str) -> re.Match[str] | None:
-    """Return a match if a path is valid in a bundle, otherwise None."""
+    """Return a regular expression match if a path is valid in a bundle, otherwise None."""
     return _PATH.fullmatch(name) if len(name) <= _LONGEST_PATH else None
 
 
@@ -96,7 +96,8 @@ _FIELDS = {
     "pythons": re.compile(r"\d\.\d{1,2}"),
     "recipes": RECIPE_NAME,
     "sifs": re.compile(rf"sif/{NAME.pattern}"),
-    # With any other image name, a bundle could replace an image of the user.
+    # Accept only names of toolkit's own images, because a bundle could otherwise replace an image of the
+    # user.
     "images.name": re.compile(r"toolkit-(?:base|builder):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"),
     "images.id": re.compile(r"sha256:[0-9a-f]{64}"),
     "images.path": re.compile(rf"images/{NAME.pattern}"),

@@ -57,8 +57,8 @@ def unbundle(
 ) -> Unbundled:
     """Install a bundle from its archive, or from a folder with the unpacked archive.
 
-    toolkit first copies the files to a private folder and compares them with their hashes. Before the end of
-    this check, toolkit installs nothing and does not contact the Docker engine. Existing equal files stay
+    toolkit first copies the files to a private folder and compares them with their hashes. Until all hashes
+    match, toolkit installs nothing and does not contact the Docker engine. Existing equal files stay
     unchanged, so callers can repeat the call.
 
     Args:
