@@ -48,7 +48,7 @@ def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
 
 
 def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
-    """Start a container on a node, and return ``view`` with the environment variables in this container.
+    """Start a container on a node to read its environment variables; return ``view`` with these variables.
 
     toolkit prints the ``srun`` command before it runs the command. If toolkit cannot run the command, or the
     command fails, the function returns ``view`` unchanged.

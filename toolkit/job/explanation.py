@@ -141,7 +141,7 @@ def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
 def _ends(number: str) -> list[Piece]:
     """Return the lines of Slurm's accounting about the end of a job.
 
-    Messages cite these lines without line numbers.
+    Messages cite the lines of Slurm's accounting without line numbers.
     """
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
     text = "".join(f"{line}\n" for line in lines)

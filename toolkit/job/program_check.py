@@ -30,8 +30,8 @@ def check_program(
     ``gpus`` is true if the ranks may have GPUs.
 
     Returns:
-        the sources and the job. If the image has only ``python3``, the command in both starts ``python3`` in
-        place of ``python``.
+        the sources and the job. If the image has only ``python3``, their commands start ``python3`` in place
+        of ``python``.
 
     Raises:
         ProgramFault: if the job would fail, unless the user gives ``--force``.
@@ -72,7 +72,7 @@ def program_faults(
 def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list[LaunchFault]:
     """Return a fault if the job starts a trainer, and the image does not contain toolkit's trainers.
 
-    If a ``.pth`` file of the image may add modules, the trainers may be there, and the result is empty.
+    If a ``.pth`` file may add modules, the image may contain the trainers, and the result is empty.
     """
     if job.trainer is None or contents is None or not contents.whole or not contents.modules:
         return []

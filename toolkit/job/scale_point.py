@@ -82,7 +82,8 @@ def submit(
     try:
         job = prepare(runner, request, flags, sources, tell, remote=place.remote)
         _check_image(where, study, point, job.record)
-        # If a signal kills toolkit before sbatch replies, the next call finds the job by this key.
+        # Save the key of the job first: if a signal kills toolkit before sbatch replies, the next call finds
+        # the job by its key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
         folder.save_point(where, point)
         submit_job(job, place, runner, tell)

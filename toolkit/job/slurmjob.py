@@ -18,8 +18,8 @@ def ends_of(number: str) -> list[str]:
 def files_of(number: str) -> list[Path]:
     """Return the output files of a job that exist on this machine.
 
-    ``scontrol show job`` prints the names of the files. Without such a name, toolkit looks for
-    ``slurm-JOB.out`` and ``slurm-JOB.err`` in the job's working directory.
+    ``scontrol show job`` prints the names of the files. If ``scontrol`` prints no file name, toolkit looks
+    for ``slurm-JOB.out`` and ``slurm-JOB.err`` in the job's working directory.
     """
     named = accounting.output_files(_ask_slurm(accounting.show(number)))
     if not named:

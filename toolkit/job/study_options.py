@@ -174,7 +174,7 @@ def _check_settings(study: Study) -> None:
 def join_studies(where: Path, study: Study) -> Study:
     """Return the study merged with the earlier study in its folder; the new study may only add runs to it.
 
-    Options that do not affect the figures, such as a time limit, are from the new study.
+    Options that do not affect the performance figures, such as a time limit, are from the new study.
 
     Raises:
         BadInput: if the folder contains a different study.

@@ -39,7 +39,7 @@ class Sweep(NamedTuple):
 
 
 def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> None:
-    """Measure every run of the study that does not have figures yet; ``say`` prints the results.
+    """Measure the runs of the study that do not have performance figures yet; ``say`` prints the results.
 
     Raises:
         CheckFailed: after all runs, with the names of the failed runs.

@@ -96,7 +96,7 @@ def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     A job starts in the current folder, as with sbatch. The returned start folder is empty if the current
     folder is a system folder, because the container has its own system folders. The binds include the targets
     of symbolic links in the start folder and the project folder. The binds also include the folders of files
-    that the program reads outside these two folders.
+    that the program reads outside the start and project folders.
     """
     if code is None or job.workdir:
         return "", ()

@@ -194,7 +194,7 @@ def _walk(
     above: _Rules,
     linked: frozenset[str] = frozenset(),
 ) -> Iterator[File]:
-    """Yield the files in a folder and its subfolders; ``linked`` are the targets of the links on the way."""
+    """Yield the files below a folder; ``linked`` are the targets of the links that lead to the folder."""
     rules = above.below(folder, path)
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)

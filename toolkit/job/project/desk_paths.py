@@ -45,7 +45,7 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
 def _count_present(paths: list[str], runner: Runner) -> int:
     """Return the number of paths before the first path that does not exist on the runner's host.
 
-    One command checks all paths. If its output has no result, the function assumes that all paths exist.
+    One command checks all paths. If the command prints no result, the function assumes that all paths exist.
     """
     if not paths:
         return 0

@@ -182,8 +182,8 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
 def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
     """Return the data set's folder in the site's shared folder, or an empty string.
 
-    The folder must have all files of the data set with equal digests. ``own`` is the folder to which
-    ``parcels`` would copy the files.
+    The shared folder must have every file of the data set, with the digest of the file on this machine.
+    ``own`` is the folder to which ``parcels`` would copy the files.
     """
     if site is None or not site.shared or not parcels:
         return ""

@@ -35,7 +35,7 @@ def find_image(option: str) -> Path:
         Missing: if the recipe's image was not built.
     """
     if path := image_here(option):
-        # This import is slow, and only an image file needs it.
+        # Import `check_startable` here, because the import is slow, and only an image file needs it.
         from toolkit.image.startable import check_startable
 
         check_startable(path, "--image")
@@ -77,7 +77,7 @@ def image_here(name: str) -> Path | None:
                 named = candidate if candidate.is_absolute() else f"./{candidate}"
                 require_trusted(candidate, f"name the file: --image {shlex.quote(str(named))}")
                 return candidate.resolve()
-    # If a folder has the name of a recipe, the value means the recipe.
+    # If a folder has the name of a recipe, `--image NAME` means the recipe.
     if path.is_dir() and (is_path(name) or name not in names(_RECIPES, ".toml")):
         raise BadInput(f"--image {name}: this is a folder; toolkit launch needs a SIF file")
     if is_path(name) and is_there(path, label="--image"):
