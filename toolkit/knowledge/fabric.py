@@ -65,7 +65,7 @@ class OpenIb(Row, frozen=True, kw_only=True):
 
 
 class Small(Row, frozen=True, kw_only=True):
-    """A memory size in bytes; below ``small``, programs fail or may fail."""
+    """A minimum memory size in bytes; programs may fail with less memory than ``small``."""
 
     small: int
 
@@ -110,7 +110,7 @@ def fabrics_of(
 def is_fleeting(interface: str) -> bool:
     """Return whether an interface has a name that container engines use.
 
-    The engine removes such an interface with its container.
+    A container engine removes its network interface together with the container.
     """
     return interface.startswith(fabric().interfaces.fleeting)
 

@@ -37,7 +37,7 @@ class RankVariables(Row, frozen=True, kw_only=True):
 class HiddenCode(Row, frozen=True, kw_only=True):
     """Calls that run code that is not in the program's text.
 
-    ``harmless`` lists programs that such a call may start and that do not connect ranks.
+    ``harmless`` lists programs that do not connect ranks, so that these calls may start them.
     """
 
     calls: tuple[str, ...]

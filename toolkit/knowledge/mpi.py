@@ -116,7 +116,7 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     ``lift`` is a value that avoids the defect on a host without a fast network; on other hosts, the value
     would disable the fast network. ``{interface}`` in ``lift`` is the name of the host's only network
     interface. ``by_chance`` lists the other outcomes that repetitions of the same launch had. A defect with
-    the outcome ``ok`` stops only few launches, and toolkit warns of it. ``under`` bounds the release of the
+    the outcome ``ok`` stops only a few launches, and toolkit warns of it. ``under`` bounds the release of the
     host's Open MPI that starts the ranks. ``batch`` is true if the launcher runs on a node that also runs its
     ranks. ``launched_by`` lists the host MPIs under whose mpirun the defect was measured ("mpich <5"); the
     list is empty if srun and mpirun behave alike. ``netmod`` is the network module that MPICH uses by
@@ -140,8 +140,8 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     netmod: str = ""
 
     def lifts(self, mpi: ImageMpi) -> bool:
-        """Return whether ``lift`` avoids the defect for this MPI; if ``lift`` names a network module, the MPI
-        has it.
+        """Return whether ``lift`` avoids the defect for this MPI; a network module in ``lift`` must be in the
+        MPI.
         """
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
@@ -205,8 +205,8 @@ class Sharing(MpiRow, frozen=True, kw_only=True):
 
 
 class SharedMemory(Sharing, frozen=True, kw_only=True):
-    """The outcome of a launch with less than ``least`` bytes of shared memory; with ``enough``, the MPI
-    works.
+    """The outcome of a launch with less than ``least`` bytes of shared memory. With ``enough`` bytes or more,
+    the MPI works.
 
     ``least`` and ``enough`` are for two ranks on a node. Sizes between ``least`` and ``enough`` were not
     measured.

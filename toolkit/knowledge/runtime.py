@@ -82,8 +82,8 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
 
 
 class Mount(Row, frozen=True, kw_only=True):
-    """How a release starts an image that the kernel does not mount. The row does not apply if the setting
-    ``unless`` is yes.
+    """How a release of a runtime starts an image that the kernel does not mount. The row does not apply if
+    the setting ``unless`` is yes.
     """
 
     name: str
@@ -126,7 +126,7 @@ class NeededKernel(Row, frozen=True, kw_only=True):
     backported: str = ""
 
     def lacks(self, kernel: str) -> bool:
-        """Return whether a kernel is too old; False if its distribution adds the features to old kernels."""
+        """Return whether a kernel is too old; False if its distribution added the needed features to it."""
         return older(kernel, self.kernel) and not re.search(self.backported or "$^", kernel)
 
 

@@ -152,8 +152,8 @@ class FaultCode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class CodeFamily(Row, frozen=True, kw_only=True):
-    """The error codes of one system; each pattern has a group ``number``, ``name``, ``text`` or ``shell``
-    (128 + N).
+    """The error codes of one system; each pattern has a group ``number``, ``name``, ``text`` or ``shell`` (a
+    shell's exit status 128 + N).
     """
 
     id: str

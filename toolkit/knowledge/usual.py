@@ -13,7 +13,7 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A fact that may decide the outcome of a launch. If a ticket does not state this fact, toolkit advises
     the user to look the fact up.
 
-    ``values`` are other common values; ``command`` is a command that prints the fact.
+    ``values`` are common values besides ``usual``; ``command`` is a command that prints the fact.
     """
 
     fact: str
