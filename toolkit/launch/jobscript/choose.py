@@ -37,9 +37,9 @@ def choose(
 
     If toolkit predicts a failure for this mode, the function returns the mode only if ``force`` is true.
 
-    Without ``mode`` and the engine's choice, the function returns the first mode of ``alternatives`` with a
-    predicted success. The modes in ``alternatives`` work only for some programs; for example, Gloo works only
-    for Horovod.
+    If ``mode`` is ``None`` and the engine chose no mode, the function returns the first mode of
+    ``alternatives`` with a predicted success. The modes in ``alternatives`` work only for some programs; for
+    example, Gloo works only for Horovod.
 
     Raises:
         CheckFailed: if toolkit predicts a failure; the error has the reason and the fix.

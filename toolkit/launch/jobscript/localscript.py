@@ -47,7 +47,8 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     values = job.given_values()
     left = [name for name in values if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if values[name] is not False]
-    # A command with placeholders needs a sweep, so a sweep is an error from any source, such as settings.
+    # Refuse a sweep from any source, such as settings, because placeholders in the command have no values
+    # without it.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(

@@ -19,7 +19,7 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
 
 def has_check(plan: Plan) -> bool:
-    """Return whether the preflight can connect the ranks, whose addresses the job script must set."""
+    """Return whether the preflight can connect the ranks; the job script must then set their addresses."""
     return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
 
 
