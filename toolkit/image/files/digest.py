@@ -132,7 +132,7 @@ def note(target: Path, digest: str) -> None:
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the checksum files of a SIF and of a link to the SIF, each with the file name that it contains."""
+    """Return the checksum files of a SIF and a link to it, each with the file name in the checksum line."""
     real = behind_links(target)
     names = {digest_file(real): real.name}
     linked = digest_file(target)
