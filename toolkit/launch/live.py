@@ -145,7 +145,8 @@ def _before_init(output: str) -> Outcome:
         return "unavailable"
     if any(cause.startswith(_LOADER) for cause in causes) or class_ == "loader":
         return "loader-failure"
-    # A rank that Slurm kills may first lose its file system and then fail with a bus error.
+    # Read only the output before Slurm kills the ranks: a rank may then lose its file system and fail with a
+    # bus error.
     alive = _ENDING.split(output, maxsplit=1)[0]
     return "crash" if _CRASHES.search(alive) else "init-failure"
 

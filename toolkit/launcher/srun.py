@@ -53,7 +53,9 @@ def counts(spec: JobSpec) -> list[str]:
 
 
 def _site_mpi(site: Site, planned: list[str]) -> str:
-    """Return the site's value of ``--mpi``; empty if the planned value is for another kind of interface."""
+    """Return the site profile's value of ``--mpi``; empty if the plan needs another kind of interface, such
+    as PMI-2 instead of PMIx.
+    """
     kind = next((word.removeprefix("--mpi=") for word in planned if word.startswith("--mpi=")), "none")
     if kind == "none" or is_plugin(site.launch.mpi) != is_plugin(kind):
         return ""

@@ -85,7 +85,9 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
 
 
 def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
-    """Return the words ``env -u NAME``; they follow the launcher, because the launcher adds variables."""
+    """Return the words ``env -u NAME``. They follow the launcher in the command, because the launcher may set
+    these variables.
+    """
     words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
 

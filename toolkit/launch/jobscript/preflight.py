@@ -37,7 +37,9 @@ def _has_framework(image: ImageFacts) -> bool:
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
-    """Return whether the preflight checks the program's own MPI, in place of toolkit's check in the image."""
+    """Return whether the preflight checks the MPI that the program loads, because the image has no check for
+    this MPI.
+    """
     if image is None or _is_own(image, trainer=bool(spec.trainer)):
         return False
     return bool(_of_program(image, user_site=spec.user_site))
@@ -71,8 +73,8 @@ def title_of(plan: Plan) -> str:
 def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
     """Return whether toolkit's own check in the image runs in the same Python as the job.
 
-    toolkit's check also works for a program without MPI, such as ``hostname``, because its launcher is the
-    same.
+    toolkit's check also works for a program without MPI, such as ``hostname``, because the same launcher
+    starts both.
     """
     program = image.program
     return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)

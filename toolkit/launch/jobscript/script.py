@@ -96,7 +96,8 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # The script has already changed to the job's folder, whose name may be known only in the job.
+            # The values contain no path: the script has already changed to the job's folder, whose name may
+            # be unknown before the job runs.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
@@ -226,14 +227,16 @@ def _check_elastic(spec: JobSpec, plan: Plan) -> None:
 
 
 def _modules(spec: JobSpec, site: Site | None) -> list[list[str]]:
-    """Return the words after ``module`` for each module, without duplicates, the site's modules first."""
+    """Return the arguments of the ``module`` command for each module, without duplicates, the site's modules
+    first.
+    """
     of_site = (*site.modules, *site.container.modules) if site else ()
     words = [word.split(" ") for word in dict.fromkeys((*of_site, *spec.modules))]
     return [arguments if arguments[0] in {"swap", "use"} else ["load", *arguments] for arguments in words]
 
 
 def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
-    """Map each text that the job's shell must expand to the quoted form that the script contains.
+    """For each text that the job's shell must expand, return the quoted form that the script contains.
 
     The shell expands variables only in values of a site profile. The shell does not expand words from the
     user.

@@ -91,7 +91,9 @@ _FORMS: Mapping[str, ValueForm] = {
 
 
 def _form_of(field: JobField) -> ValueForm:
-    """Return the pattern of a field: its own pattern, a named pattern, or its choices."""
+    """Return the pattern of a field's value: the field's own pattern, a shared pattern, or a pattern of its
+    choices.
+    """
     if isinstance(field.form, ValueForm):
         return field.form
     if field.form:

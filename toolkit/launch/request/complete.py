@@ -102,7 +102,9 @@ def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
 
 
 def _elsewhere(values: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
-    """Return a line for each value that settings, variables or a job file set, with its source."""
+    """Return a line with value and source for each field that settings, environment variables or a job file
+    set.
+    """
     places = {field: origins.get(field, "") for field in values}
     return [
         f"{field} = {values[field]} <- {place}"

@@ -99,7 +99,9 @@ def _modes(request: Request, verdict: Verdict) -> list[Mode]:
 
 
 def _default(host: HostFacts) -> Mode:
-    """Return the launch mode of srun without options or, without Slurm, of the host's mpirun."""
+    """Return the launch mode that srun uses without options; on a host without Slurm, return the mode of its
+    mpirun.
+    """
     if host.slurm is None:
         return "mpirun-host"
     default = host.slurm.mpi_default or ""

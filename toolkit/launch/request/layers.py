@@ -45,7 +45,7 @@ class JobLayer:
 class MergedJob:
     """A job merged from all sources, and the source of each value.
 
-    ``note`` is the reason for another partition than the site's default; for the default, it is empty.
+    ``note`` says why toolkit chose a partition other than the site's default; otherwise it is empty.
     """
 
     job: JobFile
@@ -67,8 +67,8 @@ DEFAULTS = JobFile(
 def merge(layers: Iterable[JobLayer]) -> MergedJob:
     """Return the job with the last value of every field; toolkit merges the variables in ``env`` by name.
 
-    ``trainer`` and ``command`` exclude each other: the later source applies. ``arguments`` are the arguments
-    of the trainer, so they do not apply to a command.
+    ``trainer`` and ``command`` exclude each other: toolkit uses the value of the later source. ``arguments``
+    are the arguments of the trainer, so they do not apply to a command.
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}

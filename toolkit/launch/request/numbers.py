@@ -1,4 +1,6 @@
-"""Check the numbers in a job's values, such as times, if the values have a valid form."""
+"""Check the numbers in a job's values, for example in times and ranges; the values already match their
+patterns.
+"""
 
 import re
 

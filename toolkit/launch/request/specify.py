@@ -113,8 +113,8 @@ def request_of(
 ) -> Request:
     """Return the launch request of a job for the engine; ``env`` includes secret values.
 
-    ``program`` is the value of ``--program``. ``shown`` are facts that toolkit read in the command and the
-    script.
+    ``program`` is the value of ``--program``. ``shown`` has the facts that toolkit read from the command and
+    the script.
     """
     return Request(
         nodes=spec.nodes,

@@ -106,7 +106,9 @@ def fill_command(words: Iterable[str], row: Row) -> tuple[str, ...]:
 
 
 def pieces(sweep: Iterable[str]) -> dict[str, str]:
-    """Return the shell text for each placeholder, in the form for :func:`toolkit.render.quote_around`."""
+    """Return the shell code that replaces each placeholder, as the argument ``pieces`` of
+    :func:`toolkit.render.quote_around`.
+    """
     found: dict[str, str] = {}
     for name in names_of(sweep):
         found[placeholder(name)] = f'"${variable(name)}"'
@@ -130,7 +132,9 @@ def describe_values(row: Row) -> str:
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Split a list of values; return each value as a pair of quoted and plain text, one of which is empty."""
+    """Split a list of values. Return the pair ``(text, "")`` for a quoted value, and ``("", text)`` for any
+    other value.
+    """
     found, at = [], 0
     while True:
         match = _VALUE.match(text, at)

@@ -46,7 +46,7 @@ class TrainerProgram:
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
     """Return the launch modes that the engine never chooses but that the job can use.
 
-    This is Gloo for a trainer whose strategy does not need MPI.
+    The only such mode is Gloo, for a trainer whose strategy does not need MPI.
     """
     table = known.trainers()
     strategies = {name for row in table.framework for name in row.strategies}

@@ -120,7 +120,8 @@ def _sayable(facts: SiteFacts) -> SiteFacts:
 
 
 def with_answers(draft_profile: Draft, answers: Mapping[str, str]) -> Site:
-    """Return the site profile with the user's answers; the keys are options such as ``--account``.
+    """Return the site profile with the user's answers; the keys of ``answers`` are options such as
+    ``--account``.
 
     Raises:
         BadInput: if an answer is invalid or not among the choices.
@@ -212,7 +213,9 @@ def _account(facts: SiteFacts) -> str:
 
 
 def _has_runtime(host: HostFacts, facts: SiteFacts) -> bool:
-    """Return whether a container runtime is on PATH: of the compute node, if probed, else of the host."""
+    """Return whether a container runtime is on the PATH of the compute node or, if toolkit probed no node, of
+    the host.
+    """
     if host.compute_nodes is not None and host.runtime is None and "runtime" in host.absent:
         return False
     return host.runtime is not None or any((facts.commands or ())[:2])

@@ -45,7 +45,7 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
         spec: the job, with all its sbatch options.
         partition: the partition.
         most_gpus: the largest known number of GPUs per node in the site's partitions, or 0 if unknown. If the
-            number of GPUs of a partition is unknown, toolkit assumes at most this number.
+            partition's number of GPUs is unknown, toolkit assumes at most ``most_gpus`` GPUs per node.
     """
     yield from _time(spec, partition)
     most = min((n for n in (partition.max_nodes, partition.nodes) if n), default=None)

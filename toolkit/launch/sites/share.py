@@ -27,9 +27,9 @@ class PartitionFit(NamedTuple):
 def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[str]) -> PartitionFit:
     """Return the job with values that fit a partition.
 
-    toolkit changes only fields in ``unsaid``. If the cores per rank are unset, or the profile's default
-    exceeds a node, each rank gets its share of a node's cores. toolkit reduces the memory to the memory of a
-    node, and removes a constraint that the nodes do not meet.
+    toolkit changes only the fields in ``unsaid``, which the user did not set. If the cores per rank are
+    unset, or the profile's default exceeds a node, each rank gets its share of a node's cores. toolkit
+    reduces the memory to the memory of a node, and removes a constraint that the nodes do not meet.
     """
     limit_problems = _problems(spec, partition, site)
     kinds = {problem.kind for problem in limit_problems}

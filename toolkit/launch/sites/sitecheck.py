@@ -195,7 +195,7 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Prof
         ("gpus", part.gpus, partition.gpus),
         ("gpu", part.gpu, partition.gpu or None),
     ):
-        # Check the value 0, too: it means that the nodes have no GPUs.
+        # Do not skip the value 0 of ``gpus``, which means that the nodes have no GPUs.
         if value not in {None, ""}:
             yield _limit(f"{path}.{name}", part.name, value, now)
     for number, feature in enumerate(part.features):

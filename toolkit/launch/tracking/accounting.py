@@ -68,7 +68,9 @@ def parse_steps(text: str) -> list[StepEnd]:
 
 
 def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
-    """Return the failures without duplicates: first steps with ranks, then the script, then the job."""
+    """Return the failed parts of a job: first the steps with ranks, then the script, then the job. Omit a
+    failure with the same state and exit status as an earlier failure.
+    """
     failed_ends: dict[tuple[str, str], StepEnd] = {}
     for end in sorted(
         ends, key=lambda step_end: ("." not in step_end.step, step_end.step.endswith((".batch", ".extern")))
@@ -79,7 +81,9 @@ def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
 
 
 def show(number: str) -> Command:
-    """Return the ``scontrol`` command that shows a job; Slurm's controller keeps an ended job for minutes."""
+    """Return the ``scontrol`` command that shows a job; Slurm's controller keeps an ended job for some
+    minutes.
+    """
     return slurm.show_job(number, _SECONDS)
 
 

@@ -222,14 +222,18 @@ class _Signs:
         self._started, self._wait = False, 0.0
 
     def of_start(self, *, wrote: bool) -> bool:
-        """Return whether a waiting job has just started, because its first output exists."""
+        """Return whether a waiting job's first output has just appeared, which shows that the job has
+        started.
+        """
         first, self._started = wrote and not self._started, self._started or wrote
         return first
 
     def of_end(self, passed: float) -> bool:
-        """Return whether the script of a running job has ended, because its exit status file exists.
+        """Return whether a running job's exit status file exists, which shows that the job's script has
+        ended.
 
-        ``passed`` is the time since the last query in seconds. Slurm registers the job's end some time later.
+        ``passed`` is the time since the last query of Slurm, in seconds. Slurm registers the job's end some
+        time later.
         """
         if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
             return False
@@ -246,7 +250,9 @@ def _states_here(runner: Runner, record: JobRecord, look: Callable[[], bool]) ->
 
 
 def _runs_here(runner: Runner, record: JobRecord) -> bool:
-    """Return whether a local job still runs; if bash did not start, only the record shows the end."""
+    """Return whether a local job still runs. If bash did not start, the job has no exit status, and only the
+    record shows the job's end.
+    """
     if records.find(record.key).state in FINAL_STATES or process.is_lost(record):
         return False
     return jobs.left_status(runner, record) is None

@@ -140,7 +140,7 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
     """Return the status of a job from Slurm's controller or, if this fails, from Slurm's accounting.
 
-    Without a job number, the answer is ``forgotten``.
+    Without a job number, the status has the ``answer`` ``forgotten``.
     """
     if not number:
         return JobStatus("unknown", answer="forgotten")
@@ -262,7 +262,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     over = record.state in {*FINAL_STATES, "unknown"}
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
-        # A failed task may have resumed with a number that toolkit did not query.
+        # A failed task may have resumed as a Slurm job whose number toolkit did not query.
         needs_status = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if needs_status else None
         tasks.append(task if status is None else arrays.with_exit_status(task, status))
@@ -342,7 +342,8 @@ def _live(runner: Runner, record: JobRecord) -> list[str]:
 
 def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
     group = process.group_of(record)
-    # Change the record first, because the process that launched the job also notices the end of the job.
+    # Record the cancellation first. Otherwise, the process that launched the job may record the end as a
+    # failure.
     before, record = record, records.update(record, state="cancelled")
     if not process.end(group):
         records.save(before)

@@ -11,7 +11,9 @@ _LABEL = re.compile(r"^ *(\d+): ?(.*)$")
 
 @dataclass(frozen=True, slots=True)
 class RankFailure:
-    """The rank that failed first, its node, Slurm's words about the failure, and its last lines."""
+    """The rank that failed first, its node, Slurm's description of the failure, and the last lines that the
+    rank printed.
+    """
 
     rank: int
     node: str

@@ -18,8 +18,8 @@ class Pace:
     """The progress of a training: ``done`` of ``epochs`` epochs are complete.
 
     ``images_per_second`` is the speed of the last epoch, or 0 during the first epoch. ``seconds_left`` is the
-    predicted time of the remaining epochs without validation, or ``None`` during the first epoch. ``resumed``
-    says how often the training resumed from a checkpoint.
+    predicted time of the remaining epochs, without the time for validation, or ``None`` during the first
+    epoch. ``resumed`` says how often the training resumed from a checkpoint.
     """
 
     done: int

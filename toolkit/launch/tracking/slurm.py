@@ -49,7 +49,9 @@ class JobStatus:
     tasks: tuple[JobTask, ...] = ()
 
     def of_tasks(self, written: str) -> "JobStatus":
-        """Return this status with one array task in the same state for each index in the text ``written``."""
+        """Return this status with an array task for each index in the text ``written``; each task has the
+        status's state.
+        """
         tasks = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
             for index in indexes(written)
@@ -84,7 +86,9 @@ def says_forgotten(errors: str) -> bool:
 
 
 def says_unanswered(errors: str) -> bool:
-    """Return whether an error says that the controller did not answer, but may have accepted the job."""
+    """Return whether an error says that the controller did not answer; the controller may still have accepted
+    the job.
+    """
     return re.search(slurm().unanswered.pattern, errors) is not None
 
 

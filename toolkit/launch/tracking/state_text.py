@@ -41,7 +41,9 @@ def times(restarts: int) -> str:
 
 
 def describe_resumption(record: JobRecord) -> str:
-    """Return a sentence about a job that stopped with a checkpoint, and the job that resumes it."""
+    """Return a sentence that names a job that stopped after a checkpoint, and the job that resumes from the
+    checkpoint.
+    """
     before = record.numbers[-2] if len(record.numbers) > 1 else "the job before"
     return f"{before} wrote a checkpoint and stopped before its time limit; job {record.id} resumes from it"
 

@@ -37,7 +37,7 @@ def later(runner: Runner, record: JobRecord) -> list[str]:
 
 
 def active_successors(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of the jobs that resume the record.
+    """Return the Slurm numbers of the jobs that resume the job in the record.
 
     A job has one successor, but each task of an array has its own successor. For an array, the result has the
     numbers of all waiting or running successors.

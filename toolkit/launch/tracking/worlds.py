@@ -44,7 +44,7 @@ def all_alone(text: str, record: JobRecord) -> bool:
 
 
 def same_epochs(text: str, ranks: int) -> str:
-    """Return the text of an epoch line if all ``ranks`` ranks print the same line, or an empty string."""
+    """Return the first line about an epoch that all ``ranks`` ranks print, or an empty string."""
     if ranks < 2:
         return ""
     ranks_of: dict[str, set[str]] = {}
