@@ -207,7 +207,9 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
 
 
 class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
-    """The program that a command starts in an image; all facts about MPI then concern this program."""
+    """The program that a command starts in an image. If toolkit knows this program, all facts about the
+    image's MPI concern this program.
+    """
 
     command: tuple[str, ...]
     path: str = ""

@@ -98,9 +98,9 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     ``root`` and ``fault`` are set for every output of a failed job. ``codes`` are error numbers in the root
     line, or in the lines in which launchers report failed ranks. ``findings`` are known messages, causes
     before consequences. ``ended`` has the lines in which launchers report that ranks exited. ``consequences``
-    has lines from ranks that lost another rank. ``retry`` says what can remove the fault, such as another
-    node or the user; it is empty without a failure. ``unread`` has the first and last line number of the part
-    that toolkit did not read completely.
+    has lines from ranks that lost another rank. ``retry`` says who or what can remove the fault, such as the
+    user or another node; it is empty without a failure. ``unread`` has the first and last line number of the
+    part that toolkit did not read completely.
     """
 
     schema: str = "toolkit.explain/2"

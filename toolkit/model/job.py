@@ -149,7 +149,7 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
 
     ``key`` is the name of the job's record folder, which is unique on this machine. ``id`` is Slurm's job id.
     ``place`` is the name of the cluster or host. ``forced`` is true if the user launched although toolkit
-    predicted a failure. ``submitted`` is UTC in ISO 8601.
+    predicted a failure. ``submitted`` is the time of the submission, in UTC and in ISO 8601 format.
     """
 
     schema: str = "toolkit.job/1"

@@ -64,8 +64,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
-    """The line that a trainer writes after it resumes from a checkpoint. World size and other values apply to
-    the lines that follow.
+    """The line that a trainer writes after it resumes from a checkpoint. The world size and the other values
+    of this line apply to the lines that follow it.
     """
 
     world_size: Count | None = None

@@ -75,8 +75,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if unknown.
     ``program`` is the program kind that the user chose, or ``None``. ``command`` is the command of each rank;
     it is empty if unknown. ``joins`` are the libraries with which the user's script connects its ranks; it is
-    empty if unknown. ``says`` maps the variables and arguments with which command and script set the
-    rendezvous to values.
+    empty if unknown. ``says`` contains the rendezvous settings in the command and the script: the value of
+    each variable or argument, by name.
     """
 
     nodes: int = 2
@@ -199,7 +199,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return next(p for p in self.predictions if p.mode == mode)
 
     def ok(self, mode: Mode) -> bool:
-        """Return whether the launch mode ``mode`` applies to the program and toolkit predicts that
-        it works.
+        """Return whether the launch mode ``mode`` applies to the program and toolkit predicts that the mode
+        works.
         """
         return any(p.mode == mode and p.works for p in self.predictions)

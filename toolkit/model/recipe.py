@@ -22,7 +22,7 @@ class _RecipeSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class HorovodWish(_RecipeSection, frozen=True, kw_only=True):
-    """The operations that the recipe wants in Horovod."""
+    """The operations, such as ``nccl``, that the recipe requests in Horovod."""
 
     operations: tuple[Operation, ...] = ("mpi", "gloo")
     """The operations that the build enables in Horovod; ``nccl`` needs a recipe with CUDA."""
@@ -68,5 +68,5 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
 
     @property
     def operations(self) -> tuple[Operation, ...]:
-        """The operations that the recipe wants in Horovod; empty if the recipe does not want Horovod."""
+        """The operations that the recipe requests in Horovod; empty for a recipe without Horovod."""
         return self.horovod.operations if "horovod" in self.want else ()

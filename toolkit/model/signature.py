@@ -16,8 +16,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
     """One PGP signature.
 
     ``fingerprint`` is the fingerprint of the primary key in hexadecimal, or the key id if the fingerprint is
-    unknown. ``user`` is the user id that the key's owner chose. ``made`` is UTC in ISO 8601. ``text`` is the
-    signed text; do not trust this text unless ``state`` is ``good``.
+    unknown. ``user`` is the user id that the key's owner chose. ``made`` is the time of the signature, in UTC
+    and in ISO 8601 format. ``text`` is the signed text; do not trust this text unless ``state`` is ``good``.
     """
 
     state: SignatureState
@@ -51,7 +51,7 @@ class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def description(self) -> str:
-        """Return a phrase about the signer, which a message appends to the name of the file."""
+        """Return a phrase about the signer; messages append this phrase to the name of the file."""
         match self.state:
             case "good":
                 return f"signed by {self.user or 'a key without a name'}, key {self.fingerprint}"

@@ -56,11 +56,11 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     ``modules`` is the module system (``lmod 8.7``); it is empty if the cluster has no module system.
     ``offers`` lists modules with a container runtime, the default module first.
 
-    Each of the next fields has one value for each entry of a site profile, in the order of the profile.
-    ``loaded`` has the error message of each module, or ``""`` if the module loaded. ``commands`` has the path
-    of each program in a login shell with the profile's modules, or ``""``; the first two are ``apptainer``
-    and ``singularity``. ``there`` says whether each folder exists on the login host, and ``there_nodes``
-    whether each folder exists on a compute node.
+    Each of the fields ``loaded``, ``commands``, ``there`` and ``there_nodes`` has one value for each entry of
+    a site profile, in the profile's order. ``loaded`` has the error message of each module, or ``""`` if the
+    module loaded. ``commands`` has the path of each program in a login shell with the profile's modules, or
+    ``""``; the first two are ``apptainer`` and ``singularity``. ``there`` says whether each folder exists on
+    the login host, and ``there_nodes`` whether each folder exists on a compute node.
 
     ``folders`` lists the folders that common variables, such as SCRATCH, contain. ``scratch`` lists writable
     folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that are

@@ -27,11 +27,12 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     """The definition of a study; its file is ``study.json``.
 
     ``said`` has the job fields that are the same for all runs. ``words`` has the words of the command after
-    ``--``. ``compare`` is a job field, or a variable in capitals; the study runs each size with each of
-    ``values``. ``warm_up`` is the number of first epochs or figures of each run that the study leaves out.
-    ``pattern`` is a regular expression that finds figures in a command's output; without ``pattern``, toolkit
-    reads the figures from a trainer's metrics. ``epochs`` is the number of epochs of each run. ``batch`` is
-    the batch of one rank (weak) or of all ranks (strong). ``created`` is UTC in ISO 8601.
+    ``--``. ``compare`` is a job field or, in capitals, an environment variable; the study runs each size with
+    each of its ``values``. ``warm_up`` is the number of first epochs or figures of each run that the study
+    leaves out. ``pattern`` is a regular expression that finds figures in a command's output; without
+    ``pattern``, toolkit reads the figures from a trainer's metrics. ``epochs`` is the number of epochs of
+    each run. ``batch`` is the batch size of one rank (weak scaling) or of all ranks (strong scaling).
+    ``created`` is the time of creation, in UTC and in ISO 8601 format.
     """
 
     schema: str = "toolkit.study/1"

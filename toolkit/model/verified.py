@@ -22,7 +22,7 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """The results of all checks of one SIF.
 
     ``signers`` are the fingerprints of valid signatures. ``unknown_keys`` are the fingerprints of keys that
-    this machine lacks to check a signature; the list is empty if another check failed.
+    signed the file but that this machine does not have; the list is empty if another check failed.
     """
 
     schema: str = "toolkit.verified/1"
