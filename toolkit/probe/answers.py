@@ -59,7 +59,9 @@ def separate(text: str, choice: NodeChoice) -> Answers:
 
 
 def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield for each task the name of its node, and the lines that srun labelled with the task's number."""
+    """Yield the node name and the answer of each task; srun labels each line of an answer with the task's
+    number.
+    """
     tasks: dict[str, list[str]] = {}
     for line in lines:
         if labelled := _LABELLED.fullmatch(line):

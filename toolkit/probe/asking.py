@@ -78,8 +78,8 @@ def _wrong(nodes: str) -> str:
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
-    """Return the choice of one compute node in a job's partition; in a list of partitions, the
-    first counts.
+    """Return the choice to probe one compute node in a job's partition. If ``partition`` lists several
+    partitions, toolkit uses the first.
     """
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 

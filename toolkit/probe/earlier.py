@@ -1,4 +1,4 @@
-"""Convert facts that earlier releases of toolkit saved to the current form (pure)."""
+"""Convert saved facts of earlier toolkit releases to the current form (pure)."""
 
 import re
 
@@ -11,9 +11,9 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
-    """Return the facts with the container runtime as a fact.
+    """Return the facts, and add a container runtime that only a reason in the facts names.
 
-    Some earlier releases named another runtime only in the reason why Apptainer is absent.
+    Some earlier releases named a runtime other than Apptainer only in the reason why Apptainer is absent.
     """
     match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in match[1].split(",")] if match else []

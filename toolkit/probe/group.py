@@ -116,7 +116,7 @@ def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) ->
     if field == "shm":
         value = sizes[value]
     elif field == "tmpdir":
-        # If each job has its own folder, the folder's path contains the job id or the node's name.
+        # If each job has its own TMPDIR, the path contains the job id or the node's name.
         value = re.sub(r"\d+", "#", value.replace(name, "@"))
     return msgspec.json.encode(value, order="sorted").decode()
 

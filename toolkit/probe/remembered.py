@@ -61,7 +61,8 @@ class HostMemory:
             return bundle
         now = time.time()
         bundle = probe()
-        # Do not cache an answer with a timeout, because the next probe may succeed.
+        # Do not cache an incomplete answer, for example after a timeout, because the next probe may be
+        # complete.
         if bundle.groups and not bundle.silent and _UNANSWERED not in bundle.raw:
             hints.keep(_FOLDER, name, _Kept(bundle.raw, now, state), _MOST)
         return bundle

@@ -135,7 +135,7 @@ def _programs(section: Section) -> list[tuple[str, str, str]]:
 def _identify(output: str) -> tuple[str, str | None]:
     for name, pattern in _FAMILIES:
         if match := re.search(pattern.pattern, output, re.MULTILINE | re.DOTALL):
-            # Until 2020, a release was an update, such as 2019 Update 4, whose packages have the name
+            # Until 2020, Intel MPI had releases such as 2019 Update 4, whose packages have the version
             # 2019.4.243.
             return name, ".".join(part for part in match.groups() if part)
     return "unknown", None

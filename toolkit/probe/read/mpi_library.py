@@ -49,7 +49,7 @@ class MpiLibrary:
 
     @property
     def holds(self) -> set[str]:
-        """The texts in the library, or in its inner library, that identify the MPI and its launch
+        """The texts in the library, or in Open MPI's libopen-pal, that identify the MPI and its launch
         interfaces.
         """
         return set(self.values("holds"))

@@ -142,7 +142,8 @@ def _whole(sections: Sections, name: str) -> Section | None:
         return None
     lines = section.lines
     begin = lines.index(_BEGIN) if _BEGIN in lines else -1
-    # The answer of a compute node has no banner, but has lines about disks after the end mark.
+    # The answer of a compute node has no banner, but has lines about disks after the end mark; keep these
+    # lines.
     end = lines.index(_END, begin + 1) if _END in lines[begin + 1 :] else len(lines)
     after = tuple(line for line in lines[end:] if line.startswith("disk "))
     return Section(name, (*lines[begin + 1 : end], *after), section.status)
