@@ -16,12 +16,13 @@ class StarterCounts(NamedTuple):
 def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
     """Return the size that options of a starter give, such as torchrun's ``--nproc-per-node``.
 
-    The function ignores values that are not a number: a range of nodes such as ``1:4``, ``gpu`` and ``auto``.
+    The function ignores values that are not a positive whole number, such as ``gpu``, ``auto``, or ``1:4`` (a
+    range of nodes).
 
     Args:
         says: the starter's options, as in :class:`toolkit.program.command.CommandFacts`.
         nodes: the number of nodes if no option gives it. toolkit divides accelerate's ``--num_processes``,
-            which counts the ranks of all nodes, by this number.
+            which counts the ranks of all nodes, by the number of nodes.
     """
     if "PET_STANDALONE" in says:
         return StarterCounts()
@@ -35,7 +36,7 @@ def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
 
 def _first(says: Mapping[str, str], *names: str) -> int | None:
     """Return the value of the first name that ``says`` contains, or ``None`` if the value is not a positive
-    number.
+    whole number.
     """
     text = next((says[name] for name in names if name in says), "")
     return int(text) if text.isascii() and text.isdigit() and int(text) else None

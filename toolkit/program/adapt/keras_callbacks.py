@@ -87,7 +87,9 @@ def _element(work: Work, node: ast.expr) -> bool:
 
 
 def _own_files(work: Work, value: ast.expr) -> None:
-    """Give each rank a separate path for files, because all ranks must save, and keep only rank 0's files."""
+    """Give each rank a separate path for its files, because all ranks must save. The changed script keeps
+    only rank 0's files.
+    """
     for source in work.flow.sources(value):
         path = (
             argument(source, 0, "filepath", "filename", "log_dir") if isinstance(source, ast.Call) else None

@@ -95,7 +95,9 @@ def _batch(work: Work, fit: ast.Call) -> None:
 
 
 def _save(work: Work) -> frozenset[ast.AST]:
-    """Let all ranks save a model, because saving may need all ranks, and keep only rank 0's file."""
+    """Let all ranks save a model, because saving may need all ranks. The changed script keeps only rank 0's
+    file.
+    """
     found: set[ast.AST] = set()
     for call in work.source.calls():
         saves = method(call) in {"save", "save_weights", "export"} and isinstance(call.func, ast.Attribute)

@@ -94,8 +94,8 @@ def _targets(node: ast.expr) -> Iterator[str]:
 
 
 def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
-    """Insert a statement after the last assignment to the arrays that replaces each array with this rank's
-    part.
+    """Insert a statement that replaces each array with this rank's part, after the last assignment to the
+    arrays.
 
     Return False if the script has no place for the statement.
     """
@@ -148,7 +148,8 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
     """Return the text that refers to the value of ``node`` at the statement ``place``, or an empty string.
 
-    For example, a parameter has the name of the caller's variable at a statement in the caller.
+    For example, if ``node`` is a parameter and ``place`` is in the caller, return the name of the caller's
+    variable.
     """
     root = node
     while isinstance(root, ast.Attribute) or (

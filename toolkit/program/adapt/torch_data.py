@@ -178,7 +178,9 @@ def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
 
 
 def _step_within(work: Work, epochs: ast.For, loop: ast.For) -> ast.stmt | None:
-    """Return the statement in the loop over epochs that runs the loop over batches, or ``None``."""
+    """Of the statements in the loop over epochs, return the statement that runs the loop over batches, or
+    ``None``.
+    """
     wanted = frozenset[ast.AST]({loop})
     for statement in epochs.body:
         if work.flow.reaches(statement, wanted):

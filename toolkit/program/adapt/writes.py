@@ -29,7 +29,9 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
 
 
 def writes_elsewhere(work: Work) -> None:
-    """Note writes in larger statements, which toolkit cannot restrict to rank 0."""
+    """Record an open point for each call that writes inside a larger statement, which toolkit cannot restrict
+    to rank 0.
+    """
     for call in work.source.calls():
         statement = work.source.statement(call)
         writes = is_one_of(work.source.dotted_name(call.func), table().writes.calls)
@@ -119,7 +121,9 @@ def _stranger(work: Work, statement: ast.stmt, call: ast.Call) -> ast.Call | Non
 
 
 def _folder(work: Work, call: ast.Call) -> None:
-    """Add ``exist_ok=True``, because several ranks may create the same folder."""
+    """Add ``exist_ok=True`` to a call that creates a folder, because several ranks may create the same
+    folder.
+    """
     name = work.source.dotted_name(call.func)
     own = method(call) == "mkdir" and name != "os.mkdir" and work.flow.function_of(call) is None
     if (own or name == "os.makedirs") and keyword(call, "exist_ok") is None and len(call.args) < 3:

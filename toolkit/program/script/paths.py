@@ -31,8 +31,8 @@ class Paths:
         self._assigned = dict(_once_assigned(tree))
 
     def elsewhere(self) -> "Paths":
-        """Return an evaluator for the same module in a different folder, where only paths relative to
-        ``__file__`` get other values.
+        """Return an evaluator for the same module in a different folder. If the two evaluators give different
+        paths, a path is relative to ``__file__``.
         """
         return Paths(self._tree, self._names, "/else/where.py")
 
@@ -171,5 +171,7 @@ def _parent(path: str | None, count: int) -> str | None:
 
 
 def absolute(path: str, start: Path) -> Path:
-    """Return the absolute path, without ``..``, of a path that a program uses if it starts in ``start``."""
+    """Return ``path`` as an absolute path without ``..``. A relative path is relative to ``start``, the
+    folder in which the program starts.
+    """
     return Path(os.path.normpath(start / path))

@@ -28,7 +28,7 @@ def reached_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the nodes that a program certainly evaluates if no earlier statement fails.
 
     The test ``if __name__ == "__main__"`` is true for a program. ``reached_nodes`` stops at a statement that
-    may leave the script's function or the program.
+    may leave its function or end the program.
     """
     names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     functions = {
