@@ -16,7 +16,7 @@ _SHOWN = 80
 
 
 def render(kind: str, template: str, values: Mapping[str, object], *, one_line: bool = False) -> str:
-    """Fill ``template`` of the shipped folder ``kind`` with ``values``, and return the text.
+    """Fill the file ``template`` of the shipped folder ``kind`` with ``values``, and return the text.
 
     With ``one_line``, a value must not contain a line break, because Docker would read the next line as an
     instruction.

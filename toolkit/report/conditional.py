@@ -13,8 +13,8 @@ _OUTCOME = 16
 
 
 def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
-    """Yield the answer, a line for each launch mode, and the facts that decide the outcome, each with a
-    command that prints the fact.
+    """Yield the first line of the answer, the outcome of each launch mode, and the facts that decide these
+    outcomes. A command that prints the fact follows each fact.
     """
     yield from wrap_hanging("", _first(answers), width)
     yield ""

@@ -112,9 +112,7 @@ def _local(time: str) -> str:
 
 
 def _entry(name: str, values: Iterable[str]) -> Iterator[str]:
-    """Yield one line for each value of an entry that is not blank. The first line starts with the name of the
-    entry.
-    """
+    """Yield one line for each value that is not blank. The first line starts with the entry's ``name``."""
     for number, value in enumerate(filter(str.strip, values)):
         yield f"{'' if number else name:<{_WIDTH}}{value}"
 

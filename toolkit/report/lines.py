@@ -14,7 +14,9 @@ ROOM = 20
 
 
 def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
-    """Return the text unchanged. Use this style for a file or a pipe, or if ``NO_COLOR`` is set."""
+    """Return the text unchanged. Use this function as the style of output to a file or a pipe, or if
+    ``NO_COLOR`` is set.
+    """
     return text
 
 

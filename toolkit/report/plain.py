@@ -99,7 +99,7 @@ def remove_styles(text: str) -> str:
 
 
 def _is_ascii(text: str) -> bool:
-    """Return whether a text has only visible ASCII characters. Such a text, as most output is, does not need
+    """Return whether a text has only visible ASCII characters. Most output is such text, and does not need
     the slow check.
     """
     return text.isascii() and text.isprintable()

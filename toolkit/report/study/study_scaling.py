@@ -150,7 +150,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    # On a short axis, labels only at powers of two would be too few.
+    # On a short axis, labels at powers of two alone would be too few.
     base = 10.0 if high / low < _SHORT else base
     subs = [1.0, 2.0, 5.0]
     if high / low < _SHORT:
@@ -168,7 +168,9 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
 
 
 def _inverse(spread: MedianSpread, work: float | None, ranks: float = 1) -> MedianSpread:
-    """Convert times for ``work`` units to rates, or, if ``work`` is ``None``, speed-ups to efficiencies."""
+    """Convert times for ``work`` units to rates. If ``work`` is ``None``, convert speed-ups on ``ranks``
+    ranks to efficiencies.
+    """
     if work is None:
         return MedianSpread(spread.value / ranks, spread.low / ranks, spread.high / ranks)
     return MedianSpread(work / spread.value, work / spread.high, work / spread.low)

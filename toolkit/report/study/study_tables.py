@@ -26,8 +26,9 @@ _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
     """The values of a curve for one number of ranks.
 
-    If measured, the fields with ``_low`` and ``_high`` are the lowest and the highest value of all runs. If
-    predicted, toolkit expects 95 of 100 measurements between these two fields.
+    In a row of measurements, fields whose names end with ``_low`` and ``_high`` have the lowest and the
+    highest value of all runs. In a row of predictions, toolkit expects 95 of 100 measurements between these
+    two values.
     """
 
     series: str
