@@ -1,8 +1,9 @@
 """Label the Docker objects that ``make`` creates, so that ``make clean`` removes only this clone's objects.
 
-The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone and ``TOOLKIT_MADE`` to a file. Containers,
-networks and volumes have the identity as a label. toolkit lists images in the file instead, because a label
-would change an image's digest. Equal locks must give equal digests on every machine.
+The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone, and ``TOOLKIT_MADE`` to the path of a file
+that lists images. Containers, networks and volumes have the identity as a label. Images get no label, because
+a label would change an image's digest; toolkit adds their names to the file. Equal locks must give equal
+digests on every machine.
 """
 
 import contextlib

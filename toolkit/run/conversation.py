@@ -28,7 +28,7 @@ class Conversation(Protocol):
         """Return the first part of the command's standard error."""
 
     def close(self) -> None:
-        """Close the command's input. A command that reads all of its input then exits."""
+        """Close the command's input, so that a command that reads until the end of its input exits."""
 
 
 class SshConversation:

@@ -113,7 +113,8 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # A bootstrapped image also has a digest after it was pushed to a registry.
+        # Compare the repository, because a bootstrapped image also has a digest after a push to another
+        # registry.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)

@@ -69,7 +69,7 @@ def base_files(
         packages: the packages of the base image.
         files: the path of each package file on this machine, by SHA-256.
         epoch: the modification time of every file in the base image, in seconds since 1970.
-        archive: a processor type such as ``x86_64``. With it, the script writes an image archive, as ``docker
+        archive: a processor type such as ``x86_64``, if the script must write an image archive, as ``docker
             save`` does. For an empty string, the script writes a tar of the root file system.
     """
     named = {_file_name(package): package for package in packages}

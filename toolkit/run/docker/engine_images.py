@@ -52,7 +52,7 @@ def named_image(client: "DockerClient", name: str) -> "Image":
 
 
 def size_of(image: "Image") -> int:
-    """Return the total size of an image's files in bytes. The image's archive is not larger than this."""
+    """Return the total size of an image's files in bytes. The archive of the image is at most this large."""
     size = int(image.attrs.get("Size") or 0)
     if not image.attrs.get("Descriptor"):
         return size

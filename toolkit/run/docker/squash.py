@@ -108,8 +108,8 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
 
 
 def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
-    """Raise an error if mksquashfs failed or printed a warning. A warning counts, because mksquashfs stores
-    an unreadable file as an empty file.
+    """Raise an error if mksquashfs failed or printed a warning. A warning counts as a failure, because
+    mksquashfs stores an unreadable file as an empty file and only prints a warning.
     """
     if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return

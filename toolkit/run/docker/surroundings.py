@@ -25,8 +25,8 @@ _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
     """Return the certificates that programs on this machine trust, or ``None``.
 
-    The function tries the files that environment variables name, then the files in ``system``. It reads only
-    the first file that exists.
+    The function tries the files that environment variables name, then the files in ``system``. The function
+    reads only the first of these files that exists.
     """
     named = (env.get(variable, "") for variable in _CERTIFICATES)
     paths = (Path(file) for file in (*named, *system) if file)
