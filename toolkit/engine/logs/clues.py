@@ -194,9 +194,7 @@ def _is_retried(output: Output, position: int) -> bool:
 
 
 def _with_message(output: Output, position: int, line: Line) -> Line:
-    """Return a line with its message. If the message of a fault is on the next line, append the next line's
-    text.
-    """
+    """Return a line, with the next line's text appended if the message of the fault is on the next line."""
     if line.text.endswith(_STACK):
         words = _reason(output, position)
         return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)

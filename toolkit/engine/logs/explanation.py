@@ -79,7 +79,7 @@ def explain_output(output: Output) -> OutputExplanation:
 
 
 def _sentences_about(text: str, signal: int | None) -> str:
-    """Return a text without sentences that are true only for signals other than ``signal``."""
+    """Return a text without the sentences that are about other signals than ``signal``."""
     return " ".join(sentence for sentence in _SENTENCE.split(text) if _is_about(sentence, signal))
 
 
@@ -126,7 +126,7 @@ def _class_of_subject(root: RootClue) -> str | None:
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
-    """Return who can remove the known cause, if the cause's log signature says so; otherwise ``None``."""
+    """Return who can remove the known cause; ``None`` if the cause's log signature does not say who."""
     said = {match.finding().id: match.signature.retry for match in recognised.matches}
     return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
 
@@ -223,8 +223,8 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
 
 
 def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
-    """Return the role of a known message. The role ``cause`` becomes ``possible`` if only another known
-    message is on the root line.
+    """Return the role of a known message. The role ``cause`` becomes ``possible`` if this message is not on
+    the root line, but another known message is.
     """
     return "possible" if role == "cause" and match is not None and not shows_root else role
 

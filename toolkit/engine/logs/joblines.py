@@ -85,8 +85,8 @@ class Page:
 
 
 class Output:
-    """The output of a job. A position is a number of bytes from the start; the position of a line is its
-    first byte.
+    """The output of a job. A position is a number of bytes from the start; the position of a line is the
+    position of its first byte.
 
     ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` is the number of line breaks
     in the omitted middle.
@@ -217,7 +217,9 @@ def line_text(raw: bytes) -> str:
 
 
 def _tag_of(text: str) -> re.Match[str] | None:
-    """Return the match of a tag with a task number at the start of a line; ``None`` without such a tag."""
+    """Return the regular expression's match for a tag with a task number at the start of a line; ``None``
+    without such a tag.
+    """
     tag = _TAG.match(text) if text[:1] in _TAG_STARTS else None
     if tag is None and any(start in text for start in _INNER_TAGS):
         return _INNER.match(text)

@@ -53,8 +53,8 @@ class RowPart:
     pattern: str = ""
 
     def row_of(self, text: str) -> FaultLine | None:
-        """If this part matches a line, return its row, or a row for the error code in the line; otherwise
-        ``None``.
+        """If this part matches a line, return the part's row, or a row for the error code in the line;
+        otherwise ``None``.
         """
         if self.pattern:
             return self.row if compile_line_pattern(self.pattern).search(text) else None
@@ -84,8 +84,9 @@ def likely_parts(text: str) -> Iterator[RowPart]:
 
 @cache
 def _index() -> tuple[WordFinder, set[int], dict[bytes, list[tuple[bytes, int]]]]:
-    """Return a word finder, the numbers of the parts that toolkit always tries, and a table from each word to
-    the required texts and their parts.
+    """Return an index of the parts, for :func:`likely_parts`. The index consists of a word finder, the
+    numbers of the parts that require no text, and a table. The table maps each word to the texts that contain
+    the word, and to the numbers of the parts that require these texts.
     """
     always, by_word = set[int](), dict[bytes, list[tuple[bytes, int]]]()
     for number, part in enumerate(_parts()):

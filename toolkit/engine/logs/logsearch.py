@@ -105,8 +105,8 @@ class View:
         return found
 
     def matching_places(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the positions of lines that match a pattern. The method tries only lines that differ from a
-        distinct line in ``numbers`` in their digits at most.
+        """Return the positions of lines that match a pattern. The method tries only lines that equal, apart
+        from digits, a distinct line whose number is in ``numbers``.
         """
         places = sorted(place for of_line in self.places(numbers).values() for place in of_line)
         return [place for place in places if pattern.search(self._raw_line(place))]
@@ -138,8 +138,8 @@ class _PageSearch:
         """Search one page of the output for all patterns. Return False if the time limit passed before the
         search tried all patterns.
 
-        ``suspects`` are the positions of suspect lines that the search found earlier at the same end of the
-        output, the start or the end.
+        ``suspects`` are the positions of suspect lines that the search found earlier in the same half of the
+        output.
         """
         content = output.content(page)
         view = View(content, output.shapes(page))

@@ -16,7 +16,8 @@ _CITED = re.compile(r"^line (\d+): ")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An output file, or text about a job. ``skipped`` lines are missing between ``head`` and ``tail``.
+    """An output file, or text about a job. ``skipped`` is the number of lines that are missing between
+    ``head`` and ``tail``.
 
     ``name`` is empty if the evidence needs no file name. ``counted`` is false for a text without line
     numbers.
@@ -30,7 +31,7 @@ class Piece:
 
 
 class _Places:
-    """The joined text of several pieces; finds the piece to which a line number of this text belongs."""
+    """The joined text of several pieces; the class finds the piece to which a line of this text belongs."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces

@@ -202,8 +202,8 @@ def _of_raised(one: Raised) -> Clue | None:
 def _choose(
     output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
 ) -> tuple[Clue, str] | None:
-    """Return the line with the strongest cause before the launcher stops the ranks, and its traceback frame.
-    Of equally strong lines, return the earliest.
+    """Return the line that names the strongest cause before the launcher stops the ranks, and the frame of
+    the line's traceback. Of equally strong lines, return the earliest.
     """
     last = output.last_number
     reports = [clue.line.number for clue in endings if not _HEADING.search(clue.line.text)]
@@ -260,7 +260,8 @@ def _weak(
 
 
 def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
-    """Return the first rank's report that it waited in vain for other ranks, shortly before a cancellation.
+    """Return the first line, shortly before a cancellation, in which a rank reports that it waited in vain
+    for other ranks.
 
     If a rank exits after its wait, Slurm prints the same message as for a cancellation by the user. The
     rank's report is then the cause.
@@ -327,7 +328,7 @@ def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
     before = [c for c in others if c.position < dead[0].position]
     said = [c for c in before if {c.line.task, rank} & {""} or c.line.task == rank]
     if "local_rank" in dead[0].line.text and not any(c.line.task == rank for c in said):
-        # On the second and later nodes, a local rank differs from the rank in the job.
+        # On the second and later nodes, the local rank of a process differs from its rank in the job.
         said = [c for c in before if waited_for_ranks(c)] or said
     return hit or (said[0] if said else dead[0])
 

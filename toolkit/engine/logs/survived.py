@@ -91,8 +91,8 @@ def survived_until(output: Output, clue: Clue) -> int | None:
     """Return the position of the last line that shows that a process survived its error; ``None`` if no line
     does.
 
-    If lines have no rank labels, a few progress lines of another rank may follow the error, before the
-    launcher stops the other rank.
+    A few progress lines do not show that the process survived. Without rank labels, such lines may be from
+    another rank, which the launcher has not stopped yet.
     """
     seen = list[int]()
     slurm = clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")

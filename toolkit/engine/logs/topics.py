@@ -88,8 +88,8 @@ def _plain(text: str) -> str:
 
 
 def is_call_between_packages(text: str, files: Iterable[str]) -> bool:
-    """Return whether an installed package called a function with too few arguments, because
-    releases differ.
+    """Return whether an installed package called a function with too few arguments. The usual cause is a
+    package of another release than the caller needs.
     """
     last = next(reversed(list(files)), "")
     return _TOO_FEW.search(text) is not None and "-packages/" in last
@@ -105,8 +105,8 @@ def class_of_files(files: Iterable[str]) -> str | None:
 
 
 def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the line after an error that quotes a fault of another program or of NCCL; ``None`` without such
-    a line.
+    """If an error quotes a fault of another program or of NCCL, return the later line with this fault;
+    otherwise ``None``.
     """
     quotes, introduction = False, _QUOTES if clue.class_ in GENERAL_CLASSES else _LAST_ERROR
     after = {cause.position: cause for cause in causes if cause.position > clue.position}
@@ -122,7 +122,8 @@ def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
     """Return the message below a heading; ``None`` if the line is not a heading.
 
     The heading ``terminate called after throwing`` has its message on the next line. If a heading ends with a
-    colon and indented lines follow, the message is the last of these lines with the heading's fault class.
+    colon and indented lines follow, the message is the last of these lines; lines of another fault class than
+    the heading's do not count.
     """
     found, known = clue, {cause.position: cause for cause in causes}
     for position, line in output.places_after(clue.position, _MESSAGE):

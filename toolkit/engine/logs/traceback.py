@@ -151,8 +151,8 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
 
 
 def _cut(line: Line, text: str) -> Line:
-    """Return a line whose text is the program's words ``text``, and whose tag includes the label before these
-    words. If the line does not end with ``text``, return it unchanged.
+    """Return a line whose text is only ``text``, the program's own words; the label before ``text`` moves to
+    the line's tag. If the line does not end with ``text``, return the line unchanged.
     """
     if not line.text.endswith(text):
         return line
