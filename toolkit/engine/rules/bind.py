@@ -40,7 +40,7 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 def bind_nothing_to_mount(case: Case) -> Hit | None:
     """The host's MPI must be in a separate folder, because the host's /usr cannot replace the image's /usr.
     toolkit searches PATH, Cray's folders, and folders that variables of modules name. Facts contain no user
-    names, so toolkit cannot mount an MPI from a folder that contains your user name.
+    names, so toolkit cannot mount an MPI from a folder whose path contains your user name.
     """
     host = provider_guarded(case)
     if host is None:

@@ -109,7 +109,9 @@ def cuda_compat_needed(case: Case) -> Hit | None:
 
 
 def _ask_path(case: Case) -> None:
-    """Require the fact about the image's LD_LIBRARY_PATH, unless the launch sets the variable."""
+    """Raise ``Undecided`` if toolkit could not read the image's LD_LIBRARY_PATH, unless the launch sets the
+    variable.
+    """
     if _PATH not in case.plan.env:
         case.ask(f"image.environment.{_PATH}", failed_only=True)
 
@@ -159,8 +161,8 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     CUDA call returns error 803.
 
     NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. At start, the images create
-    ``compat/lib`` only if programs need the libraries of ``compat/lib.real``. Without the folder, the entry
-    in LD_LIBRARY_PATH is harmless.
+    ``compat/lib`` only if programs need the libraries of ``compat/lib.real``. Without the folder
+    ``compat/lib``, its entry in LD_LIBRARY_PATH is harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):

@@ -203,8 +203,8 @@ def libfabric_missing(case: Case) -> Hit | None:
 def libfabric_lacks_providers(case: Case) -> Hit | None:
     """The providers of Intel's libfabric are separate files. Without FI_PROVIDER_PATH, Intel's libfabric
     searches a folder that its build set and that images do not have. Without a provider, MPI_Init fails even
-    for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. The folder of libfabric in
-    LD_LIBRARY_PATH is not enough to find the providers.
+    for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. A folder in LD_LIBRARY_PATH leads only
+    to libfabric, not to its providers.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):

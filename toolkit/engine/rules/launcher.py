@@ -251,7 +251,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
         apart = starter.implementation in HYDRA
         stage = LaunchStage.LAUNCHER if apart else LaunchStage.START
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
-    # The launcher may belong to another MPI of the image, or be Hydra with an MPICH that supports only PMIx.
+    # The launcher may belong to another MPI of the image than the program's MPI. It may also be Hydra,
+    # although the image's MPICH supports only PMIx.
     orte = starter.implementation == "openmpi"
     if orte and needs_own_daemons(mpi):
         return of_its_daemons(case, starter, mpi, "image.mpirun")

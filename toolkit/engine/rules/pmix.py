@@ -100,7 +100,7 @@ def pmix_components_named(case: Case) -> Hit | None:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} aborts because it lacks {lacking}, which the server names"
-    # Ranks that share a PMIx identity would start as worlds of size 1, but the abort occurs before this.
+    # Ranks that share a PMIx identity would start as worlds of size 1, but they abort before that.
     waits = waits_for_failed_rank(case, met=False)
     outcome: Outcome = "hang" if waits else "init-failure"
     because = f"{because}; Intel's Hydra keeps waiting for the rank" if waits else because

@@ -12,8 +12,8 @@ from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Require the runtime's release as a fact. If the release is unknown, the runtime's name is only
-    a guess.
+    """Raise ``Undecided`` if the runtime's release is unknown, because the runtime's name is then only a
+    guess.
     """
     found = case.host.runtime
     if found is not None and found.seen and not found.version and runtime_of(case.host_facts).MEASURED:

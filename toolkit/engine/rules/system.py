@@ -251,7 +251,8 @@ def image_glibc_too_old(case: Case) -> Hit | None:
 def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
     """PyTorch's wheels have machine code for the GPUs that their CUDA supports, and PTX at most for the
     newest of these GPUs. On another GPU, each kernel fails: 'no kernel image is available for execution on
-    the device'. The rule does not judge a PyTorch that was built from source, because it may have other code.
+    the device'. The rule does not judge a PyTorch that was built from source, because such a PyTorch may have
+    code for other GPUs.
     """
     case.have("host.gpus", "image.pytorch", "image.pytorch_cuda")
     version, built = case.image.pytorch or "", cuda.series(case.image.pytorch_cuda or "")
