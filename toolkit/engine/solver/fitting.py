@@ -67,7 +67,9 @@ def excludes(component: Component, row: Version, other: Component) -> Fact:
 
 
 def needs_asking(component: Component, row: Version, other: Component) -> Fact:
-    """Return the fact that a row needs a component that the recipe must name."""
+    """Return the fact that a row needs another component, which the solver may use only if the recipe names
+    it.
+    """
     return Fact(component, row.version, f"needs {other}, which the recipe does not name")
 
 

@@ -60,8 +60,8 @@ def solve_rows(
     """Return the preferred stack of a recipe and its rows of ``stacks.toml``, or the reason why no stack
     exists.
 
-    ``name`` is the recipe's name. If ``host`` is given, a job of the shape ``request`` must work on this
-    host.
+    ``name`` is the recipe's name. If ``host`` is given, a job with the nodes and ranks of ``request`` must
+    work on this host.
     """
     solver = _Solver(recipe, name, table, host, request)
     return solver.answer() or solver.conflict()
