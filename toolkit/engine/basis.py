@@ -127,7 +127,7 @@ def _beyond(case: Case) -> Iterator[str]:
 
 
 def _gpus(case: Case) -> str:
-    """Return the GPU driver and CUDA of the launch as text; toolkit has no recorded launches on GPUs."""
+    """Return the GPU driver and CUDA of the launch as text, because no recorded launch used GPUs."""
     host, image = case.host_facts, case.image_facts
     if host.gpus:
         of = f"CUDA {_series(image.cuda)}" if image.cuda else "GPUs"

@@ -53,9 +53,9 @@ class Case:
         """Raise an exception unless each of these facts is known or absent.
 
         Raise :class:`Undecided` for unknown facts. Raise :class:`Moot` for a field of something absent, such
-        as the version of an MPI that the image does not have. With ``failed_only`` a fact is unknown only if
-        reading it failed. Facts that an older toolkit saved lack newer fields; ``failed_only`` ignores such
-        fields, so that old facts still give predictions.
+        as the version of an MPI that the image does not have. With ``failed_only``, a fact counts as unknown
+        only if toolkit tried to read the fact and failed. Facts that an older toolkit saved lack newer
+        fields; ``failed_only`` ignores such fields, so that old facts still give predictions.
         """
         unknown: list[str] = []
         for name in names:
@@ -106,9 +106,9 @@ class Case:
     def state(self, name: str) -> State:
         """Return the state of a fact: ``known``, ``absent``, ``unknown`` or ``moot``.
 
-        ``absent`` means that toolkit looked for the subject of the fact, such as an MPI, and that it does not
-        exist. A ``moot`` fact is a field of an absent subject, such as the version of a missing MPI, so it
-        has no value.
+        ``absent`` means that toolkit looked for the subject of the fact, such as an MPI, and found none. A
+        ``moot`` fact is a field of an absent subject, such as the version of a missing MPI, so it has no
+        value.
         """
         if (answered := self._states.get(name)) is None:
             answered = self._states[name] = self._state(*_parts(name))

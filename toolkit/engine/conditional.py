@@ -62,8 +62,8 @@ Words = Callable[[HostFacts, ImageFacts], Plan]
 def answer_ticket(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, words: Words | None = None
 ) -> TicketAnswer:
-    """Predict a launch from the ticket's facts, with usual values for all other facts. Find the other facts
-    that decide the outcome.
+    """Predict a launch from the ticket's facts, with usual values for all other facts. Also find which of the
+    assumed facts decide the outcome.
 
     ``words`` is the function that plans the launch; the default is toolkit's own planner.
     """

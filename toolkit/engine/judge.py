@@ -80,9 +80,10 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     """Predict the outcome of a launch from the results of the rules; the results are in the order of the
     rules.
 
-    A certain failure decides the outcome even if later rules need unknown facts. If an earlier rule needs an
-    unknown fact, another failure may come first, so the outcome is unknown. The prediction also lists
-    outcomes that rules name as possible by chance.
+    If a rule is certain of a failure, this failure decides the outcome, even if later rules need unknown
+    facts. If an earlier rule needs an unknown fact, another failure may come first, so the outcome is
+    unknown. The prediction also lists other outcomes, if rules say that such outcomes sometimes occur by
+    chance.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))

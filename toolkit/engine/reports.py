@@ -18,12 +18,13 @@ ConditionState = bool | str
 def matching_reports(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, served: str | None = None
 ) -> Iterator[tuple[Reported, tuple[str, ...]]]:
-    """Yield each row of ``reported.toml`` without a false condition, and the unknown facts in its conditions.
+    """Yield each row of ``reported.toml`` in which no condition is false, and the unknown facts in the row's
+    conditions.
 
     Args:
         host: the facts of the host.
         image: the facts of the image; ``image.mpi`` is the MPI that programs load.
-        request: the shape of the job.
+        request: the job, with its numbers of nodes and ranks.
         mode: the launch mode.
         served: the interface through which ranks find each other; with ``None``, toolkit skips this
             condition.

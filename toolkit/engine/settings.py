@@ -113,7 +113,7 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 
 def _python(case: Case, ok: Effect) -> Effect:
-    """Return the effect of PYTHONPATH or PYTHONHOME; mounted folders may hide modules of the image."""
+    """Return the effect of PYTHONPATH or PYTHONHOME; ``unknown`` if the variable names a mounted folder."""
     # The facts of the image already include the modules in the environment's and the projects' folders.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
@@ -135,7 +135,7 @@ def _of(name: str, implementation: str) -> bool:
 
 
 def _ask_for(case: Case, rows: list[Setting]) -> None:
-    """Require the facts that decide which of these rows of ``settings.toml`` apply."""
+    """Raise ``Undecided`` if toolkit does not know which of these rows of ``settings.toml`` apply."""
     mpi = case.image_facts.mpi
     rows = [r for r in rows if mpi and (not r.implementation or mpi.implementation in r.implementation)]
     if any(row.device for row in rows) and mpi and mpi.device is None:
@@ -225,7 +225,7 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     )
     if not ok.value and way == "open":
         return replace(ok, outcome="unknown", because=f"{ok.name} is set to an unknown value")
-    # Each rank needs a transport to itself, so even a single rank fails.
+    # Each rank also needs a transport for messages to itself, so even a single rank fails.
     return _by_way(way, ok, bad if wanted & {"shm", *settings().ucx.near} else _in_init(bad))
 
 
@@ -260,7 +260,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of a list of excluded interfaces, which must name loopback but not all interfaces."""
+    """Return the effect of a list of excluded interfaces; it must name loopback, but not all interfaces."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -354,8 +354,8 @@ def _is_excused(case: Case, component: Component) -> bool:
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Return the effect of the remaining btl transports, which must reach the rank itself, ranks of its node,
-    and ranks of other nodes.
+    """Return the effect of the btl transports that a setting leaves. These transports must reach the rank
+    itself, ranks of its node, and ranks of other nodes.
     """
     if row.framework != "btl":
         return ok

@@ -121,6 +121,6 @@ def _mpi(text: str, key: str) -> tuple[str, str]:
 
 
 def request_of(ticket: Ticket) -> Request:
-    """Return the shape of the job in a ticket."""
+    """Return the job in a ticket: its numbers of nodes and ranks, and its launch mode."""
     job = ticket.job
     return Request(nodes=job.nodes, ranks_per_node=job.ranks_per_node, mode=job.mode)

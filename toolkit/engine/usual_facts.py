@@ -107,8 +107,8 @@ def _of_host(host: HostFacts) -> dict[str, Any]:
 
 
 def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
-    """Return the host with usual MPI facts. If the ticket does not state the host's MPI, assume a copy of the
-    image's MPI.
+    """Return the host's facts, with usual facts about its MPI in place of unknown facts. If the ticket does
+    not state the host's MPI, assume a copy of the image's MPI.
     """
     mpi = image.mpi
     if host.mpis:

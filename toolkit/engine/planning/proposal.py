@@ -220,8 +220,8 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     """Return the option that skips some binds of the container runtime's settings: binds whose source path is
     missing on this machine.
 
-    ``--no-mount`` takes a comma-separated list, which cannot contain a path with a comma. toolkit does not
-    know a path that the facts mask.
+    ``--no-mount`` takes a comma-separated list, which cannot contain a path with a comma. The list also omits
+    each path that the facts mask, because toolkit does not know the real path.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
