@@ -65,7 +65,8 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
 
 
 def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResult":
-    """Return the table of a sweep: the values, the state and the last metrics of each task.
+    """Return the table of a sweep: for each task, the values of the swept options, the state and the last
+    metrics.
 
     Args:
         source: the job; by default the newest job.
@@ -85,7 +86,8 @@ def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResul
 
 
 def report_studies(folder: StrPath, *more: StrPath) -> "Report":
-    """Return the speed-up curves of scaling studies, with the fitted models and the environment of the runs.
+    """Return the speed-up curves of scaling studies, with the scaling models fitted to the curves and the
+    environment of the runs.
 
     Raises:
         BadInput: if a folder contains no study.

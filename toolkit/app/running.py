@@ -220,7 +220,8 @@ def logs(key: Job = None, *, tell: Tell | None = None) -> Iterator[str]:
 
 
 def failure(record: JobRecord) -> CheckFailed | None:
-    """Return the error for a failed job, with the cause and the fix from this machine's copy of its output.
+    """Return the error for a failed job, with the cause and the fix that toolkit finds in this machine's copy
+    of the job's output.
 
     Returns:
         The error that ``toolkit launch`` prints, or None if the job completed or has not ended.

@@ -50,10 +50,10 @@ def command(
 
     JOB is a job launched from this machine (default: the last one). DIR is the folder of a job or of a
     trainer's output. With --output, the command writes result.json and training.png. For a sweep, the command
-    prints a table of the tasks, and writes sweep.csv and sweep.json. For another program, the command prints
-    the figures that the program printed, such as "loss: 0.31". The command writes these figures to
-    figures.csv and figures.json. STUDY is a folder that toolkit scale made. Several studies share one page;
-    the page, plots, and tables as CSV and LaTeX go to STUDY/report.
+    prints a table of the tasks, and writes sweep.csv and sweep.json. For a job that wrote no metrics, the
+    command prints the figures that its program printed, such as "loss: 0.31". The command writes these
+    figures to figures.csv and figures.json. STUDY is a folder that toolkit scale made. Several studies share
+    one page; the page, plots, and tables as CSV and LaTeX go to STUDY/report.
 
     \b
     Examples:

@@ -1,4 +1,4 @@
-"""``toolkit scale``: run a training at several sizes, and save the figures as a study."""
+"""``toolkit scale``: run a training with several numbers of ranks, and save the results as a study."""
 
 import shlex
 from pathlib import Path
@@ -37,7 +37,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
         words = [word.strip() for word in str(value).split(",")]
         if not all(word.isascii() and word.isdigit() and word.strip("0") for word in words):
             self.fail(f"{value!r}: expected numbers separated by commas, as in 1,2,4", param, ctx)
-        # Check the length first, because Python refuses to convert thousands of digits.
+        # Check the number of digits first, because Python's int() refuses to convert thousands of digits.
         if any(len(word) > len(str(_MOST)) or int(word) > _MOST for word in words):
             self.fail(f"{value!r}: at most {_MOST}", param, ctx)
         return tuple(int(word) for word in words)
@@ -129,7 +129,7 @@ def command(
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)
-    # The timeline of --prove is usually in the folder of the study that made it.
+    # The timeline that --prove names is usually in the folder of an earlier study, so use another folder.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:

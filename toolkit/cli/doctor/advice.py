@@ -20,7 +20,8 @@ from toolkit.report.doctor.ways import shape
 
 @dataclass(frozen=True, slots=True)
 class DoctorRequest:
-    """The launch that ``toolkit doctor`` judges, and the options of the command that it suggests.
+    """The launch that ``toolkit doctor`` judges, and the options for the command that ``toolkit doctor``
+    suggests.
 
     ``place`` contains the options with which other commands connect to the host. ``looked`` contains the
     options with which ``toolkit doctor`` reads the facts. If ``looked`` is ``--facts FILE``, the host is
@@ -103,8 +104,9 @@ def _or_another_image(asked: DoctorRequest, text: str) -> str:
 
 
 def _on_one_node(asked: DoctorRequest) -> Request | None:
-    """Return a request for all ranks on one node, or ``None`` if toolkit predicts that it fails. The request
-    names the requested mode if this mode works, otherwise no mode.
+    """Return the same request with all ranks on one node, or ``None`` if toolkit predicts that this launch
+    fails. The result keeps the requested launch mode if this mode works on one node; otherwise it names no
+    mode.
     """
     request = asked.request
     if request.nodes == 1:

@@ -76,8 +76,8 @@ def _ask_ticket() -> Ticket:
 
 
 def _value(key: str, word: str) -> str | int | tuple[str, ...]:
-    """Convert the user's answer to a value of the ticket; after a wrong answer, click repeats the
-    question.
+    """Convert the user's answer to a value for the ticket (the facts that the user enters). If the function
+    raises an error, click repeats the question.
     """
     section, _, name = key.partition(".")
     word = word.strip()
@@ -94,7 +94,9 @@ def _value(key: str, word: str) -> str | int | tuple[str, ...]:
 
 
 def _check(section: str, given: dict[str, object]) -> None:
-    """Raise ``BadInput`` if the engine does not know a value in one section of the ticket."""
+    """Raise ``BadInput`` if the section ``cluster`` or ``image`` of the ticket has a value that the engine
+    does not know.
+    """
     from toolkit.engine.ticket_facts import host_of, image_of
 
     if section == "cluster":

@@ -101,7 +101,7 @@ def command(
     """
     options = DoctorOptions(**given, program=ctx.meta.get(REST, ()))
     check_combination(options)
-    # With --json, --live and the prediction from a build file print only JSON, without progress messages.
+    # If --json is given, neither --live nor the prediction from a build file prints progress messages.
     alone = options.as_json and (options.live or _is_buildfile(options))
     tell = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or alone)
     ctx.exit(run(options, tell))

@@ -65,8 +65,8 @@ def judge_host(options: DoctorOptions) -> int:
 
 
 def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> LaunchQuestion:
-    """Return the question to the engine: the image, the shape and the options of the launch to predict. For a
-    build file (``ready=False``), ignore ``--site`` and ``--job``.
+    """Return the question to the engine: the image, the numbers of nodes and ranks, and the options of the
+    launch to predict. For a build file (``ready=False``), ignore ``--site`` and ``--job``.
     """
     return LaunchQuestion(
         image=image,

@@ -1,6 +1,4 @@
-"""The table of commands. ``--help`` prints the commands from this table, and so does not import their
-modules.
-"""
+"""The table of commands. ``--help`` reads the commands from this table, and need not import their modules."""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("toolkit.cli.init", "Probe a cluster and write its site profile"),

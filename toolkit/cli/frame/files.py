@@ -28,7 +28,7 @@ def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all. Links are followed; devices and pipes are allowed.
+    """Write a file completely or not at all. The function follows links, and accepts devices and pipes.
 
     toolkit waits two seconds for a process that opens a FIFO for reading. An ordinary ``open`` of a FIFO
     would hang until a process reads the FIFO.

@@ -12,8 +12,8 @@ from toolkit.near import suggest_near
 
 
 class NearGroup(click.Group):
-    """A group that suggests a similar name for an unknown command, and lists its commands in defined
-    order.
+    """A group that suggests a similar name for an unknown command, and lists its commands in the order of
+    their definition.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
@@ -23,7 +23,7 @@ class NearGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        # A word such as -x is an unknown option, and click reports unknown options better.
+        # For a word such as -x, click's own message about an unknown option is clearer.
         if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             ctx.fail(f"{name}: no such command{suggest_near(name, known)}; choices: {', '.join(known)}")

@@ -1,8 +1,9 @@
 """Print lines, texts, JSON and exact bytes. Lines, texts and JSON pass through :class:`SafeStream`.
 
 A printed line never contains a line break, even if it quotes text with line breaks. JSON values stay
-unchanged, because the stream escapes control characters as JSON does. Scripts, and output of a program on a
-node, are written unchanged to a file or pipe; a terminal shows them without control characters.
+unchanged, because the stream escapes control characters as JSON does. toolkit writes job scripts, and the
+output of a program on a node, unchanged to a file or pipe. On a terminal, toolkit removes control characters
+from both.
 """
 
 import sys

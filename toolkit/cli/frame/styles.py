@@ -16,7 +16,8 @@ _CODES = {"good": "32", "bad": "31", "warn": "33", "bold": "1", "dim": "2"}
 def style_of_stdout() -> Style:
     """Return a function that colours text for standard output.
 
-    The function adds no colours for a file, a pipe, a dumb terminal, or if ``NO_COLOR`` is set.
+    The returned function adds no colours if standard output is a file, a pipe or a dumb terminal, or if
+    ``NO_COLOR`` is set.
     """
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb":
         return leave_unstyled

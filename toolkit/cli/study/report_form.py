@@ -53,7 +53,9 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
 
 
 def _script(points: Sequence[Point]) -> str:
-    """Return the job script of the study's largest run that this machine has, or empty text."""
+    """Return the job script of the study's largest run, among the runs whose job script is on this machine;
+    empty if none is.
+    """
     for point in sorted(points, key=lambda point: point.size, reverse=True):
         if point.origin and point.state == "measured":
             file = records.folder(point.origin.job) / records.SCRIPT
