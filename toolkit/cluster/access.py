@@ -27,7 +27,7 @@ CONFIG = "config"
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of one cluster. toolkit creates the keys once, and new containers get the same keys.
 
-    ``accounts`` has the keys of the class accounts, in the order of the account names.
+    ``accounts`` has the keys of the learners' accounts, in the order of the account names.
     """
 
     user_private: str
@@ -58,8 +58,8 @@ class Access:
 
     @property
     def accounts(self) -> tuple[str, ...]:
-        """The class accounts that have a folder on this machine. The teacher gives each folder to one
-        learner.
+        """The names of the learners' accounts that have a folder on this machine. The teacher gives each
+        folder to one learner.
         """
         return tuple(sorted(folder.name for folder in self.folder.glob(f"{USERS}/*")))
 

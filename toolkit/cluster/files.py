@@ -14,17 +14,17 @@ CODE = "/opt/toolkit/lib"
 """The link to toolkit's code on a node. A change of the link replaces all files at once."""
 
 ACCOUNTS = "/etc/toolkit/accounts"
-"""The folder on a node with the names of the class accounts."""
+"""The folder on a node with the names of the learners' accounts."""
 
 MAKE_ACCOUNTS = f"{CODE}/toolkit/_data/containers/cluster/accounts.sh"
-"""The program on a node that creates the class accounts."""
+"""The program on a node that creates the learners' accounts."""
 
 _SHIPPED = ("containers", "recipes", "slurm")
 
 
 def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
-    """Return a tar with the files that make a container the node ``host``. Unpack the tar in the container's
-    folder ``/``.
+    """Return a tar with the files that turn a container into the node ``host``. Unpack the tar in the
+    container's folder ``/``.
     """
     entries = [_file(path, content, 0o644) for path, content in settings(layout, secrets).items()]
     entries += [_file(path, content, 0o600) for path, content in keys(host, secrets).items()]
@@ -32,7 +32,7 @@ def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
 
 
 def accounts_archive(host: str, secrets: Secrets) -> bytes:
-    """Return a tar with the names and keys of the class accounts, to unpack in a node's folder ``/``.
+    """Return a tar with the names and keys of the learners' accounts, to unpack in a node's folder ``/``.
 
     Only the login node gets the keys of the accounts, because all nodes share the home folders.
     """
@@ -59,7 +59,7 @@ def packed_file(path: str, content: bytes) -> bytes:
 
 
 def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
-    """Return the contents of the files on a node that all users can read, by path."""
+    """Return, by path, the contents of a node's files that all users can read."""
     everybody = ",".join(layout.hosts)
     return {
         "/etc/slurm/slurm.conf": render("containers", "cluster/slurm.conf.j2", layout.slurm()).encode(),
@@ -69,8 +69,8 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
-    """Return the contents, by path, of the files on a node that only root can read. ``node.sh`` moves each
-    file to the folder of its service.
+    """Return, by path, the contents of a node's files that only root can read. ``node.sh`` moves each file to
+    the folder of its service.
     """
     contents = {
         "/etc/toolkit/munge.key": secrets.munge,

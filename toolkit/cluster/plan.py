@@ -44,7 +44,8 @@ class Layout:
 
     ``flavour`` is the name of the cluster's flavour. ``listen`` is the ``ADDRESS:PORT`` of this machine at
     which users reach the login node. If ``listen`` is empty, the engine chooses a port that only this machine
-    can reach. ``owner`` is the label of the clone of toolkit's repository whose ``make`` created the cluster.
+    can reach. If ``make`` created the cluster, ``owner`` is a Docker label that names the clone of toolkit's
+    repository in which ``make`` ran.
     """
 
     name: str
@@ -159,7 +160,7 @@ def check_nodes(nodes: int) -> int:
 
 
 def check_users(users: int) -> int:
-    """Return ``users`` if this is a valid number of class accounts.
+    """Return ``users`` if this is a valid number of learners' accounts.
 
     Raises:
         BadInput: if the number is less than 0 or greater than 99.
@@ -190,5 +191,7 @@ def check_listen(listen: str) -> str:
 
 
 def is_reachable(listen: str) -> bool:
-    """Return whether other machines may reach an ``ADDRESS:PORT``: it is not a loopback address."""
+    """Return whether other machines may reach an ``ADDRESS:PORT``, that is, whether it is not a loopback
+    address.
+    """
     return not ipaddress.IPv4Address(listen.rpartition(":")[0]).is_loopback

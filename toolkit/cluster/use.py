@@ -56,8 +56,8 @@ def execute(
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
     """Return the command that replaces the toolkit process and opens a shell on a node.
 
-    The command is ``ssh``, as on a real cluster. If this machine has no ``ssh``, or for root, whom sshd
-    refuses, the command is ``docker exec``.
+    The command is ``ssh``, as on a real cluster. For root, whom sshd refuses, or if this machine has no
+    ``ssh``, the command is ``docker exec``.
     """
     check_host(cluster, host)
     check_user(cluster, user)
@@ -100,7 +100,7 @@ def check_user(cluster: Cluster, user: str) -> str:
 
 
 def _name_range(known: Sequence[str]) -> str:
-    """Return account names as text, with the class accounts as a range such as ``user01 to user20``."""
+    """Return account names as text, with the learners' accounts as a range such as ``user01 to user20``."""
     few, counted = known[:2], known[2:]
     return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))
 

@@ -55,11 +55,11 @@ def up(
     """Create or repair a cluster, and return when it accepts jobs. A working cluster stays unchanged.
 
     ``nodes`` is the number of compute nodes, and ``flavour`` is the name of the flavour. ``users`` is the
-    number of class accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. By
-    default, an existing cluster keeps its values. A new cluster has by default two nodes, the first flavour,
-    no accounts, and a port that only this machine can reach. A later call can add accounts. If the start of a
-    new cluster fails or is interrupted, toolkit removes the new cluster. This function never removes an
-    existing cluster.
+    number of learners' accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. For
+    an argument that is not given, an existing cluster keeps its present value. A new cluster has by default
+    two nodes, the first flavour, no accounts, and a port that only this machine can reach. A later call can
+    add accounts. If the start of a new cluster fails or is interrupted, toolkit removes the new cluster. This
+    function never removes an existing cluster.
 
     Raises:
         BadInput: if the name is invalid, or the cluster exists with values other than those requested.
@@ -100,7 +100,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
         containers = engine.containers_with(label(name))
         if not containers:
             raise _missing(engine, name, "not running")
-        # 1 and 0 replace the machine's cores and memory, which have no effect in this function.
+        # The cores and the memory of the machine do not matter in this function, so pass 1 and 0.
         layout = Layout(name, _count(containers), 1, 0, listen=_listen(containers))
         states = {host: _state(containers, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
@@ -247,7 +247,7 @@ def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
 
 
 def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) -> None:
-    """Create the class accounts on every node.
+    """Create the learners' accounts on every node.
 
     The login node also creates the home folders and a shared folder.
     """
@@ -291,7 +291,7 @@ def _complete(
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
     """Copy this version of toolkit to nodes that have another version.
 
-    root compiles the files to bytecode, because the cluster's user cannot write to their folder.
+    root compiles the files to bytecode, because the cluster's user cannot write to the folder of the code.
     """
     code = code_files()
     folder, login = code_folder(code), layout.container("login")
