@@ -1,4 +1,5 @@
-"""Read files that no option names. toolkit trusts such a file only if the user or root owns the file.
+"""Read files that toolkit uses although no option names them, such as ``toolkit.toml``. toolkit trusts such a
+file only if the user or root owns the file.
 
 OpenSSH has the same rule: ``StrictModes`` (sshd_config(5)). git's ``safe.directory`` has the same aim
 (CVE-2022-24765): a file that another user put into the current folder must not change what a command runs.
@@ -48,7 +49,8 @@ def require_trusted(path: Path, fix: str = "") -> None:
 
 
 def read_trusted(path: Path, *, most: int) -> bytes:
-    """Return the content of a file that no option names, after a check with :func:`require_trusted`.
+    """Check a file with :func:`require_trusted`, and return its content. Use this function for a file that no
+    option names.
 
     Only the user or root can replace the file between the check and the read.
 

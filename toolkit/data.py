@@ -104,7 +104,7 @@ def _folders(kind: str) -> tuple[Path, Path]:
 
 def _xdg(variable: str, below_home: str) -> Path:
     base = os.environ.get(variable, "")
-    # The XDG Base Directory Specification says that a program must ignore a relative path in this variable.
+    # The XDG Base Directory Specification says that a program must ignore a relative path in an XDG variable.
     root = Path(base) if base.startswith("/") else _home(variable) / below_home
     return root / "toolkit"
 

@@ -1,4 +1,6 @@
-"""Store values in the cache folder to save work. toolkit computes a missing or damaged value again."""
+"""Store computed values in the cache folder, so that later commands are faster. toolkit computes a missing or
+damaged value again.
+"""
 
 import contextlib
 from pathlib import Path
@@ -21,7 +23,7 @@ has the coarsest time stamps, 2 s.
 
 
 def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
-    """Return the value ``name`` in a folder of the cache; ``None`` if it is missing or unreadable.
+    """Return the value ``name`` from a folder of the cache; ``None`` if the value is missing or unreadable.
 
     The function also returns ``None`` if another user could have written the value.
     """
@@ -34,8 +36,8 @@ def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
 
 
 def keep(folder: str, name: str, value: object, most: int | None = None) -> None:
-    """Write a value that only this user can read into the cache. Keep at most ``most`` values in the folder,
-    and delete the oldest values.
+    """Write a value into the cache, as a file that only this user can read. Keep at most ``most`` values in
+    the folder, and delete the oldest values.
     """
     file = _file(folder, name)
     with contextlib.suppress(OSError):

@@ -53,8 +53,8 @@ class ArchiveSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag
 
 
 class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="deb", tag_field="kind"):
-    """A Debian package, which its path on Debian mirrors identifies. The files in the package may be
-    compressed as ``.gz``.
+    """A Debian package; ``path`` is its path on Debian mirrors. The files in the package may be compressed as
+    ``.gz``.
     """
 
     path: Annotated[str, msgspec.Meta(pattern=r"^pool/[A-Za-z0-9+./~_-]+\.deb$")]

@@ -113,7 +113,7 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
     except EOFError as error:
         raise Missing(f"{file.name} from {place} is incomplete") from error
     except ARCHIVE_ERRORS as error:
-        # A network that sends its login page instead of the file also causes this error.
+        # The cause may also be a network that sends its login page instead of the file.
         raise Missing(f"{file.name} from {place} cannot be unpacked: {error}") from error
 
 
