@@ -28,6 +28,7 @@ QUESTIONS = [
     ("one rank for each GPU", "howto/gpu-cluster.md", "--gpus-per-node"),
     ("NCCL over the fast network", "howto/gpu-cluster.md", "NCCL"),
     ("nodes without a network", "howto/no-network.md", "toolkit image bundle"),
+    ("NCCL hangs", "howto/nccl-trouble.md", "NCCL_SOCKET_IFNAME"),
     ("MPI hangs", "howto/mpi-trouble.md", "hang"),
     ("results back", "howto/own-script.md", "toolkit jobs fetch"),
     ("cancel a job", "jobs.md", "toolkit jobs cancel"),
