@@ -1,4 +1,6 @@
-"""Read the tables in ``recipes/knowledge``; each module reads one file."""
+"""Read the tables in ``recipes/knowledge``, and the site profiles in ``slurm/sites``; each module reads one
+file or folder.
+"""
 
 from toolkit.knowledge.mpi import bundled_pmix, counts, mpi, mpi_of_file
 from toolkit.knowledge.pmix import pmix, pmix_of_file

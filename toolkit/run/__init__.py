@@ -1,1 +1,3 @@
-"""Access to other programs and machines: processes, SSH, Docker, networks, and Apptainer."""
+"""Access to other programs and machines: processes, SSH, Docker, registries, networks, gpg,
+and Apptainer.
+"""

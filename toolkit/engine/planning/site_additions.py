@@ -1,6 +1,7 @@
 """Complete a plan from site profile, facts and request: threads, network, temporary files, mounts, GPUs.
 
-The user's own settings have precedence over these additions.
+The network is the interface in ``NCCL_SOCKET_IFNAME`` and ``GLOO_SOCKET_IFNAME``, also without a site
+profile. The user's own settings have precedence over these additions.
 """
 
 from fnmatch import fnmatchcase

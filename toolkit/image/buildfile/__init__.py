@@ -1,2 +1,5 @@
 """Read a Dockerfile or an Apptainer definition file, and predict the contents of its image before the
-build."""
+build.
+
+``builds/emit.py`` writes the Dockerfile of a lock.
+"""

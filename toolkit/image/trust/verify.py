@@ -1,4 +1,7 @@
-"""Verify a SIF: check its checksum and its signatures, and compare its contents with its lock."""
+"""Verify a SIF: check its checksum and its signatures, and compare its contents with its lock.
+
+``signing.py`` checks signatures, and ``judgement.py`` decides whether an image may start.
+"""
 
 from pathlib import Path
 from typing import BinaryIO

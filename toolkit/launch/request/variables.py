@@ -2,6 +2,7 @@
 
 A value is secret if it is from the user's environment or an env file, or if its name suggests a secret, such
 as ``WANDB_API_KEY``. The job gets secret values in a separate file.
+``engine/planning`` chooses the variables that toolkit itself sets, such as ``NCCL_SOCKET_IFNAME``.
 """
 
 import re

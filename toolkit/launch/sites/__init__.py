@@ -1,1 +1,4 @@
-"""Choose a partition of a site for a job, and draft and check site profiles."""
+"""Choose a partition of a site for a job, and draft and check site profiles.
+
+``knowledge/sites.py`` reads the profiles.
+"""
