@@ -148,7 +148,7 @@ def _wish(name: str, version: str) -> str:
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
-    """Yield the parts that the image lacks, and that toolkit or a job of several ranks needs."""
+    """Yield the parts that toolkit, or a job of several ranks, needs and that the image lacks."""
     if facts.python is None:
         yield Lack(
             id="no-python",

@@ -100,7 +100,9 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
-    """Return the image with a recipe's tag, whatever its sources; None if the engine has no such image."""
+    """Return the image with a recipe's tag, even if its sources differ from the recipe's lock; otherwise
+    None.
+    """
     return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
 
 

@@ -21,7 +21,9 @@ def source_hash(making: Making) -> str:
 
 
 def stack_hash(making: Making, compiled_hashes: Mapping[str, str]) -> str:
-    """Return a hash of all inputs of the stack; ``compiled_hashes`` has the SHA-256 by component."""
+    """Return a hash of all inputs of the stack; ``compiled_hashes`` has the SHA-256 of each compiled
+    component.
+    """
     unready = Making(lock=making.lock)
     texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}
     return digest_of(

@@ -30,7 +30,7 @@ def pypi(file: LockedFile) -> str:
 
 
 def wheel(name: str, version: str) -> str:
-    """Return the package URL of a wheel, with the name in the form in which PyPI compares names."""
+    """Return the package URL of a wheel; the URL contains the package name as PyPI normalises it."""
     return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', name).lower())}@{_quoted(version)}"
 
 

@@ -4,10 +4,10 @@
 - ``attachments.attach`` adds the same bytes to the SIF, as an object of type SBOM.
 - ``toolkit image sbom`` prints the SBOM of an image.
 
-Package lists name only Debian packages and wheels. The SBOM also names the components that were compiled from
-a source archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks for which Horovod was built. Equal
-locks give equal bytes, because the serial number depends only on the lock's hash, and the time is the lock's
-epoch.
+The package lists in an image name only Debian packages and wheels. The SBOM also names the components that
+were compiled from a source archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks for which Horovod
+was built. Equal locks give equal bytes, because the serial number depends only on the lock's hash, and the
+time is the lock's epoch.
 """
 
 import datetime as dt

@@ -51,7 +51,8 @@ class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: str) -> str:
-    """Return a sentence with the difference between an image and an environment's base image; empty if equal.
+    """Return a sentence with the difference between an image and an environment's base image, or an empty
+    text.
 
     Args:
         base: the base image in the environment's lock.

@@ -149,7 +149,7 @@ class _Search:
 
 
 def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
-    """Return the packages that satisfy the requirements, and whether a package has no wheel."""
+    """Return the packages that satisfy the requirements, and whether one of these packages has no wheel."""
     failed = None
     for build in (False, True):
         for fixed in (search.all_fixed(), search.held_fixed()):

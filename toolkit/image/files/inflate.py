@@ -106,7 +106,9 @@ class GzipSource(_Unpacked):
         return self._source.slow
 
     def _go(self, offset: int) -> None:
-        """Restore the last state before ``offset``, unless the current position is nearer to ``offset``."""
+        """Restore the last decoder state before ``offset``, unless the current position is nearer to
+        ``offset``.
+        """
         mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.at) - 1]
         if offset < self._at - len(self._chunk) or mark.at > self._at:
             self._unpacker = mark.unpacker.copy()
@@ -144,7 +146,7 @@ class GzipSource(_Unpacked):
             rest += self._take()
         if not rest.startswith(_GZIP):
             return False
-        # Count empty members too, because each of them takes time.
+        # Count empty gzip members too, because a file may contain many, and each of them takes time.
         self._budget.inflate(1 << 10)
         self._unpacker, self._waiting = zlib.decompressobj(31), rest
         return True

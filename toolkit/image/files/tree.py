@@ -45,7 +45,7 @@ class Sliced(Protocol):
 
 
 def resolve(tree: FileTree, path: str) -> str | None:
-    """Return a path with all links resolved inside the image, as the kernel does; None if it is missing."""
+    """Return a path with all links resolved inside the image, as the kernel does; None if no file exists."""
     done, rest, links = "/", _parts(path), 0
     while rest:
         part = rest.popleft()

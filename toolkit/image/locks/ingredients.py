@@ -37,8 +37,9 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
 
     ``debian_build`` and ``debian_run`` are the names of the Debian packages for the build and for the
     finished image. ``wheels``, ``packages`` and ``tools`` are Python requirements; ``packages`` are from the
-    recipe. ``compiled`` are the compiled components in build order. ``helpers`` are components whose archives
-    the compilation also unpacks. ``indexes`` are the recipe's additional package indexes.
+    recipe. ``compiled`` are the compiled components in build order. ``helpers`` are components that toolkit
+    does not compile, but whose archives a compile script unpacks. ``indexes`` are the recipe's additional
+    package indexes.
     """
 
     base: Base

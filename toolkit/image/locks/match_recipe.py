@@ -37,8 +37,8 @@ def match_recipe(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return the software requirements to try, in order: the image's software with its versions, with any
-    versions, and only the frameworks.
+    """Return the software requirements to try, from the exact versions in the image to any versions of the
+    frameworks alone.
     """
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}

@@ -27,7 +27,7 @@ DatedFile = tuple[LockedFile, int]
 def wheels_of(
     text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
 ) -> tuple[DatedFile, ...]:
-    """Return the wheel of each package in the lock ``text`` that fits a version of Python.
+    """Return, for each package in the lock ``text``, the wheel that fits a version of Python.
 
     If ``text`` does not state the size of a wheel, the returned size is 0.
 

@@ -188,7 +188,8 @@ def _build_requirements(sdists: Sequence[DatedFile], python: _Python) -> tuple[s
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:
-    """Return all requirements in a source distribution's metadata; markers name the extras.
+    """Return all requirements in a source distribution's metadata; the marker of an optional one names its
+    extra.
 
     Old source distributions do not list requirements in PKG-INFO but in ``requires.txt``. ``requires.txt``
     has a section for each extra; the first section has no name.

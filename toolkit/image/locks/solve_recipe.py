@@ -33,7 +33,8 @@ def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solu
 def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
     """Return the recipe with exact versions.
 
-    From the result, toolkit gets the same stack on any machine, without the facts of the cluster.
+    From the pinned recipe, toolkit chooses the same versions on any machine, without the facts of the
+    cluster.
     """
     versions = solution.versions
     providers = {c.provider for c in solution.chosen if c.component in MPIS} - {"base", "published"}
@@ -47,7 +48,9 @@ def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
 
 
 def refusal(conflict: Conflict) -> CheckFailed:
-    """Return the error for constraints that no stack satisfies: their reasons, and a constraint to drop."""
+    """Return the error for constraints that no stack satisfies; it gives their reasons and a constraint to
+    drop.
+    """
     return CheckFailed(
         f"{conflict.recipe}: no stack satisfies all of these constraints: {'; '.join(conflict.constraints)}",
         detail=(*(f"because {fact}" for fact in conflict.because), *conflict.relax),

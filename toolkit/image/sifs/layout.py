@@ -74,7 +74,7 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[str, _Blob]]:
-    """Write each file of the archive to ``blobs`` under its SHA-256 as the file name; yield name and blob."""
+    """Write each file of the archive to ``blobs/SHA256``; yield the name in the archive and the new blob."""
     done = 0
     with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks), _CHUNK), mode="r|") as archive:
         for member in archive:

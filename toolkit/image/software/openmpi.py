@@ -70,7 +70,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 def interfaces(
     loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
-    """Return how toolkit found each launch interface (None if unknown), and a line of evidence."""
+    """Return, for each launch interface, how toolkit found it (None if unknown), and a line of evidence."""
     how, reason = _seen_interfaces(loader, openmpi, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
