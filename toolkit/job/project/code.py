@@ -162,7 +162,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
 
 
 def with_project(job: JobFile, project: CopiedProject | None) -> JobFile:
-    """Return the job with the command in the copied project; without a project, return the job unchanged."""
+    """Return the job with the command for the copied project; without a project, return the job unchanged."""
     return msgspec.structs.replace(job, command=project.command) if project else job
 
 
