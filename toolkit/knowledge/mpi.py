@@ -192,7 +192,7 @@ class OutsideStep(Row, frozen=True, kw_only=True):
 
 
 class Sharing(MpiRow, frozen=True, kw_only=True):
-    """The outcome of a launch in which the ranks of a node share memory in one way.
+    """The outcome of a launch that restricts how the ranks of a node share memory.
 
     ``device`` is a prefix of MPICH's device. The row applies only to images whose facts match ``own_shm`` and
     the version bounds ``ucx``.
