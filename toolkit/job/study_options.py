@@ -248,6 +248,7 @@ def _parse_comparison(text: str | None) -> tuple[str, tuple[str, ...]]:
         raise BadInput(
             f"--compare {name}: not an option of toolkit launch"
             f"{suggest_near(field, JobFile.__struct_fields__)}",
-            fix="to compare an environment variable, write its name in capitals",
+            fix="to compare values of an environment variable, give a name in capitals, as in "
+            "`--compare HOROVOD_CYCLE_TIME=1,5`",
         )
     return field, values
