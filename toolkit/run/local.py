@@ -139,8 +139,8 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # close() must not run during read(), because another file could get the descriptor of the closed
-        # pipe.
+        # close() must not run during read(), because a newly opened file could get the closed pipe's
+        # descriptor.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
@@ -170,8 +170,8 @@ class _LocalConversation:
             self._process.wait()
         GUARD.release(self._process.pid)
         self._closed.set()
-        # A thread that reads now gets the end of the stream. If a child keeps the pipe open, this thread
-        # closes the pipe.
+        # A thread in read() now gets the end of the stream. If a child process keeps the pipe open, the
+        # thread in read() closes the pipe.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
             self._reading.release()
@@ -228,10 +228,10 @@ def _pump(
     deadline: float | None,
 ) -> bool:
     """Write the input to a process, and pass on its output lines until all streams end. Return False if the
-    deadline comes first.
+    deadline comes before the streams end.
 
-    The function alternates between reads and writes. Without this, a process that reads and writes large
-    amounts would cause a deadlock.
+    The function alternates between reads and writes. If the function first wrote the whole input, a process
+    with much input and output could cause a deadlock.
     """
     ungiven = memoryview(stdin)
     lines = {"out": Lines(on_line), "err": Lines(on_line)}
@@ -263,7 +263,7 @@ def _give(
     process: "subprocess.Popen[bytes]", ungiven: memoryview, waiting: selectors.BaseSelector
 ) -> memoryview:
     """Write as many bytes to the process's standard input as the pipe accepts without blocking. Return the
-    remaining bytes.
+    bytes that the pipe did not accept.
 
     toolkit does not raise an error if the process does not read its input.
     """

@@ -82,6 +82,7 @@ class LoginPathRunner:
         paths = [line.removeprefix(_MARK).split(":") for line in lines if line.startswith(_MARK)]
         if len(paths) != 2 or set(paths[1]) <= set(paths[0]):
             return False
-        # The login shell's folders come last, so that the programs found so far stay the same.
+        # In PATH, the login shell's folders come last, so that they cannot hide the programs in the folders
+        # before them.
         self._path = ":".join(dict.fromkeys(paths[1]))
         return True

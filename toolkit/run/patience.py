@@ -85,7 +85,7 @@ class PatientRunner:
         return self._try_patiently(lambda: self._runner.size(target))
 
     def stop(self) -> None:
-        """Stop all retries. Call this method when no caller waits any longer for the threads that use this
+        """Stop all retries. Call this method when no caller needs the results of the threads that use this
         runner.
         """
         self._stopped.set()
@@ -107,8 +107,8 @@ def patiently(
     """Repeat a call after a lost connection until it succeeds, or until the host was unreachable for
     ``seconds``.
 
-    ``arrived`` returns the number of transferred bytes. If this number grows, the time of ``seconds`` starts
-    again.
+    ``arrived`` returns the number of transferred bytes. If this number grows between two failures, the limit
+    of ``seconds`` starts again.
 
     Raises:
         Lost: if the host was unreachable for ``seconds``, or ``stopped`` returns true.

@@ -70,8 +70,8 @@ class HostApptainer:
         with _spython(self.path) as client:
             done = client.execute(str(sif), list(words), return_result=True, options=options)
             if "loop device" in _text(done):
-                # A container has no loop devices, even for root. In a user namespace, Apptainer mounts with
-                # FUSE.
+                # If toolkit runs in a container, Apptainer has no loop devices, even as root. In a user
+                # namespace, Apptainer mounts the image with FUSE instead.
                 options.append("--userns")
                 done = client.execute(str(sif), list(words), return_result=True, options=options)
         return Outcome(done["return_code"], _text(done))
@@ -89,8 +89,8 @@ def find() -> HostApptainer | None:
 
 @contextlib.contextmanager
 def _spython(path: str) -> "Iterator[_Client]":
-    """Yield spython's client, and add a folder with the program ``singularity`` to PATH. If spython exits,
-    raise an error.
+    """Yield spython's client, and add a folder with the program ``singularity`` to PATH. If spython tries to
+    exit Python, raise an error instead.
     """
     before = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:

@@ -44,8 +44,8 @@ class Parcel:
 def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     """Copy the files that are missing on the host or differ there, and return the number of copied files.
 
-    toolkit renames a copy to its final name after the host's SHA-256 of the copy was correct. A lost
-    connection leaves a partial copy, which this call or the next call resumes.
+    toolkit renames a copy to its final name only after the host has computed the correct SHA-256 of the copy.
+    A lost connection leaves a partial copy, which this call or the next call resumes.
 
     Raises:
         CheckFailed: if a copy has wrong bytes (the copy is deleted), or a digest cannot be computed.

@@ -50,8 +50,8 @@ class Tunnel:
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Relay connections until the remote relay, whose input and output is ``far``, exits. Call
-        ``on_ready`` when the relay is ready.
+        """Relay connections until the remote relay exits. ``far`` transports the relay's input and output.
+        Call ``on_ready`` when the relay is ready.
 
         Raises:
             CheckFailed: if the relay did not start.

@@ -131,7 +131,9 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
 
 
 def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
-    """Parse apt's output, and return the package files in it. ``mirrors`` are the mirrors of this machine."""
+    """Parse apt's output, and return the package files that it lists. ``mirrors`` are the mirrors of this
+    machine.
+    """
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
     dates = [0]
@@ -152,7 +154,8 @@ def origin_of(url: str, mirrors: Mirrors) -> str:
     """Return a package's address in Debian's archive as ``ARCHIVE:PATH``, without the mirror. Return any
     other address unchanged.
 
-    The address of a mirror in ``mirrors`` may have another form, for example for a snapshot of a past day.
+    ``mirrors`` has further addresses of mirrors that the function recognises, for example of a snapshot of a
+    past day.
     """
     for archive, addresses in mirrors.items():
         for address in addresses:

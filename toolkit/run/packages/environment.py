@@ -60,7 +60,7 @@ class PinRequest:
 def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
     """Return packages that satisfy the requirements, with all dependencies.
 
-    The ``version`` of a local wheel is empty.
+    For a local wheel, the ``version`` of the pin is empty.
 
     Args:
         asking: the requirements, with the Python version and the platform.
@@ -91,8 +91,8 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
 def _only_wheels(options: Sequence[str]) -> tuple[str, ...]:
     """Return uv's options that forbid source distributions.
 
-    The options also forbid pre-releases, unless the user allows pre-releases. Of a package such as deepspeed,
-    all releases are source distributions; its newest wheel is the old pre-release 0.3.1.dev5.
+    The options also forbid pre-releases, unless the user allows pre-releases. For example, the releases of
+    deepspeed have no wheels, so uv would otherwise choose the wheel of the old pre-release 0.3.1.dev5.
     """
     stable = () if "--prerelease" in options else ("--prerelease", "explicit")
     return ("--only-binary", ":all:", *stable)
@@ -163,7 +163,7 @@ def export_lock(lock: Path) -> bytes:
 
 
 def _run(words: Sequence[str], folder: str) -> Completed:
-    """Run uv without uv's settings files of the user, as :mod:`toolkit.run.packages.wheels` does."""
+    """Run uv so that uv ignores the user's settings files, as :mod:`toolkit.run.packages.wheels` does."""
     pip = words[0] == "pip"
     more = ("--no-config", "--cache-dir", uv_cache(), *(uv_places(()) if pip else ()))
     command = (uv_program(), *words[:2], "--quiet", *more, *words[2:])

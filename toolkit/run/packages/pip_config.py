@@ -1,4 +1,6 @@
-"""Find the package indexes and folders of the user's pip, in its variables and configuration files."""
+"""Find the package indexes and folders of the user's pip, in pip's environment variables and configuration
+files.
+"""
 
 import configparser
 import os
@@ -11,8 +13,8 @@ import msgspec
 class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
     """The package sources of pip: the index, further indexes, and folders with wheels (``find-links``).
 
-    ``index`` is empty if pip has no configured index. Addresses may contain a login, so a lock never contains
-    these addresses.
+    ``index`` is empty if pip has no configured index. Addresses may contain a login, so toolkit never writes
+    these addresses to a lock file.
     """
 
     index: str = ""
@@ -21,7 +23,7 @@ class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
-    """Return the package sources of this user's pip; variables override configuration files.
+    """Return the package sources of this user's pip; environment variables override configuration files.
 
     The names, paths and order of the files are from pip's documentation, "Configuration". The function skips
     unreadable files.

@@ -28,7 +28,7 @@ def lock_wheels(
 
     ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name of a platform, such as
     ``x86_64-manylinux_2_36``. ``what`` names the packages in errors. ``indexes`` are addresses of further
-    package indexes. As pip does, uv uses the best version in all indexes.
+    package indexes. uv chooses the best version from all indexes, as pip does.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
@@ -50,8 +50,8 @@ def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
 
 
 def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None) -> bytes:
-    """Return the text of a ``pylock.toml`` with every file of the pinned releases that version ``python`` of
-    Python can use.
+    """Return the text of a ``pylock.toml`` that lists every file of the pinned releases for the Python
+    version ``python``.
 
     If two indexes have the same release, uv uses the files of only one index. uv asks only the index at the
     address ``index``; an empty string means the default index. If ``index`` is ``None``, uv asks all
@@ -94,8 +94,8 @@ def _compile_requirements(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache, after a check that it is writable. Without the check, uv would report
-    a missing wheel.
+    """Return the folder of uv's cache, after a check that it is writable. If the cache is not writable, uv
+    itself would only report a missing wheel.
     """
     return str(in_cache("uv"))
 

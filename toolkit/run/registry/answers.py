@@ -42,8 +42,8 @@ def error_words(answer: "Response") -> str:
 
 
 def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
-    """Return the exception to raise if the registry finally refuses a request. ``source`` names the file or
-    helper with the user's login.
+    """Return the exception to raise for a request that the registry refuses even after all retries.
+    ``source`` names the file or helper with the user's login.
     """
     reason = f": {words}" if words else ""
     if status == 401 and source:
@@ -73,8 +73,8 @@ def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
     """Return the exception to raise for a missing permission or a missing image. Many registries send the
     same response in both cases.
 
-    ``scope`` is the requested token scope. ``user`` is the user's name, or an empty string if there is no
-    login.
+    ``scope`` is the scope of the token that the request needs. ``user`` is the user's name, or an empty
+    string if there is no login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")

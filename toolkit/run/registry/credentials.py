@@ -131,8 +131,8 @@ def _keys(host: str) -> tuple[str, ...]:
 
 
 def _plain(key: str) -> str:
-    """Return the host in a key of a login file. docker writes a host as the key; older releases of docker
-    wrote an address.
+    """Return the host that a key of a login file names. docker writes a host as the key; older releases of
+    docker wrote an address such as ``https://HOST/v1/``.
     """
     return key.removeprefix("https://").removeprefix("http://").partition("/")[0].lower()
 

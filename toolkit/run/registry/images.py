@@ -47,8 +47,8 @@ def fetch_manifest(
 
 
 def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple[bytes, str]:
-    """Download a manifest. Return its bytes and the digest in the response's header. Repeat an interrupted
-    transfer.
+    """Download a manifest. Return the manifest's bytes and the digest in the response's header. Repeat an
+    interrupted transfer.
     """
     import requests
 

@@ -219,8 +219,8 @@ def received_bytes(header: str) -> int:
     """Return the number of received bytes from the registry's ``Range`` header. The result is 0 for an empty
     header.
 
-    ``0-0`` means no bytes in old releases of distribution, and one byte in the specification. toolkit assumes
-    no bytes and starts such an upload again, which is safe in both cases.
+    ``0-0`` means no bytes in old releases of the registry server ``distribution``, but one byte in the
+    specification. toolkit assumes no bytes and starts such an upload again, which is safe in both cases.
     """
     match = _RANGE.fullmatch(header.strip())
     return int(match[1]) + 1 if match and match[1] != "0" else 0
@@ -238,7 +238,7 @@ def _scope(name: RegistryName) -> str:
 
 
 class _BlobReader:
-    """A file object with a length, from which requests reads a blob."""
+    """A file object with a length, from which the library ``requests`` reads a blob."""
 
     def __init__(self, blob: Blob) -> None:
         self._blob, self._at = blob, 0

@@ -88,8 +88,9 @@ def names_of(host: str, port: int) -> tuple[str, ...]:
 def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) -> Judgement:
     """Return the verdict on the key that a host offers, from the known_hosts lines for the host's ``names``.
 
-    toolkit refuses a key that any known_hosts line revokes. If the first name has several keys, toolkit
-    accepts each of them. For a further name, only a line with exactly the offered key matters.
+    toolkit refuses a key that any known_hosts line revokes. If the lines list several keys for the first of
+    ``names``, toolkit accepts each of these keys. For the other names, a line without a marker matters only
+    if it has exactly the offered key.
     """
     all_entries = tuple(entries)
     if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):

@@ -90,8 +90,8 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
 
 
 def why(error: Exception) -> str:
-    """Return an error's message without the name of its Python class. If the host has several addresses, join
-    their messages.
+    """Return an error's message without the name of its Python class. If the connection failed at several
+    addresses of the host, join the messages for all addresses.
     """
     tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
     if isinstance(tried, dict) and tried:
@@ -112,8 +112,8 @@ def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
 
 
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
-    """Return a connection and the gateways on its way. This machine connects to the last entry of
-    the list.
+    """Return a list with a connection and the gateways on its path. This machine connects directly to the
+    last entry of the list.
     """
     hops = []
     while connection is not None and not isinstance(connection, str):  # a string is a ProxyCommand
@@ -163,8 +163,8 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
 
 
 def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Open a connection. After a failure, close the connection, because paramiko's thread would continue to
-    run.
+    """Open a connection. After a failure, close the connection, because otherwise paramiko's thread would
+    continue to run.
     """
     try:
         hop.open()

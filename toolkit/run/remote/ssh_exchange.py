@@ -39,8 +39,8 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
     """Exchange input and output with the command on ``channel`` until the command exits. After an error, stop
     the remote process.
 
-    The function alternates between input and output. Without this, a command that reads and writes large
-    amounts would cause a deadlock.
+    The function alternates between input and output. If the function first sent the whole input, a command
+    with much input and output could cause a deadlock.
 
     Raises:
         Lost: if the connection is lost.

@@ -78,8 +78,8 @@ class Response:
             yield chunk
 
     def close(self) -> None:
-        """Finish reading the response. Read a short unread rest of the body, so that the next request can use
-        the same connection.
+        """Finish reading the response. If only a short part of the body is unread, read this part, so that
+        the next request can use the same connection.
         """
         import requests
 

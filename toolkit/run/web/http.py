@@ -125,8 +125,8 @@ def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
 def open_address(
     url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED
 ) -> Iterator[Body]:
-    """Open an http or https address for reading. ``seconds`` limits the time of the transfer, and ``stalled``
-    the time of each pause.
+    """Open an http or https address for reading. ``seconds`` limits the time of the whole transfer, and
+    ``stalled`` limits each time in which no bytes arrive.
 
     ``start`` is the number of bytes to skip at the start of the file. If the address contains a login,
     toolkit sends the login only to the server in this address, not to the target of a redirect.

@@ -52,7 +52,8 @@ def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: floa
     """Return the limits for the transfer of a file of ``size`` bytes.
 
     A total time limit cannot suit both a small and a large file, so this function limits the rate instead.
-    The maximum number of bytes is twice the size and more, which leaves room for the headers of small chunks.
+    The maximum number of bytes is more than twice the size, which leaves room for the headers of small
+    chunks.
     """
     return Limits(seconds, silence, 2 * size + CONTROL_BYTES, SLOWEST)
 
