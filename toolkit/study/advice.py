@@ -3,9 +3,9 @@
 The gradients of a step have B bytes and become ready one after another within the time R. If Horovod reduces
 the gradients in k groups, each reduction takes the time a + b B/k. Horovod reduces the first groups while the
 framework computes later gradients. The training step waits for the reductions that finish after R. toolkit
-measures a and b, and suggests the number of groups k with the shortest wait. The threshold is the next whole
-MiB above B/k. The cycle time is the time in which B/k bytes become ready. Horovod's defaults are 128 MiB and
-1 ms.
+measures a and b, and suggests the number of groups k with the shortest wait. The suggested threshold is B/k,
+rounded up to a whole MiB. The suggested cycle time is the time in which B/k bytes become ready. Horovod's
+defaults are 128 MiB and 1 ms.
 """
 
 import math

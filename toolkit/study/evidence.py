@@ -15,10 +15,10 @@ from toolkit.study.statistics import MedianSpread, curves
 class NodeRow:
     """The measured values for one number of nodes, from the runs with the most ranks on these nodes.
 
-    ``seconds`` is the time in seconds of an epoch or of 1,000 units. ``wall`` is the time of the whole job in
-    seconds, or None if unknown. ``speedup`` is the time on the fewest nodes divided by the time on these
-    nodes. ``efficiency`` is the speed-up divided by the factor by which the number of ranks grows. ``gpu`` is
-    the median GPU utilisation from 0 to 1.
+    ``seconds`` is the time in seconds of an epoch, or of 1,000 units of work if the study measured only a
+    rate. ``wall`` is the time of the whole job in seconds, or None if unknown. ``speedup`` is the time on the
+    fewest nodes divided by the time on these nodes. ``efficiency`` is the speed-up divided by the factor by
+    which the number of ranks grows. ``gpu`` is the median GPU utilisation from 0 to 1.
     """
 
     nodes: int
@@ -162,7 +162,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
-    """Return the numbers of nodes that the user must still measure for the form, as text."""
+    """Return, as text, the numbers of nodes that the user must still measure for a centre's form."""
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)
     sizes: list[int] = []

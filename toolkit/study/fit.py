@@ -1,10 +1,10 @@
 """Fit the scaling model to a curve, predict times on more ranks with their uncertainty, and check the model
 (pure).
 
-A random draw varies the measured times within their errors and fits the model again. The range of a
-prediction contains 95 of 100 draws. A draw keeps every choice of the model's terms that fits nearly as well
-as the best choice. The measurements cannot decide between such choices. The range of a prediction includes
-the error of a future measurement.
+In each random draw, toolkit varies the measured times within their errors and fits the model again. The range
+of a prediction contains the results of 95 of 100 draws. For each draw, toolkit keeps every choice of the
+model's terms that fits nearly as well as the best choice. The measurements cannot decide between such
+choices. The range of a prediction includes the error of a future measurement.
 """
 
 import math
@@ -56,8 +56,8 @@ class Fit:
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
-        """Return the predicted speed-up over one rank. The time of one rank is extrapolated from the time on
-        the fewest measured ranks.
+        """Return the predicted speed-up over one rank. The method extrapolates the time of one rank from the
+        time on the smallest measured number of ranks.
         """
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)
@@ -74,7 +74,7 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCheck:
-    """A check of the model: the predicted and the measured time on the most ranks, in seconds."""
+    """A check of the model: the predicted and the measured time in seconds on the largest number of ranks."""
 
     ranks: int
     predicted: MedianSpread
@@ -91,8 +91,8 @@ def fit(curve: Curve) -> Fit | None:
 
 
 def check(curve: Curve) -> FitCheck | None:
-    """Predict the time on the most ranks from the points with fewer ranks. Return ``None`` for a curve of
-    fewer than three points.
+    """Predict the time on the largest number of ranks from the points with fewer ranks. Return ``None`` for a
+    curve of fewer than three points.
     """
     if len(curve.points) < 3:
         return None
@@ -172,8 +172,8 @@ def _draws(
 
 
 def _single_error(points: Sequence[MeasuredPoint]) -> float:
-    """Return the relative error of a single run's time, from all numbers of ranks that have more than one
-    run.
+    """Return the relative error of a single run's time, estimated from the numbers of ranks with more than
+    one run.
     """
     squares, freedom = 0.0, 0
     for point in points:

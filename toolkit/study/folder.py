@@ -57,7 +57,8 @@ def save(folder: Path, study: Study) -> None:
 
 
 def load_points(folder: Path, study: Study) -> list[Point]:
-    """Return all points of a study, which are its runs. A point without a file has the state ``planned``.
+    """Return all points of a study. Each point is one run of the study. A point without a file has the state
+    ``planned``.
 
     Raises:
         BadInput: if the file of a point is invalid.

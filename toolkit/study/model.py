@@ -8,9 +8,10 @@ The time of an epoch on ``n`` ranks is
 ``P`` is the work that ranks divide, and ``K`` is the serial part in Amdahl's law. A ring allreduce makes
 2(n-1) exchanges of one n-th of the gradient. A training step therefore costs 2(n-1) latencies, and 2(n-1)/n
 times the gradient divided by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak
-scaling, an epoch has 1/n as many steps. Latency then adds a term 2(n-1)/n, which a fit cannot separate from K
-and a part of P. In strong scaling, the bandwidth adds this term, which a fit cannot separate either. The
-fitted K therefore includes latency or bandwidth, and is an upper limit of the serial part.
+scaling, an epoch on n ranks has 1/n as many steps as on one rank. Latency then adds a term 2(n-1)/n, which a
+fit cannot separate from K and a part of P. In strong scaling, the limited bandwidth adds the term 2(n-1)/n,
+which a fit cannot separate either. The fitted K therefore includes latency or bandwidth, and is an upper
+limit of the serial part.
 """
 
 from collections.abc import Callable, Sequence
@@ -47,8 +48,8 @@ def solutions(
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
     fits = []
-    # There are only seven ways to choose among three terms. Trying all of them is exact and needs less code
-    # than a solver.
+    # There are only seven choices of one, two or three terms. To try all seven choices is exact and needs
+    # less code than a solver.
     for size in range(1, min(count, len(ranks)) + 1):
         for chosen in combinations(range(count), size):
             part = _least_squares([[row[i] for i in chosen] for row in rows], times, errors)

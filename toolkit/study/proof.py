@@ -22,8 +22,8 @@ def settings(advice: Advice) -> dict[str, dict[str, str]]:
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Return a sentence for each number of ranks that says whether the suggested settings helped. The result
-    is empty for other studies.
+    """For each number of ranks, return a sentence that says whether the suggested settings helped. The result
+    is empty for a study without suggested settings.
     """
     if SUGGESTED not in study.settings:
         return []
@@ -60,8 +60,8 @@ def _size(points: dict[str, MeasuredPoint]) -> Iterator[str]:
 
 
 def _compare_runs(first: MeasuredPoint, second: MeasuredPoint) -> int:
-    """Return -1 if all runs of ``first`` are faster than all runs of ``second``. Return 1 if all are slower,
-    otherwise 0.
+    """Return -1 if all runs of ``first`` are faster than all runs of ``second``. Return 1 if all runs of
+    ``first`` are slower than all runs of ``second``, otherwise 0.
     """
     if first.seconds.high < second.seconds.low:
         return -1

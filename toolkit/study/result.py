@@ -93,7 +93,7 @@ def read_record(folder: Path) -> JobRecord | None:
 
 
 def summarise(training: Training, record: JobRecord | None) -> Result:
-    """Return the result of a training, which may still run or may have stopped early."""
+    """Return the result of a training, even if the training still runs or has stopped early."""
     header, epochs, last = training.header, training.epochs, training.epochs[-1]
     seconds, images = sum(epoch.seconds for epoch in epochs), sum(epoch.images for epoch in epochs)
     return Result(

@@ -13,8 +13,8 @@ _PARTS = ("mount", "interpreter", "imports", "rendezvous", "first batch")
 
 
 class StartPart(msgspec.Struct, frozen=True):
-    """A phase of the start with its seconds. If the job recorded no time between two phases, they form one
-    phase.
+    """A phase of a job's start, with its duration in seconds. If the job recorded no time between two phases,
+    these two phases form one phase.
     """
 
     part: str
@@ -73,7 +73,7 @@ def job_start(
 
 
 def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
-    """Return the recorded times by name, in seconds since 1970, and the number of read calls of rank 0.
+    """Return the recorded times by name, in seconds since 1970, and the number of rank 0's read system calls.
 
     If the job script started its ranks again, the function ignores the times of the earlier ranks.
     """
@@ -119,8 +119,8 @@ def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
 
 
 def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the phases of a rank's start. If the rank recorded no time between two phases, they form one
-    phase.
+    """Return the phases of a rank's start. If the rank recorded no time between two phases, these two phases
+    form one phase.
     """
     order: Sequence[str] = ("ranks", *_MARKS)
     known = [place for place, name in enumerate(order) if name in moments]

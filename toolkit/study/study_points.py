@@ -215,7 +215,8 @@ def _check_series(study: Study) -> None:
 
 
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
-    """Return the differences that prevent ``new`` from resuming ``old``: (old value, new value) by field.
+    """Return the differences that prevent the study ``new`` from resuming the study ``old``. The result maps
+    a field to (old value, new value).
 
     In this comparison, each launch option is a separate field. The result leaves out fields that do not
     affect the measured values.
@@ -238,14 +239,14 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
 
 
 def _as_kept(study: Study) -> dict[str, Any]:
-    """Return the fields of a study's JSON file, with the launch options at the top level."""
+    """Return the fields of a study as in its JSON file, but with the launch options at the top level."""
     stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(study))
     fields: dict[str, Any] = stored.pop("said")
     return stored | fields
 
 
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
-    """Return the options with which a trainer trains the study's number of epochs."""
+    """Return the options that make a trainer train the study's number of epochs."""
     epochs = study.epochs or 1
     kind = epochs_of(trainer)
     if kind == "none":

@@ -1,9 +1,10 @@
 """Analyse Horovod's timeline: the phases of a step, and the ranks that are ready last.
 
-At each moment of a training step, the phase is the most advanced phase of any tensor: ``reduce``, else
-``copy``, ``queue`` or ``negotiate``. The phase is ``compute`` if no tensor is in any of these phases. A step
-starts when the ranks negotiate the first gradient. toolkit ignores a step before an evaluation or a
-checkpoint, because it takes much longer than other steps.
+At each moment, the phase of a training step is the most advanced phase of all tensors. From the most to the
+least advanced, these phases are ``reduce``, ``copy``, ``queue`` and ``negotiate``. The phase is ``compute``
+if no tensor is in any of these four phases. A step starts when the ranks negotiate the first gradient.
+toolkit ignores a step before an evaluation or a checkpoint, because such a step takes much longer than other
+steps.
 """
 
 import math
