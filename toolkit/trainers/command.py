@@ -1,4 +1,4 @@
-"""The command line of every trainer, and the only module where a trainer exits."""
+"""The command line that all trainers share, and the exit status of a trainer."""
 
 import argparse
 import os
@@ -93,8 +93,8 @@ def _prepare_devices(world: World, trouble: Trouble | None) -> int:
 
 
 def parse(trainer: Trainer, words: list[str] | None) -> tuple[Trainer, Options]:
-    """Return the trainer that the options configure, and its options. If an option is wrong, exit with status
-    2.
+    """Parse the options of a trainer. Return the trainer that these options configure, and the options. If an
+    option is wrong, exit with status 2.
     """
     parser = _parser(trainer)
     values = parser.parse_args(words)

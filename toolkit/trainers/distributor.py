@@ -46,7 +46,7 @@ class DataDistributor:
     share of the items.
 
     Only rank 0 calls the original function. The ranks get the items in turn. With 10 items and 4 ranks, rank
-    0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item is assigned exactly once, and the
+    0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item goes to exactly one rank, and the
     numbers of items per rank differ by at most one.
 
     With ``shutdown_on_error``, rank 0 prints an error and all ranks exit with status 1. Without

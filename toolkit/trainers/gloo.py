@@ -1,15 +1,15 @@
 """Start Horovod ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once for each rank.
 
-Every task of a job step that ``srun --mpi=none`` starts runs this program first, and then its command. Task 0
-opens the store: an HTTP server in which Horovod ranks look up each other, as in
-``horovod/runner/http/http_server.py``. The other tasks look for the store on the first node of the job step.
-These tasks try a few ports, which they compute from the numbers of job and step. The server at a port says to
-which job step it belongs. Therefore jobs that share a node do not connect to each other, and the program
-needs no file, which could be out of date. When all tasks have joined, each task receives its Horovod
-variables and executes its command.
+``srun --mpi=none`` starts this program as every task of a job step. Task 0 opens the store: an HTTP server in
+which Horovod ranks look up each other, as in ``horovod/runner/http/http_server.py``. The other tasks look for
+the store on the first node of the job step. These tasks try a few ports, which they compute from the IDs of
+the job and the job step. The server at a port says to which job step it belongs. Therefore jobs on the same
+node do not connect to each other's stores. The program needs no file with the port; such a file could be out
+of date. When all tasks have joined, each task receives its Horovod variables and executes its command.
 
 With an HMAC in each request, a task proves that it knows the job's secret. Horovod's own client cannot send
-one, so the store keeps Horovod's keys below a URL path that only such tasks can compute.
+an HMAC, so the store keeps Horovod's keys below a secret URL path. Only tasks that know the secret can
+compute this path.
 
 This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both modules, as
 one file, into images without toolkit. The program reads the variables ``HOROVOD_GLOO_IFACE``,
@@ -52,13 +52,13 @@ from toolkit.trainers.rendezvous import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# Four times in seconds. All ranks must join within the first; mounting an image takes time. The store must
-# send one answer within the second. A store that does not answer for the third counts as closed. Other ranks
-# report an error later than rank 0 by the fourth, because srun stops them when rank 0 fails.
+# All ranks must join within _SECONDS; mounting an image takes time. The store must send an answer within
+# _ANSWER_SECONDS. After _GONE_SECONDS without an answer, a rank treats the store as closed. Ranks other than
+# 0 delay an error message by _TIME_TO_SPEAK, so that rank 0 reports first and srun stops the other ranks.
 _SECONDS, _ANSWER_SECONDS, _GONE_SECONDS, _TIME_TO_SPEAK = 240, 5.0, 15.0, 3.0
 
 _PEER_SECONDS = "300"  # Gloo's default of 30 s is too short: ranks load TensorFlow at different speeds.
-# The largest size in bytes of a value. The addresses of thousands of ranks need less than a megabyte.
+# The maximum size of a stored value in bytes. The addresses of thousands of ranks need less than a megabyte.
 _LARGEST = 1 << 24
 _LARGEST_HELLO = 4096
 _HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
@@ -101,7 +101,7 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
     }
-    # If interface_of() finds no interface, Gloo uses the address of the host's name.
+    # If interface_of() finds no interface, Gloo uses the address to which the host name resolves.
     return {name: value for name, value in variables.items() if value}
 
 
@@ -125,7 +125,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the start of the URL path of a step's keys. Only ranks that know the secret can compute it."""
+    """Return the start of the URL path of a step's keys. Only ranks with the secret can compute this path."""
     return proof(secret, b"path", step.encode())
 
 
@@ -152,12 +152,12 @@ class Store(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """Exit when the parent process exits: rank 0, or the command that rank 0 executes."""
+        """Exit when the parent process exits, which is rank 0, or later the command that rank 0 executes."""
         if os.getppid() != self.owner:
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the answer to a rank that joins. The rank connected to this node's address ``at``."""
+        """Return the answer to a rank that joins. ``at`` is this node's address that the rank used."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -179,8 +179,8 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete the keys of a scope when the last rank leaves the scope. Before Horovod 0.23, a rank may
-        leave while other ranks still read.
+        """Delete the keys of a scope when the last rank leaves the scope. With Horovod releases before 0.23,
+        a rank may leave while other ranks still read the keys.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -227,7 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200)
 
     def _greet(self, value: bytes) -> None:
-        """Answer a request to join. Reject the request if its HMAC does not prove the secret."""
+        """Answer a request to join. Reject a sender whose HMAC does not prove knowledge of the secret."""
         nonce, secret = self.headers.get(_NONCE, "").encode(), self.server.secret
         if not proves(self.headers.get(_PROOF, ""), secret, b"hello", nonce, value):
             return self._answer(403)
@@ -237,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, body, proof(secret, b"answer", nonce, body))
 
     def _names(self) -> tuple[str, str] | None:
-        """Return the scope and the key in a request's path, or ``None`` without the secret start."""
+        """Return the scope and the key in a request's path, or ``None`` if the secret start is missing."""
         # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret path.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
@@ -268,7 +268,7 @@ def _task(said: bytes) -> Task | None:
 
 
 def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
-    """Open the store at the first free port of ``ports``. Raise ``RendezvousFault`` if all are in use."""
+    """Open the store at the first free port of ``ports``. Raise ``RendezvousFault`` if no port is free."""
     why = ""
     for port in ports:
         try:
@@ -330,7 +330,7 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return the first node's possible addresses, and the message if the store answers at none of them."""
+    """Return the first node's possible addresses, and the fault to report if no store answers there."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"
@@ -342,8 +342,8 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
 
 
 def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
-    """Ask the HTTP store at ``place`` to join. Return the answer, which is empty if the store is not for this
-    job step, and this task's address.
+    """Ask the HTTP store at ``place`` to join. Return the store's answer and this task's address. The answer
+    is empty if the store belongs to another job step.
     """
     connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
     nonce, body = os.urandom(16).hex(), json.dumps(task._asdict()).encode()

@@ -68,8 +68,8 @@ def _form(data: Path) -> ModuleType:
 
 
 def _classes(data: Path) -> int:
-    """Return the number of class folders in a data set. Return 0 if it has no class folders or cannot be
-    read.
+    """Return the number of class folders in a data set. Return 0 if the data set has no class folders or is
+    unreadable.
     """
     try:
         return sum(path.is_dir() and path.name[0] != "." for path in (data / folder.TRAIN).iterdir())

@@ -13,7 +13,9 @@ from toolkit.trainers.learning.refusals import find_framework_refusal, find_refu
 
 
 def main(words: list[str]) -> NoReturn:
-    """Check ``words``, the name of a trainer's module and the trainer's options, and exit."""
+    """Check a trainer's options, and exit. ``words`` has the name of the trainer's module, and then the
+    options.
+    """
     module, *given = words
     trainer, options = parse(importlib.import_module(f"toolkit.trainers.{module}").TRAINER, given)
     default = trainer.learning.of_batch(options.batch_size or trainer.batch_size)

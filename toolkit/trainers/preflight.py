@@ -80,7 +80,7 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
 
 
 def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: float) -> int:
-    """Print the verdict on the first rank, and return the exit status."""
+    """Let rank 0 print the verdict, and return the exit status."""
     if started_rank(os.environ) == 0:
         for warning in verdict.warnings[:_LINES]:
             print(f"preflight: warning: {warning}.", file=sys.stderr, flush=True)
@@ -111,7 +111,8 @@ def check_messages(world: "Comm") -> str:
     world.Allreduce(sent, received)
     wanted = size * (size + 1) / 2
     wrong = sum(number != wanted for number in received)
-    # All ranks must return the same result, because only one rank prints it.
+    # Sum the errors over all ranks, so that all ranks return the same result. Only rank 0 prints a fault, and
+    # ranks without errors would otherwise wait for the other ranks in check_nodes().
     if world.allreduce(wrong):
         return f"MPI's messages do not arrive whole: the sum over {size} ranks is wrong"
     return ""

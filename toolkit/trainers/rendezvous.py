@@ -53,8 +53,8 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     """Return the secret of a job, which the job script wrote to the job's folder.
 
     Job scripts of older toolkit releases do not write a secret. In this case, the ``first`` rank writes the
-    secret, and the other ranks wait for the file. ``alone`` means that all ranks are on one node. If such
-    ranks have no job folder, they use the folder for temporary files.
+    secret, and the other ranks wait for the file. ``alone`` means that all ranks are on one node. If ranks on
+    one node have no job folder, they use the folder for temporary files.
 
     Raises:
         RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no
@@ -84,7 +84,8 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
 
 
 def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
-    """Return Horovod's variables of each rank: its number among all ranks, on its node, and among the nodes.
+    """Return Horovod's variables for each rank, such as the rank's number among all ranks and its number on
+    the node.
 
     ``horovodrun`` sets the same variables. The number of ranks may differ between nodes, and the ranks may be
     on the nodes in any order.
@@ -198,8 +199,8 @@ def interfaces() -> list[tuple[str, str]]:
 
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the network interface whose first address is ``address``, because Gloo uses the first. Return an
-    empty string if no interface has this address.
+    """Return the name of the network interface whose first address is ``address``, or an empty string. Gloo
+    uses only the first address of an interface.
     """
     first: dict[str, str] = {}
     for name, own in known:

@@ -42,8 +42,8 @@ def read_calls(io: Path) -> int | None:
 
 
 def container_made(root: Path, begun: float) -> float | None:
-    """Return the time at which the runtime finished the container, in seconds since 1970, or ``None`` if
-    unknown.
+    """Return the time at which the runtime finished setting up the container, in seconds since 1970, or
+    ``None`` if unknown.
 
     Apptainer and Singularity write ``/etc/passwd`` of a container after they have mounted its image. With
     other runtimes, this file is older than this process, and the time is unknown.

@@ -47,7 +47,7 @@ class Trainer:
     """The definition of a trainer: a model, its data, and the defaults of the options.
 
     ``data`` is the name of the data set. If the name is empty, the trainer needs no ``--data``. ``fetched``
-    says whether ``toolkit data get`` downloads the data set. ``check`` checks the data without loading it.
+    says whether ``toolkit data get`` can download the data set. ``check`` checks the data without loading it.
     ``load`` returns the samples for training and testing. ``model`` returns a Keras model that computes
     logits from the stored inputs. ``model`` is ``None`` if the trainer only has models of other frameworks in
     ``networks``. ``variant`` distinguishes different trainings of one trainer. A run can resume a training

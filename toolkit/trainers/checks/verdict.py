@@ -1,4 +1,6 @@
-"""Derive failures, which stop the job, and warnings from the facts that all ranks read before a training."""
+"""Derive the failures and the warnings from the facts that all ranks read before a training. Failures stop
+the job.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass

@@ -14,21 +14,21 @@ Portion = Any
 
 
 class Feed(Protocol):
-    """Converts sample numbers into arguments of the compiled training function, and these arguments into
-    batches inside the function.
+    """Converts sample numbers into arguments of the compiled training function. Inside this function, the
+    feed converts the arguments into batches.
     """
 
     signature: Any
     """TensorFlow's specification of the compiled function's first argument, a :data:`Portion`."""
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
-        """Start to read the samples whose numbers ``table`` contains. ``turn`` is the number of earlier
-        epochs.
+        """Start to read the samples whose numbers ``table`` contains. ``turn`` is the number of epochs before
+        this epoch.
         """
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return the inputs and classes for one step of a portion. Call this method for one step after
-        another.
+        """Return the inputs and classes for one step of a portion. Call this method for the steps of a
+        portion in their order.
         """
 
     def waited(self) -> float | None:
@@ -134,5 +134,7 @@ class Stream:
 
 
 def feed(data: Data) -> Feed:
-    """Return an in-memory feed for ``Samples``, or a feed that reads samples in background threads."""
+    """Return an in-memory feed for ``Samples``; for other data, return a feed that reads in background
+    threads.
+    """
     return InMemory(data) if isinstance(data, Samples) else Streamed(data)

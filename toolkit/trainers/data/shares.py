@@ -19,11 +19,11 @@ def deal(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the tables of sample numbers for a rank with several devices. A row has the batches of all
-    devices for one step.
+    """Return the tables of sample numbers for a rank with several devices. A row of a table has the sample
+    numbers of all devices for one step.
 
-    The arguments and the tables are as in :func:`share`, except that each device counts as a rank there. In a
-    smaller last step, the first devices may have one sample more than the other devices.
+    The function calls :func:`share` for each device as if the device were a rank, and joins the devices'
+    tables. In a smaller last step, the first devices may have one sample more than the other devices.
     """
     import numpy as np
 
@@ -58,17 +58,18 @@ def share(
 ) -> "list[numpy.ndarray]":
     """Return the numbers of the samples on which a rank trains in an epoch, in tables with one row per step.
 
-    If the last step is smaller, a second table has this step. In an epoch, the ranks together make
+    If the last step is smaller, a second table contains only this step. In an epoch, the ranks together make
     ``passes`` passes over the data (default: as many passes as ranks). In each pass, toolkit shuffles all
     ``count`` samples in an order that depends only on ``seed`` and the number of the pass. All ranks compute
     the same order without messages. The passes form one stream, and each step takes ``batch`` samples per
-    rank from the stream. One process with a batch of ``size * batch`` would take the same batches. The
-    samples at the end that do not fill a step form one smaller step. If there are as many passes as ranks,
-    all ranks have equally many samples in this step.
+    rank from the stream. One process with a batch of ``size * batch`` would take the same batches. Samples at
+    the end of the stream that do not fill a step form one smaller last step. If there are as many passes as
+    ranks, all ranks have equally many samples in the last step.
 
     The function skips the first ``done`` samples of the stream, which an earlier run has used, perhaps with
-    another number of ranks. If fewer samples than ranks remain after the last whole step, this step includes
-    them. If there are fewer samples than ranks and no whole step, several ranks train on the same sample.
+    another number of ranks. If fewer samples than ranks remain after the last whole step, this step also
+    includes the remaining samples. If there are fewer samples than ranks and no whole step, several ranks
+    train on the same sample.
     """
     import numpy as np
 

@@ -22,8 +22,8 @@ class TrainingLoop(Protocol):
     """Trains a model on this rank's share of the samples. All ranks make their training steps together."""
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
-        """Train the steps of epoch ``number``, counted from 0, that are not done yet. Return the results of
-        the epoch.
+        """Make the remaining training steps of epoch ``number``, counted from 0. Return the results of the
+        whole epoch.
         """
 
     def evaluate(self, data: "Data") -> "Score":
@@ -85,8 +85,8 @@ def framework_of(world: "World") -> Framework:
 
 
 def framework_named(name: FrameworkName) -> Framework:
-    """Return the module for a framework's name. The returned module imports the framework itself only when
-    necessary.
+    """Return the module for a framework's name. The returned module is a part of toolkit, and imports the
+    framework only at the first use.
     """
     module: Framework = importlib.import_module(f"{__name__}.{name}")
     return module

@@ -38,8 +38,8 @@ def _plain(layer: "tf.keras.layers.Layer") -> bool:
 def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
-    """Return the layer that reads a convolution's output. Return ``None`` for several such layers, another
-    class than ``kind``, or a layer with other inputs.
+    """Return the layer that reads a convolution's output. Return ``None`` if several layers read the output,
+    or if the layer has another class than ``kind``, other inputs or another precision.
     """
     if len(convolution.outbound_nodes) != 1:
         return None

@@ -76,8 +76,8 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
     """Return a class of SGD that multiplies its velocity by ``correction`` before each update.
 
-    ``momentum`` cannot serve as this factor: in Nesterov's method, ``momentum`` also determines the length of
-    the look-ahead. The look-ahead must not change with the learning rate.
+    ``momentum`` cannot replace ``correction``: in Nesterov's method, ``momentum`` also determines the length
+    of the look-ahead. The look-ahead must not change with the learning rate.
     """
     import tensorflow as tf
 
@@ -152,7 +152,7 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
 
 
 def _ratio(above: "tf.Tensor", below: "tf.Tensor") -> "tf.Tensor":
-    """Return the trust ratio of a layer: the norm ``above`` divided by ``below``, or 1 if a norm is 0."""
+    """Return a layer's trust ratio: the norm ``above`` divided by the norm ``below``, or 1 if a norm is 0."""
     import tensorflow as tf
 
     return tf.where((above > 0) & (below > 0), tf.math.divide_no_nan(above, below), 1.0)

@@ -31,10 +31,10 @@ class Rates:
     """A schedule in which the rate rises from ``start`` to ``peak`` in ``warmup`` epochs, and then decays.
 
     A step decay multiplies the rate by ``factor`` after each epoch in ``at``, counted from the start of the
-    training. If ``at`` is empty, the steps are after 1/3, 2/3 and 8/9 of the training (Goyal et al.: 30, 60
-    and 80 of 90). An exponential decay multiplies the rate by ``factor`` each epoch. Cosine decay (Loshchilov
-    and Hutter 2017, arXiv:1608.03983) and polynomial decay with exponent ``power`` finish at ``to`` times the
-    peak rate.
+    training. If ``at`` is empty, a step decay lowers the rate after 1/3, 2/3 and 8/9 of the training (Goyal
+    et al.: after 30, 60 and 80 of 90 epochs). An exponential decay multiplies the rate by ``factor`` each
+    epoch. Cosine decay (Loshchilov and Hutter 2017, arXiv:1608.03983) and polynomial decay with exponent
+    ``power`` finish at ``to`` times the peak rate.
     """
 
     peak: float

@@ -93,8 +93,8 @@ _ONLY = (
 def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
     """Return a sentence about the first option that is unsupported or has no effect, or an empty string.
 
-    ``default`` has the trainer's defaults. toolkit accepts an option without effect if it has its default,
-    because the user did not choose it.
+    ``default`` has the trainer's defaults. toolkit accepts an option without effect if the option has its
+    default value, because the user did not choose this value.
     """
     for one in REFUSALS:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:

@@ -31,7 +31,9 @@ def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "to
 
 
 def slots(optimizer: "torch.optim.Optimizer", learning: Learning) -> "list[torch.Tensor]":
-    """Return all state tensors of an optimizer in a fixed order. Create missing tensors as zeros."""
+    """Return all state tensors of an optimizer in a fixed order. Create missing tensors and fill them with
+    zeros.
+    """
     import torch
 
     found = []

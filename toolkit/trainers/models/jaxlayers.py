@@ -144,8 +144,8 @@ def convolution(
 
 
 def normalisation(channels: int) -> JaxModel:
-    """Return a batch normalisation layer over the batches of all ranks. Moving averages are the layer's
-    state.
+    """Return a batch normalisation layer that uses the mean and variance over the batches of all ranks. The
+    layer's state consists of moving averages.
     """
 
     def init(_: "jax.Array") -> tuple[Any, Any]:

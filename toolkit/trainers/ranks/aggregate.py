@@ -50,7 +50,8 @@ def init_mpi() -> None:
     Raises:
         Trouble: if mpi4py is missing, or this MPI does not support MPI_THREAD_MULTIPLE.
     """
-    # Let Open MPI yield: a thread polls for messages, which would take time from the training on a few cores.
+    # Let Open MPI yield the core while a thread polls for messages. Otherwise, if there are few cores, the
+    # polling takes time from the training.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI

@@ -66,7 +66,8 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
         Trouble: if there are fewer GPUs than the rank needs.
     """
     if own or world.local_size == 1:
-        # If Slurm shows each rank only a single GPU of the rank, this GPU has number 0 in all ranks.
+        # If Slurm shows each rank only the GPUs of this rank, the numbers of these GPUs start at 0 on every
+        # rank.
         first, have = 0, seen
     else:
         have = seen // world.local_size
@@ -98,18 +99,19 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
 
     ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the result is
     False, the ranks of a node divide the GPUs that they see, which is safe in all cases. The result therefore
-    matters only if a rank gets too few GPUs in this way, or wants all GPUs.
+    matters only if a rank gets too few GPUs from this division, or wants all GPUs.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
-        # The node does not have enough GPUs to give each rank as many as the rank sees, so ranks see the same
-        # GPUs. This is so with --gpu-bind=none, although Slurm still sets SLURM_GPUS_PER_TASK.
+        # The node does not have enough GPUs to give each rank as many as the rank sees, so several ranks see
+        # the same GPUs. This happens with --gpu-bind=none, although Slurm still sets SLURM_GPUS_PER_TASK.
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # If the ranks divide the GPUs, each rank gets enough. A rank that wants all GPUs may use all that it sees
-    # if Slurm gave this number to each task. The same holds if the kernel blocks the node's other GPUs.
-    # CUDA_VISIBLE_DEVICES alone does not suffice, because all ranks may have the same value.
+    # If the ranks divide the GPUs, each rank gets enough GPUs. A rank that wants all GPUs may use all GPUs
+    # that it sees if Slurm gave this number of GPUs to each task. The rank may also use all GPUs that it sees
+    # if the kernel blocks the node's other GPUs. CUDA_VISIBLE_DEVICES alone does not suffice, because all
+    # ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 
 

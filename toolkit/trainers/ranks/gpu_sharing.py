@@ -20,7 +20,7 @@ _ALWAYS_THERE = 2
 
 
 def check_own_gpus(world: World) -> None:
-    """Compare the GPUs of all ranks. Call this function when the ranks can exchange messages.
+    """Check that no two ranks use the same GPU. Call this function when the ranks can exchange messages.
 
     Raises:
         Trouble: if two ranks use the same GPU; all ranks stop.

@@ -78,8 +78,8 @@ def _is_one_node(environment: Mapping[str, str], size: int) -> bool:
 
 
 def _run(environment: Mapping[str, str]) -> str:
-    """Return a name for this run of the job. The name is the same on all ranks, and differs from other jobs
-    on the same nodes.
+    """Return a name for this run of the job. The name is the same on all ranks, and differs from the names of
+    other jobs on the same nodes.
     """
     slurm = ("CLUSTER_NAME", "JOB_ID", "STEP_ID", "RESTART_COUNT")
     names = [*(f"SLURM_{name}" for name in slurm), "PMIX_NAMESPACE"]

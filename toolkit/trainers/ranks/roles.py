@@ -10,7 +10,7 @@ Kind = Literal["chief", "ps", "worker"]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """A task's role under TensorFlow's name, and the task's number among the tasks of this role. TensorFlow
+    """TensorFlow's name for a task's role, and the task's number among the tasks with this role. TensorFlow
     calls the coordinator ``chief``.
     """
 

@@ -39,7 +39,7 @@ class RankSpread:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> Self:
-        """Return the options of this class from all parsed options, and remove them from ``options``."""
+        """Remove the options of this class from all parsed ``options``, and return the removed options."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def misplaced(self, strategy: str) -> str:

@@ -103,7 +103,7 @@ class TcpGroup:
         return value
 
     def end(self) -> None:
-        """Close the group. After this call, a closed connection does not mean a lost rank."""
+        """Close the group. After this call, the group does not treat a closed connection as a lost rank."""
         self._done = True
         for link in self._links.values():
             link.send(_BYE, b"")
@@ -120,8 +120,8 @@ class TcpGroup:
             link.send(_FAIL, bytes([code]))
 
     def _lost(self, rank: int, code: int | None) -> None:
-        """Exit this process, because another rank failed with status ``code``, or is lost if ``code`` is
-        ``None``.
+        """Exit this process, because another rank failed. ``code`` is the other rank's exit status, or
+        ``None`` if the rank is lost.
         """
         if self._done:
             return

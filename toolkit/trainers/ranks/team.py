@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GradientBuffer:
-    """A buffer of gradients. A thread replaces the gradients by their means over all ranks."""
+    """A buffer of gradients. A thread replaces the gradients in this buffer by their means over all ranks."""
 
     def __init__(self, buffer: "numpy.ndarray") -> None:
         self.buffer = buffer
@@ -21,8 +21,8 @@ class GradientBuffer:
         self._error: BaseException | None = None
 
     def average(self, comm: "Comm") -> None:
-        """Replace the gradients by their means over the ranks of ``comm``. Store an error, which :meth:`wait`
-        then raises.
+        """Replace the gradients by their means over the ranks of ``comm``. If this fails, store the error,
+        which :meth:`wait` then raises.
         """
         from mpi4py import MPI
 
@@ -93,8 +93,8 @@ class GradientBucket:
         """Return the mean gradients with which this step updates the model. Call :meth:`start` first.
 
         A delayed step uses the mean gradients of the previous step; the first delayed step uses zeros. The
-        first step after delayed steps uses the sum of its mean and the previous mean, so that no gradient is
-        lost.
+        first step after delayed steps adds the previous step's mean gradients to its mean gradients, so that
+        no gradient is lost.
         """
         import numpy as np
 
@@ -125,7 +125,9 @@ class Team:
         self._begun = time.perf_counter()
 
     def configure(self, ksteps: int, max_steps: int, freq: int) -> None:
-        """Set which steps are delayed, and after how many steps rank 0 prints timing. 0 means never."""
+        """Set which steps are delayed, and after how many steps rank 0 prints timing. If ``freq`` is 0, rank
+        0 never prints timing.
+        """
         self.ksteps, self.max_steps, self._freq, self.configured = ksteps, max_steps, freq, True
 
     def add_bucket(self) -> GradientBucket:

@@ -62,7 +62,7 @@ class Tuning:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> "Tuning":
-        """Return the options of this class from all parsed options, and remove them from ``options``."""
+        """Remove the options of this class from all parsed ``options``, and return the removed options."""
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def told(self) -> dict[str, str]:

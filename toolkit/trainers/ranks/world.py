@@ -177,7 +177,9 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """Handle an unexpected error. If another rank reports the error, this method may exit the process."""
+        """Handle an unexpected error. If another rank reports the cause of this error, the method may exit
+        this process.
+        """
 
     def leave(self, code: int) -> NoReturn:
         """Wait until all other ranks have also called this method, and exit this rank with

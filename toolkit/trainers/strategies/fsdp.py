@@ -77,8 +77,8 @@ class ShardedTorch(DistributedTorch):
 
 
 def large_layers(model: "torch.nn.Module") -> "Iterator[torch.nn.Module]":
-    """Yield the layers of a model that are large enough for separate messages. Layers inside containers such
-    as ``Sequential`` count, too.
+    """Yield the layers of a model that are large enough for separate messages. The result includes layers
+    inside containers such as ``Sequential``.
     """
     from torch import nn
 

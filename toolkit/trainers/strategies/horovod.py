@@ -25,11 +25,13 @@ class Horovod(World):
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
         # Horovod's default cycle time of 1 ms dominates the allreduce of a small network, in which a message
-        # takes 0.1 ms. Keep an existing value. Autotune only changes values that are not set.
+        # takes 0.1 ms. Keep a value that the user set. Horovod's autotuning changes only settings without a
+        # value.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
-        # Let Open MPI yield: Horovod's thread polls for messages, which takes time from the computation on
-        # few cores. With 2 ranks on 2 busy cores, this setting gives 2 to 5 times the images/s.
+        # Let Open MPI yield the core while Horovod's thread polls for messages. Otherwise, if there are few
+        # cores, the polling takes time from the computation. With 2 ranks on 2 busy cores, this setting gives
+        # 2 to 5 times the images/s.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:
             import horovod
@@ -78,7 +80,8 @@ class Horovod(World):
     def tell(self, value: T) -> T:
         from horovod.tensorflow import broadcast_object
 
-        # Give a name. Otherwise, Horovod uses the name of the value's type, which may differ on another rank.
+        # Give the message a name. Otherwise, Horovod uses the name of the value's type, which may differ on
+        # another rank.
         told: T = broadcast_object(value, root_rank=0, name="tell")
         return told
 

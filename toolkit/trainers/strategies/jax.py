@@ -68,7 +68,7 @@ class DistributedJax(World):
 
     def _own_gpus(self) -> list[int] | None:
         """Return the numbers of the GPUs that this rank uses, among the GPUs that it sees. Return ``None`` if
-        it does not see a GPU.
+        the rank does not see a GPU.
         """
         opens = len(openable(DEVICES))
         seen = visible_gpus(os.environ, opens)
@@ -148,7 +148,7 @@ class RankLayout:
         return jax.make_array_from_process_local_data(self.pieces, array)
 
     def on_all(self, tree: Any) -> Any:  # noqa: ANN401 - any tree of arrays
-        """Return a tree of arrays in which the devices of all ranks have a copy of each array.
+        """Return the tree of arrays with a copy of each array on the devices of all ranks.
 
         The values must be equal on all ranks.
         """
@@ -189,8 +189,8 @@ def _numbers(*values: int) -> "numpy.ndarray":
 
 
 def _row(text: bytes, size: int) -> "numpy.ndarray":
-    """Return bytes as an array with at least ``size`` elements. Its length is a power of two; zeros fill the
-    rest.
+    """Return bytes as an array with at least ``size`` elements. The array's length is a power of two; zeros
+    fill the elements after the bytes.
     """
     import numpy as np
 

@@ -45,8 +45,8 @@ class MultiWorker(TcpWorld, Replicas):
     def compile_score(self, score: Step) -> Callable[..., Any]:
         import tensorflow as tf
 
-        # Run as a replica. Outside a replica, the value of a moving average is a mean over all ranks, and all
-        # ranks would have to read it.
+        # Run ``score`` as a replica. Outside a replica, the value of a moving average is a mean over all
+        # ranks, and all ranks would have to read it.
         def one(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
             loss, right = self.strategy.run(score, (inputs, classes))
             local = self.strategy.experimental_local_results
@@ -74,8 +74,8 @@ def reserve() -> socket.socket:
     """Return a bound socket. The socket reserves a free port until TensorFlow's server opens the
     same port.
     """
-    # Both sockets allow the reuse of the port. Connections reach TensorFlow's socket, because only it
-    # listens.
+    # Both sockets allow the reuse of the port. Connections reach TensorFlow's socket, because only this
+    # socket listens.
     os.environ["TF_GRPC_REUSE_PORT"] = "1"
     own = socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

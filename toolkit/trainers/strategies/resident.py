@@ -25,8 +25,8 @@ class Resident:
             self.signature: Any = (rows,)
             return
         parts = tf.constant(data.inputs), tf.constant(data.classes, tf.int32)
-        # TensorFlow's public interface for data at a worker needs a tf.data.Dataset, with fixed samples for
-        # each worker.
+        # TensorFlow's public interface for data on a worker accepts only a tf.data.Dataset, with fixed
+        # samples for each worker.
         hold = coordinator._create_per_worker_resources  # noqa: SLF001
         self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
         # The signature of the compiled function must use the coordinator's tensor specifications, which have
@@ -54,8 +54,8 @@ class Resident:
 
 
 class Numbers:
-    """The rows of a table of sample numbers for some steps. The workers divide the columns
-    among themselves.
+    """Some rows of a table of sample numbers, with one row per step. The workers divide the columns among
+    themselves.
     """
 
     def __init__(self, held: tuple[Any, ...], table: "numpy.ndarray") -> None:

@@ -127,8 +127,8 @@ def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], image
 def _time_iterations(
     protocol: Protocol, loop: Loop, images: int, world: "World", metrics: Metrics
 ) -> list[float]:
-    """Run all iterations. Log and return the images per second of each. In an iteration, all ranks together
-    use ``images`` images.
+    """Run all iterations. Log and return the images per second of each iteration. In an iteration, all ranks
+    together use ``images`` images.
     """
     rates = []
     for number in range(1, protocol.iterations + 1):

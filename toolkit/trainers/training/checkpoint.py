@@ -64,7 +64,7 @@ class TrainingProgress:
 
     @property
     def name(self) -> str:
-        """The checkpoint's name. Sorted names are in the order of progress."""
+        """The checkpoint's name. A checkpoint with more progress has an alphabetically later name."""
         return f"{self.epochs:06d}-{self.part.images:012d}"
 
 

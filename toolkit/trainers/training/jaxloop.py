@@ -94,7 +94,7 @@ class JaxLoop(Rounds):
     ) -> tuple[float, int]:
         sums = [self._step(rows, done + each * number) for number, rows in enumerate(portion)]
         # float() waits until the device has made the last step. Each sum is over all ranks, so only rank 0
-        # adds the sum.
+        # adds it to its totals.
         found = [(float(more), int(hits)) for more, hits in sums]
         if self._world.rank:
             return loss, right
@@ -129,8 +129,8 @@ class JaxLoop(Rounds):
     def _batch_of(
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
     ) -> tuple[Array, Array, Array]:
-        """Return the inputs, classes and weights of all ranks, split into ``pieces``. A sample that only
-        fills a gap has weight 0.
+        """Return the inputs, classes and weights of all ranks, split into ``pieces``. A repeated sample that
+        only fills up the batch has weight 0.
         """
         import numpy as np
 

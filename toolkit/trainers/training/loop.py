@@ -78,11 +78,11 @@ class Loop(Rounds):
         return self._feed.waited()
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
-        """Make ``steps`` training steps. Return the time in seconds until all ranks have finished, and the
-        score.
+        """Make ``steps`` training steps. Return the time in seconds until all ranks have finished these
+        steps, and the score of these steps.
 
-        Each device processes ``batch`` samples per step. With 0, the number of samples is the same as in the
-        training.
+        Each device processes ``batch`` samples per step. If ``batch`` is 0, each device processes as many
+        samples per step as in the training.
         """
         import numpy as np
 

@@ -44,7 +44,7 @@ class Metrics:
         self._begin([{"record": "header", "schema": SCHEMA, **values}])
 
     def resumed(self, before: Sequence[Record], **values: Value) -> None:
-        """Replace the content of the file with the lines of the checkpoint, ``before``, and a line
+        """Replace the content of the file with the lines of the checkpoint (``before``) and a line
         ``resumed``.
         """
         self._begin([*before, {"record": "resumed", **values}])

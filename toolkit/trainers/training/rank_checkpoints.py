@@ -82,11 +82,11 @@ class RankCheckpoints:
         )
 
     def differs(self, start: TrainingStart, settings: Settings) -> Trouble | None:
-        """Return a fault that names the first setting with another value than in ``start``. Return ``None``
-        if all settings are equal.
+        """Return a fault that names the first setting whose value differs from the value in ``start``. Return
+        ``None`` if all settings are equal.
         """
         for name, value in settings.items():
-            # A checkpoint of an older toolkit release lacks options of newer releases.
+            # A checkpoint of an older toolkit release lacks newer settings. Such a setting counts as equal.
             theirs = (start.settings or {}).get(name, value)
             if theirs != value:
                 word = name.replace("_", "-")

@@ -94,8 +94,8 @@ class Rounds:
         self._pace = _FIRST_SLICE
 
     def _open(self, table: "numpy.ndarray", turn: int) -> StepTable:
-        """Start to read the samples whose numbers ``table`` contains. ``turn`` is the number of earlier
-        epochs.
+        """Start to read the samples whose numbers ``table`` contains. ``turn`` is the number of epochs before
+        this epoch.
         """
         raise NotImplementedError
 
@@ -128,8 +128,8 @@ class Rounds:
         """
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
-        """Train the steps of epoch ``number``, counted from 0, that are not done yet. Return the results of
-        the whole epoch.
+        """Make the remaining training steps of epoch ``number``, counted from 0. Return the results of the
+        whole epoch.
 
         Raises:
             Trouble: if the training diverged.

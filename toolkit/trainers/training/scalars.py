@@ -21,8 +21,8 @@ _TAGS = {
 
 
 class Scalars:
-    """Writes metrics for TensorBoard. A new header line of the metrics replaces all files, so that no epoch
-    appears twice.
+    """Writes metrics for TensorBoard. If the training writes a new header line to the metrics, this class
+    replaces all of its files, so that TensorBoard shows no epoch twice.
     """
 
     def __init__(self, output: Path) -> None:

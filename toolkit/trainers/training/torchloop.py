@@ -163,8 +163,8 @@ class TorchLoop(Rounds):
         self._ranks.load(tensors, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model's ``state_dict`` to a file. The values are the values that
-        :meth:`collect` copied.
+        """Write the model's ``state_dict`` to a file. The file contains the values that :meth:`collect`
+        copied to rank 0.
         """
         import torch
 

@@ -137,8 +137,8 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
 
 
 def _check_same(world: World, samples: int, test: int) -> None:
-    """Check that all ranks have equally many samples. With different numbers, the ranks would make different
-    steps and hang.
+    """Check that all ranks have equally many samples. With different numbers of samples, the ranks would make
+    different numbers of steps and hang.
 
     Raises:
         Trouble: on all ranks, if a number differs.

@@ -1,7 +1,7 @@
 """``--batch-size auto``: double the batch size until the memory is full, and choose the fastest size.
 
-All ranks measure at the same time, without messages. Each node therefore has the same load as in the
-training.
+All ranks measure at the same time, without messages between ranks. Each node therefore has the same load as
+in the training.
 """
 
 import gc
@@ -63,8 +63,8 @@ def with_batch(
     *,
     repeated: bool = False,
 ) -> Options:
-    """Return the options with a batch size. A resumed training takes the size from ``before``; otherwise,
-    toolkit finds the size by trial.
+    """Return the options with a batch size. A resumed training takes the size from ``before``, the settings
+    of the earlier run; otherwise, toolkit finds the size by trial.
 
     ``repeated`` says whether a step of all ranks may use a sample several times.
 

@@ -67,7 +67,7 @@ class Watch:
         return NextSteps(bool(told[0]), bool(told[1]), int(told[2]))
 
     def saved(self) -> None:
-        """Restart the time until the next checkpoint. Call this method after a checkpoint."""
+        """Restart the countdown to the next checkpoint. Call this method after a checkpoint."""
         self._saved = time.monotonic()
 
     def __enter__(self) -> Self:
