@@ -42,13 +42,14 @@ def launch_words(
     The groups are the launcher, the variables to remove, the container's options, the image, the variables to
     set, and the ranks' command. The ranks read the user's variables from a file, so that their values are not
     in the process list. ``dropped`` are additional options for the command ``env -u``, which removes
-    variables. ``binds`` are additional mounts of this command.
+    variables. ``binds`` are additional mounts of the container.
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     variables_wrapper = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     wrapper = _wrapper_words(spec, plan)
-    # The variables with a rank's number come before the user's variables, so that the user can override them.
+    # The script sets the variables with a rank's number before the user's variables, so that the user can
+    # override a rank's number.
     ranks_wrapper, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
     kind = runtime_of_name(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))

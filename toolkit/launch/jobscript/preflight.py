@@ -137,12 +137,12 @@ def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]
 
 
 def program_text() -> str:
-    """Return the text of the check script."""
+    """Return the text of the script that checks the ranks before the program starts."""
     return (shipped_folder("slurm") / FILE).read_text(encoding="utf-8")
 
 
 def limits(spec: JobSpec) -> tuple[str, ...]:
-    """Return the preflight options for the limits that the user set."""
+    """Return the preflight options for the minimum network speed and free disk space that the user set."""
     speed = ("--fabric-gbit", str(spec.fabric_gbit)) if spec.fabric_gbit else ()
     return (*speed, *(("--min-free", spec.min_free) if spec.min_free else ()))
 
@@ -155,7 +155,9 @@ def local_command(spec: JobSpec, image: ImageFacts | None = None) -> tuple[str, 
 
 
 def _limits_alone(spec: JobSpec) -> tuple[str, ...]:
-    """Return the options of a preflight that checks only the user's limits."""
+    """Return the options of a preflight that checks only the network speed and free disk space that the user
+    requires.
+    """
     return (*(("--output", spec.directory) if spec.min_free else ()), *limits(spec))
 
 

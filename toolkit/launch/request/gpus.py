@@ -9,7 +9,7 @@ from toolkit.model.site import Site
 
 
 def has_gpus(spec: JobSpec, site: Site | None) -> bool:
-    """Return whether ranks get GPUs, because the job requests GPUs or its partition always provides GPUs."""
+    """Return whether ranks get GPUs: the job requests GPUs, or its partition always provides GPUs."""
     if site is not None:
         return site.has_gpus(spec.partition, spec.gpus_per_node)
     return bool(spec.gpus_per_node)

@@ -25,7 +25,8 @@ class LimitExceeded(NamedTuple):
     """A partition limit that a job exceeds.
 
     ``option`` is the job's request as a command-line option, such as ``--nodes 9``. ``limit`` is the limit in
-    words that follow "has", such as ``a limit of 8 nodes``. ``kind`` is the kind of limit.
+    words that follow "has", such as ``a limit of 8 nodes``. ``kind`` is the kind of limit, such as ``nodes``
+    or ``memory``.
     """
 
     option: str

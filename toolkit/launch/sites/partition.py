@@ -18,7 +18,7 @@ _LESS = "request fewer resources"
 
 
 class PartitionChoice(NamedTuple):
-    """A job in its partition.
+    """A job, and the partition that toolkit chose for the job.
 
     ``spec`` names the partition, and has cores, memory and features that fit the partition. ``partition`` is
     ``None`` if the profile does not describe the partition, or if the job names several partitions. ``why``

@@ -128,7 +128,7 @@ def give_up(runner: Runner, silent: float, fix: str = "") -> None:
 
 
 class _Metrics:
-    """Read the whole metrics file at intervals, because a resumed run writes the file again."""
+    """Read the whole metrics file at intervals, because a resumed run writes the file again from its start."""
 
     def __init__(self, runner: Runner, path: str, on_metrics: OnMetrics) -> None:
         self._runner, self._path, self._on_metrics = runner, path, on_metrics
@@ -275,7 +275,9 @@ class _Queue:
 
 
 def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None:
-    """Wait until Slurm can list the user's jobs, because another job may resume an ended job."""
+    """After the end of a job, wait until Slurm can list the user's jobs, because a listed job may resume the
+    ended job.
+    """
     began = time.monotonic()
     while jobs.may_have_successor(record, status) and not jobs.slurm_lists_jobs(runner, record):
         give_up(runner, time.monotonic() - began)

@@ -1,7 +1,7 @@
 """Read and write job records: one folder for each launched job, below the user's state folder.
 
 Several processes may use one record. A writer replaces a whole file, so a reader never sees half a record.
-While :func:`update` holds a lock, it reads the record on disk and changes it.
+:func:`update` locks the record, reads it from the disk, and changes it.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ def update(record: JobRecord, **changes: object) -> JobRecord:
     record.
     """
     if "id" not in changes and not (folder(record.key) / RECORD).exists():
-        # Another process has deleted the record, because sbatch refused the job.
+        # The record is missing: another process has deleted it, because sbatch refused the job.
         return msgspec.structs.replace(record, **changes)
     with _record_lock(folder(record.key)):
         now = _record_on_disk(record)

@@ -62,7 +62,8 @@ def submit(
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
-        # Record the state as unknown until Slurm returns a number, because a signal may kill this process.
+        # A signal may kill this process before Slurm returns a number, so record the state as unknown until
+        # then.
         record = msgspec.structs.replace(record, state="unknown")
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
