@@ -128,7 +128,8 @@ class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     ``good``: a signature by a trusted key covers every byte. ``unknown-key``: every byte matches the
     signature, but this machine does not have the key. ``no-gpg``: the file has a signature, and gpg is not
-    installed. ``not-checked``: the user gave ``--no-verify``. ``signers`` are the fingerprints of the keys.
+    installed. ``not-checked``: the user gave ``--no-verify``. ``signers`` are the fingerprints of the keys
+    that signed the image.
     """
 
     signature: Literal["good", "none", "unknown-key", "no-gpg", "not-checked"]

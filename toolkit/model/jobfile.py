@@ -315,10 +315,10 @@ class LaunchOptions(JobFields, total=False):
     ``cluster`` is a virtual cluster. Without ``host`` and ``cluster``, the job runs on this machine or on the
     host of the site profile. ``job`` is a job file in YAML. ``from_job`` is the key of a job that toolkit
     repeats with the same image and launch mode. ``local`` runs the job on this machine without Slurm, and
-    waits until the job ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote. ``force`` launches
-    although toolkit predicts a failure. ``verify_key`` is a file of public keys; toolkit refuses an image
-    without a signature by one of these keys. ``no_verify`` skips the signature check. ``explain`` adds
-    comments to the script that name the source of each value. ``copies`` allows a program that does not
+    waits until the job ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote. With ``force``, toolkit
+    launches the job although it predicts a failure. ``verify_key`` is a file of public keys; toolkit refuses
+    an image without a signature by one of these keys. ``no_verify`` skips the signature check. ``explain``
+    adds comments to the script that name the source of each value. ``copies`` allows a program that does not
     connect its ranks; each rank then runs an independent copy. ``project`` is the folder that toolkit copies
     to another machine, by default the folder of the script. With ``sync=False`` toolkit copies no project.
     """

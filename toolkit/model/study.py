@@ -137,7 +137,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a study.
 
-    ``number`` counts repeats from 1. ``why`` is the reason for a failure.
+    ``number`` is the number of this repeat, from 1. ``why`` is the reason for a failure.
     """
 
     schema: str = "toolkit.point/1"
