@@ -69,7 +69,8 @@ def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
 def _of_image(image: ImageFacts, command: Sequence[str]) -> tuple[ProgramName, ...]:
     """Return the program kinds for which the image has libraries.
 
-    The result includes MPI if the image has an MPI, because toolkit does not read the programs in the image.
+    If the image has an MPI, the result includes MPI, because toolkit does not check whether programs in the
+    image use MPI.
     """
     if image.horovod is not None:
         return ("mpi", "horovod")

@@ -23,7 +23,7 @@ def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program pr
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return no shell lines, because the wrapper of launch mode ``gloo`` sets Horovod's variables and shares
-    a secret.
+    """Return no shell lines, because the wrapper of launch mode ``gloo`` sets Horovod's variables and gives
+    all ranks the same secret.
     """
     return ()

@@ -150,7 +150,7 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call runs at most once, because the script calls the function that contains it at most
+    """Return whether a call runs at most once: the script calls the function that contains the call at most
     once.
     """
     function = work.source.function(call)

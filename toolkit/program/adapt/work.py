@@ -36,7 +36,7 @@ class Work:
 
     @classmethod
     def of(cls, source: ScriptSource, size: str, rank: str) -> "Work":
-        """Return the initial state for a file."""
+        """Return the state for a file that toolkit has not changed yet."""
         return cls(source, Flow(source), Edits(source), size, rank)
 
     @property
