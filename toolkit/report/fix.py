@@ -59,9 +59,7 @@ def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
 
 
 def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = leave_unstyled) -> str:
-    """Return a unified diff of the launch command without the fix file ``name`` and the command with this
-    file.
-    """
+    """Return a unified diff that shows how the fix file ``name`` changes the launch command."""
     lines = difflib.unified_diff(
         list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
     )
