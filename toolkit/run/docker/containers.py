@@ -189,7 +189,7 @@ def _collect(container: "Container", on_line: OnLine) -> list[str]:
 
 def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
     binds = [f"{outside}:{inside}" for outside, inside in box.binds.items()]
-    # The init process also forwards signals.
+    # ``init`` adds a process that reaps orphans and also forwards signals to the command.
     settings = client.api.create_host_config(
         binds=binds,
         network_mode=box.network,
