@@ -128,7 +128,7 @@ def give_up(runner: Runner, silent: float, fix: str = "") -> None:
 
 
 class _Metrics:
-    """Read the whole metrics file at intervals, because a resumed run writes the file again from its start."""
+    """Read the whole metrics file at intervals, because a resumed run rewrites the file from its start."""
 
     def __init__(self, runner: Runner, path: str, on_metrics: OnMetrics) -> None:
         self._runner, self._path, self._on_metrics = runner, path, on_metrics
