@@ -85,7 +85,7 @@ def library(image: ImageFacts, mode: Mode) -> str:
 def compile_words(compiler: str, architecture: str, source: str, target: str) -> tuple[str, ...]:
     """Return the command that compiles the C program so that it also runs with old C libraries.
 
-    The reasons are in ``trial.c``.
+    The comments in ``trial.c`` give the reasons for the compiler options.
     """
     level = ("-march=x86-64",) if architecture == "x86_64" else ()
     linker = ("-nostartfiles", "-Wl,--no-as-needed", "-Wl,-z,nopack-relative-relocs", "-l:libdl.so.2")

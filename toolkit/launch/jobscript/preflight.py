@@ -46,7 +46,7 @@ def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
 
 
 def with_possible_preflight(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
-    """Return the job without its preflight if no preflight can check the job."""
+    """Return the job; remove its preflight if no preflight can check the job."""
     if not program_of_name(plan.program).BY_MPI:
         checked = peers.has_check(plan)
     else:

@@ -243,7 +243,7 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     """
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
-    # Each task of an array has its own folder, and the script computes its name.
+    # Each task of an array has its own folder, and the script computes the folder's name.
     submitted = schedulers.scheduler_of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
     needs_shell = bool(spec.array) or any(text in spec.directory for text in pieces)

@@ -203,7 +203,7 @@ def check_command(command: Sequence[str]) -> None:
 
 
 def value_error(fault: ValueFault) -> BadInput:
-    """Return the error for a wrong value, with the option that sets it."""
+    """Return the error for a wrong value, with the option that sets the value."""
     shown = fault.value if isinstance(fault.value, int) else repr(fault.value)
     return BadInput(f"{option(fault.field)} {shown}: {fault.what}")
 

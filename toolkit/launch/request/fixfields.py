@@ -1,7 +1,7 @@
 """Check the options that a fix file adds to a launch command.
 
-Another user may have written the fix file. The words of a fix file become options of ``singularity exec``
-before the image.
+Another user may have written the fix file. toolkit inserts the words of a fix file before the image, as
+options of ``singularity exec``.
 """
 
 import re

@@ -1,8 +1,8 @@
 """Read the user's variables for the ranks from options and files, and write the files that set them.
 
-A value is secret if it is from the user's environment or an env file, or if its name suggests a secret, such
-as ``WANDB_API_KEY``. The job gets secret values in a separate file.
-``engine/planning`` chooses the variables that toolkit itself sets, such as ``NCCL_SOCKET_IFNAME``.
+A value is secret if it comes from the user's environment or an env file, or if the variable's name suggests a
+secret, as ``WANDB_API_KEY`` does. The job gets secret values in a separate file. ``engine/planning`` chooses
+the variables that toolkit itself sets, such as ``NCCL_SOCKET_IFNAME``.
 """
 
 import re
@@ -86,7 +86,7 @@ def parse_env_file(text: str, environment: Mapping[str, str], label: str) -> dic
 
 
 def hide_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables, and mark a value as secret if its name suggests a secret."""
+    """Return the variables, and mark a value as secret if the variable's name suggests a secret."""
     return {name: Hidden(value) if looks_secret(name) else value for name, value in variables.items()}
 
 

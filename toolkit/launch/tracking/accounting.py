@@ -1,4 +1,4 @@
-"""Read how a job and its steps ended from Slurm's accounting, and find the job's output files."""
+"""From Slurm's accounting, read how a job and its steps ended; find the job's output files."""
 
 import re
 from collections.abc import Sequence

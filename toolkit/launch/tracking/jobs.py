@@ -262,7 +262,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     over = record.state in {*FINAL_STATES, "unknown"}
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
-        # A failed task may have resumed as a Slurm job whose number toolkit did not query.
+        # A failed task may have resumed as another Slurm job, whose number toolkit did not query.
         needs_status = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if needs_status else None
         tasks.append(task if status is None else arrays.with_exit_status(task, status))

@@ -105,8 +105,8 @@ def find(
 ) -> JobRecord:
     """Find a record by its key, the start of its key, or any of its Slurm numbers.
 
-    If ``key`` is ``None``, the function returns the last record. If ``newest`` is true and several records
-    match a job's name, the function returns the last of these records.
+    If ``key`` is ``None``, the function returns the newest record. If ``newest`` is true and several records
+    match a job's name, the function returns the newest of these records.
 
     Raises:
         BadInput: if no record matches, or several records match.
