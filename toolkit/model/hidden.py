@@ -30,7 +30,7 @@ class Hidden(str):
         return HIDDEN_TEXT
 
     def reveal(self) -> str:
-        """Return the secret text, to write it into a file that only the user can read."""
+        """Return the secret text, so that the caller can write it to a file that only the user can read."""
         return str.__str__(self)
 
 

@@ -317,10 +317,11 @@ class LaunchOptions(JobFields, total=False):
     repeats with the same image and launch mode. ``local`` runs the job on this machine without Slurm, and
     waits until the job ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote. With ``force``, toolkit
     launches the job although it predicts a failure. ``verify_key`` is a file of public keys; toolkit refuses
-    an image without a signature by one of these keys. ``no_verify`` skips the signature check. ``explain``
-    adds comments to the script that name the source of each value. ``copies`` allows a program that does not
-    connect its ranks; each rank then runs an independent copy. ``project`` is the folder that toolkit copies
-    to another machine, by default the folder of the script. With ``sync=False`` toolkit copies no project.
+    an image without a signature by one of these keys. ``no_verify`` skips the signature check. With
+    ``explain``, comments in the script name the source of each value. ``copies`` allows a program that does
+    not connect its ranks; each rank then runs an independent copy. ``project`` is the folder that toolkit
+    copies to another machine, by default the folder of the script. With ``sync=False`` toolkit copies no
+    project.
     """
 
     arguments: Sequence[str]

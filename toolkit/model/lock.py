@@ -70,8 +70,8 @@ class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ``words`` are the options of the component's configure script, or Horovod's operations. ``after`` names
     earlier steps whose results this step needs. ``wheels`` names wheels of the image against which the step
     compiles. ``extra`` names further source archives that the component's script unpacks. ``patches`` maps
-    files of ``recipes/patches`` to their SHA-256; the build applies them to the unpacked sources in the order
-    of their names.
+    files of ``recipes/patches`` to their SHA-256; the build applies these patches to the unpacked sources, in
+    the order of the patches' names.
     """
 
     component: CompiledComponent

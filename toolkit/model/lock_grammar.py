@@ -146,7 +146,9 @@ def file_faults(file: LockedFile) -> Iterator[str]:
 
 
 def address_host(origin: str) -> str:
-    """Return host and port of an https address in lower case; empty for another origin."""
+    """Return host and port of an https address in lower case; empty for an origin that is not an https
+    address.
+    """
     found = _HTTPS.fullmatch(origin)
     return found["host"].lower() if found else ""
 

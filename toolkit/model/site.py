@@ -111,9 +111,9 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     with ``images`` and ``data`` that all users of the cluster can read; toolkit does not copy its files.
     ``scratch`` is a folder on a local disk of the node, for TMPDIR. ``network`` is the network interface for
     sockets of NCCL and Gloo. ``host`` is the destination for ``ssh``. ``sources`` are the documents from
-    which the profile is written. ``checked`` is the day (``2026-11-25``) on which its author last compared
-    the profile with its sources. After the day ``expires`` the profile is out of date. ``retired`` says when
-    the machine went out of service.
+    which the profile is written. ``checked`` is the day (``2026-11-25``) on which the profile's author last
+    compared the profile with its sources. After the day ``expires`` the profile is out of date. ``retired``
+    says when the machine went out of service.
     """
 
     schema: Literal["toolkit.site/1"]

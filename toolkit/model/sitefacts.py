@@ -39,8 +39,8 @@ class Association(msgspec.Struct, frozen=True, kw_only=True):
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
     """A folder that a variable of a login shell names.
 
-    ``mount`` is the mount point of its file system. ``kind`` is the type of its file system, from ``stat
-    -f``.
+    ``mount`` is the mount point of the folder's file system. ``kind`` is the type of the folder's file
+    system, from ``stat -f``.
     """
 
     variable: str
