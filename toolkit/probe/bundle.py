@@ -92,7 +92,7 @@ def load(path: Path) -> HostFacts:
 
 
 def load_bundle(path: Path) -> Bundle:
-    """Return all contents of a file as :func:`load` reads it; facts that the file lacks are unknown.
+    """Return all contents of a file that :func:`load` can read; facts that the file lacks are unknown.
 
     Raises:
         BadInput: if the file is not a facts file; the message names the invalid field.

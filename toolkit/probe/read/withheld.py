@@ -1,4 +1,4 @@
-"""Remove values of variables that no rule reads, or that may identify the user (pure)."""
+"""Remove values that may identify the user, and values of variables that no rule reads (pure)."""
 
 import re
 from collections.abc import Mapping
