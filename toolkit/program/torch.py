@@ -21,8 +21,8 @@ BY_MPI = False
 
 @dataclass(frozen=True, slots=True)
 class StarterOption:
-    """An option of torchrun. ``variable`` is the environment variable for the same setting, and ``flag`` is
-    true for an option without a value.
+    """An option of torchrun. ``variable`` is the environment variable for the same setting as the option, and
+    ``flag`` is true for an option without a value.
     """
 
     variable: str

@@ -57,7 +57,7 @@ def share_array(work: Work, node: ast.expr) -> None:
 
 
 def array_helper(work: Work) -> str:
-    """Add a helper function to the script that divides arrays among the ranks, and return the function's
+    """Add to the script a helper function that divides arrays among the ranks, and return the function's
     name.
     """
     return _helper(work, "shard", _ARRAYS)

@@ -170,7 +170,7 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement in a Python loop that runs a training step, or ``None``; ignore loops inside
+    """In a Python loop, return the statement that runs a training step, or ``None``; ignore loops inside
     functions with ``@tf.function``.
     """
     at: ast.AST | None = call

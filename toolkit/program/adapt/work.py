@@ -1,4 +1,6 @@
-"""The state that all parts of ``toolkit adapt`` share: the file, its changes, and the open points."""
+"""The state that all parts of ``toolkit adapt`` share: the file, its changes, and the points that the user
+must check.
+"""
 
 import ast
 from collections.abc import Sequence

@@ -9,7 +9,7 @@ from toolkit.program.adapt.work import Work
 
 
 def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) -> None:
-    """Put statements that write or print into an ``if`` for rank 0.
+    """Let only rank 0 run statements that write or print: put these statements into the body of an ``if``.
 
     ``barrier`` is a statement that waits for all ranks. toolkit inserts this statement before the script
     reads a file that rank 0 has written. ``keep`` contains the calls that all ranks must make.
@@ -29,8 +29,8 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
 
 
 def writes_elsewhere(work: Work) -> None:
-    """Record an open point for each call that writes inside a larger statement, which toolkit cannot restrict
-    to rank 0.
+    """Record each call that writes inside a larger statement as a point for the user, because toolkit cannot
+    restrict the call to rank 0.
     """
     for call in work.source.calls():
         statement = work.source.statement(call)

@@ -1,4 +1,4 @@
-"""Find calls in a module that join the ranks, and calls that may run code which toolkit cannot read."""
+"""In a module, find calls that join the ranks, and calls that may run code that toolkit cannot read."""
 
 import ast
 import re
