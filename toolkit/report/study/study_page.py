@@ -1,4 +1,6 @@
-"""Write a scaling study as one HTML page that contains its plots, without scripts and other files (pure)."""
+"""Write a scaling study as one HTML page that contains its plots and needs neither scripts nor other files
+(pure).
+"""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
