@@ -12,7 +12,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def delay_signals() -> Iterator[None]:
     """Delay signals until the ``with`` block ends.
 
-    The block calls the Docker engine, which creates the object even after an interrupt. Without the delay,
+    The block calls the Docker engine, which creates a new object even after an interrupt. Without the delay,
     toolkit would not know about the new object and could not remove it.
     """
     if threading.current_thread() is not threading.main_thread():
