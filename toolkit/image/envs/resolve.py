@@ -93,7 +93,9 @@ def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozen
 
 
 class _Search:
-    """The queries to uv for an environment; they differ in the image's packages whose versions they fix."""
+    """The queries to uv for an environment; each query fixes the versions of a different set of the image's
+    packages.
+    """
 
     def __init__(
         self,

@@ -108,8 +108,8 @@ def environment(variables: Iterable[str]) -> str:
 def runscript(config: OciConfig) -> str:
     """Return the script that starts the image's command.
 
-    A container starts in the user's folder. If the image's command is relative to the image's working
-    directory, the script therefore contains the full path of the command.
+    Apptainer starts a container in the user's current folder. If the image's command is relative to the
+    image's working directory, the script therefore contains the full path of the command.
     """
     entrypoint, command = _anchor_program(config.Entrypoint, config.WorkingDir), config.Cmd
     if not entrypoint:

@@ -67,7 +67,7 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
 def _applications(tree: FileTree) -> dict[str, str]:
     """Return the Python files and packages in folders that Docker images often use as working directory.
 
-    Apptainer starts a container in the user's folder instead, so a relative path does not lead to these
+    Apptainer starts a container in the user's current folder, so a relative path does not lead to these
     files.
     """
     folders = (folder for pattern in _APPLICATIONS for folder in files.glob(tree, pattern))

@@ -103,7 +103,8 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
     """Return the launch interfaces of an MPICH (``pmi1``, ``pmi2``, ``pmix``), and how toolkit found each.
 
     Most builds contain the PMI-1 wire protocol, which Slurm's pmi2 plugin and Hydra use; the text ``PMI_FD``
-    shows this protocol. A build for Slurm's own PMI libraries is linked with these libraries instead.
+    shows this protocol. A build for Slurm's PMI libraries does not contain the protocol but is linked with
+    libpmi or libpmi2.
     """
     faces: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}
@@ -117,7 +118,7 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
 
 
 def _variable(library: Pages, name: str) -> str | None:
-    """Return a variable of the build description; before MPICH 3.3, its prefix was ``MPIR_``."""
+    """Return a variable of the build description; its prefix is ``MPII_`` or, before MPICH 3.3, ``MPIR_``."""
     text = symbol(library, f"MPII_Version_{name}")
     return text if text is not None else symbol(library, f"MPIR_Version_{name}")
 

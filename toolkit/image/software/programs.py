@@ -188,7 +188,7 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
     # image needs.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     libraries: dict[str, str] = {}
-    # the image has more files than the limit; toolkit does not search the remaining files
+    # CheckFailed means that the image has more files than the limit; toolkit does not search the other files
     with suppress(CheckFailed):
         for path in _elves(loader, candidates, most):
             if scout.spent > _ALL:

@@ -36,8 +36,9 @@ def _settings_beside(program: str) -> str:
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | UnknownVersion | None:
     """Return the version of the first python3 on PATH, or None if the image has no Python.
 
-    The version is from pyvenv.cfg, from the Debian package, or from a text in the program or its library.
-    Without these sources, toolkit knows only the minor release, from the program's real name.
+    The version is from pyvenv.cfg, from the Debian package, or from a text in the program or its library. If
+    none of these sources names the version, toolkit knows only the minor release, from the program's real
+    file name.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:

@@ -51,7 +51,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 
 
 def _way_out(found: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
-    """Return the hint for a SIF that may not run.
+    """Return the hint for a SIF that toolkit refuses to run.
 
     The hint suggests ``--no-verify`` only if all bytes match the signature and ``keyring`` is None.
     """
