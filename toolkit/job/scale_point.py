@@ -96,7 +96,9 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Raise an error if earlier runs had another image, because the figures are then not comparable."""
+    """Raise an error if earlier runs had another image, because their performance figures are not
+    comparable.
+    """
     for earlier in folder.load_points(where, study):
         origin = earlier.origin
         if earlier.state != "measured" or earlier.series != point.series or origin is None:

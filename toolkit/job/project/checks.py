@@ -47,7 +47,7 @@ def findings(
         image: the name of the image.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         facts: the facts of the image; some of them may be unknown.
-        in_folder: whether the job starts in this folder or a copy of it.
+        in_folder: whether the job starts in the current folder or a copy of it.
         gpus: whether the ranks get GPUs, or may find GPUs without a request.
     """
     in_folder = in_folder and not job.workdir and not job.sweep

@@ -57,7 +57,7 @@ def faults(
         image: the name of the image.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         tensorflow: the version of TensorFlow in the image, or an empty string.
-        in_folder: whether the job starts in this folder or a copy of it.
+        in_folder: whether the job starts in the current folder or a copy of it.
         gpus: whether the ranks get GPUs, or may find GPUs without a request.
     """
     words = code.arguments

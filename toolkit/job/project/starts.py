@@ -41,7 +41,7 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
         code: the program on this machine.
         job: the job of the program.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
-        in_folder: whether the job starts in this folder or a copy of it.
+        in_folder: whether the job starts in the current folder or a copy of it.
     """
     first = code.words[0]
     if match := _ASSIGNMENT.match(first):

@@ -93,8 +93,8 @@ def clear_again(
     """Check a recorded job's image again, and return the image's facts if this machine has a copy.
 
     toolkit first compares the digest of the image with the digest in the record. If the image is on another
-    machine, toolkit checks the signatures of an identical copy on this machine. Without a copy and without a
-    required key, toolkit uses the result of the earlier check.
+    machine, toolkit checks the signatures of an identical copy on this machine. Without a copy on this
+    machine and without a required key, toolkit uses the check in the job's record.
 
     Args:
         remote: whether the runner's host is another machine.

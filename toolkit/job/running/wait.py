@@ -73,7 +73,7 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
 
 
 class _Reasons:
-    """Print each reason why jobs wait in the queue once, except an ordinary wait for free nodes."""
+    """Print once each reason why jobs wait in the queue, except an ordinary wait for free nodes."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
