@@ -1,8 +1,8 @@
 """Find variables of the job's environment that would disturb the MPI in the image.
 
-Modules set variables for the host's MPI, and the user's login files may load modules. The plan removes the
-variables that the probe found. The job script removes further variables that exist only in the job's
-environment.
+Modules set variables for the host's MPI, and the user's login files may load modules. The launch plan removes
+the variables that the probe of the host found. The job script removes further variables that exist only in
+the job's environment.
 """
 
 from dataclasses import dataclass
