@@ -92,8 +92,8 @@ def _is_about(sentence: str, signal: int | None) -> bool:
 
 
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
-    """Return the fault class of the root line. If this class is general, return the class of a known cause in
-    this line.
+    """Return the fault class of the root line. If the root line's class is general, return the class of a
+    known cause in this line.
     """
     own = root.clue.class_ or "unknown-error"
     if own == "node-or-hardware" and class_of_files(root.files) == "file-system-or-quota":

@@ -180,8 +180,8 @@ def _introduces(clue: Clue) -> bool:
 
 
 def _is_heading(clue: Clue) -> bool:
-    """Return whether a line ends with a colon. If an empty line and a traceback follow such a line, the line
-    is the heading of the traceback.
+    """Return whether a line ends with a colon. If an empty line and a traceback follow a line that ends with
+    a colon, the line is the traceback's heading.
     """
     return clue.line.text.rstrip().endswith(":")
 
@@ -263,8 +263,8 @@ def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
     """Return the first line, shortly before a cancellation, in which a rank reports that it waited in vain
     for other ranks.
 
-    If a rank exits after its wait, Slurm prints the same message as for a cancellation by the user. The
-    rank's report is then the cause.
+    If a rank exits after its wait, Slurm prints the same message as for a cancellation by the user. If a rank
+    reported such a wait, this report is the cause.
     """
     last = cancelled.line.number
     return next((c for c in others if waited_for_ranks(c) and last - _WINDOW <= c.line.number < last), None)

@@ -193,7 +193,7 @@ def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int])
     wraps an exception whose traceback follows.
 
     After a wrapping exception, the output has a line such as ``-- Process 1 terminated with the following
-    error:``. The traceback of the wrapped exception follows.
+    error:``. The traceback of the wrapped exception follows this line.
     """
     introduced = end.text.rstrip().endswith(":")
     for count, (_, line) in enumerate(lines):

@@ -92,8 +92,8 @@ def _claimed_size(text: str) -> int | None:
 
 
 def _has_repetition(claims: list[tuple[Line, int]]) -> bool:
-    """Return whether two lines report the same text. Two different lines may be from a single program that
-    prints rank and size.
+    """Return whether two lines report the same text. Two different lines do not prove two ranks: a single
+    program may print rank and size on separate lines.
     """
     said = [_words(line.text) for line, _ in claims]
     return len(set(said)) < len(said)
