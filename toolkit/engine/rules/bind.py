@@ -118,8 +118,8 @@ def bind_has_no_effect(case: Case) -> Hit | None:
 )
 def bind_name_of_another(case: Case) -> Hit | None:
     """Open MPI 1.10 and the MPICH family both call their library ``libmpi.so.12``, so the loader cannot
-    distinguish the two families. A program that was built for Open MPI then lacks symbols such as
-    ``ompi_mpi_comm_world``.
+    distinguish the two families. If the loader loads a library of the MPICH family, a program built for Open
+    MPI lacks symbols such as ``ompi_mpi_comm_world``.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.original.mpi

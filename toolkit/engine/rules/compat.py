@@ -157,8 +157,8 @@ def _library_path(case: Case) -> str:
     accelerator="gpu-failure",
 )
 def cuda_compat_outdated(case: Case) -> Hit | None:
-    """The driver's user-space libraries must not be older than its kernel module. With older libraries, every
-    CUDA call returns error 803.
+    """If the driver's user-space libraries are older than its kernel module, every CUDA call returns error
+    803.
 
     NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. At start, the images create
     ``compat/lib`` only if programs need the libraries of ``compat/lib.real``. Without the folder
@@ -194,7 +194,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs, and the runtime adds this folder to
     LD_LIBRARY_PATH. A value of LD_LIBRARY_PATH that you set inside the container replaces the runtime's
     value. If the value lacks the driver's folder, programs find no libcuda.so.1, and train on the CPU or
-    fail. (The runtime also adds the folder to a non-empty APPTAINERENV_LD_LIBRARY_PATH.)
+    fail. (The runtime also adds the driver's folder to a non-empty APPTAINERENV_LD_LIBRARY_PATH.)
     """
     case.have("host.gpu_driver")
     given = case.plan.env.get(_PATH)

@@ -114,7 +114,7 @@ def tmp_not_mounted(case: Case) -> Hit | None:
 
 def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
     """Return the outcomes that are possible if each rank starts a daemon, and another rank's daemon stops
-    first. The ranks then fail before they need /tmp.
+    first. If a daemon stops, the ranks fail before they need /tmp.
     """
     if case.mode != "srun-pmix":
         return ()

@@ -141,8 +141,9 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
     advice=True,
 )
 def ucx_lacks_fabric(case: Case) -> Hit | None:
-    """The MPI uses UCX, and this UCX lacks the modules for InfiniBand and RoCE. UCX then silently uses TCP.
-    To test UCX, set ``UCX_TLS=rc,self``: without the modules, UCX reports 'no usable transports'.
+    """The MPI uses UCX, and this UCX lacks the modules for InfiniBand and RoCE. A UCX without these modules
+    silently uses TCP. To test UCX, set ``UCX_TLS=rc,self``: without the modules, UCX reports 'no usable
+    transports'.
     """
     row = _slow_network(case, "ucx")
     if row is None:
@@ -212,8 +213,8 @@ def _contains_libfabric(mpi: ImageMpi | None) -> bool:
 )
 def verbs_driver_missing(case: Case) -> Hit | None:
     """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind of
-    device. Without the driver, UCX, libfabric and NCCL find no device and use TCP; NCCL prints 'NET/IB : No
-    device found'. The host's drivers work only with the host's libibverbs.
+    device. If the driver is missing, UCX, libfabric and NCCL find no device and use TCP; NCCL prints 'NET/IB
+    : No device found'. The host's drivers work only with the host's libibverbs.
 
     NCCL opens libibverbs when NCCL starts. If a GPU image has no libibverbs, NCCL silently uses TCP.
     """
@@ -223,8 +224,8 @@ def verbs_driver_missing(case: Case) -> Hit | None:
         return None
     image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
-    # Without libibverbs, UCX modules and providers that need libibverbs do not load. NCCL needs libibverbs
-    # too.
+    # If libibverbs is missing, UCX modules and providers that need libibverbs do not load. NCCL needs
+    # libibverbs too.
     if image.nccl is None and (there == "absent" or not modules):
         case.ask("image.nccl")
         return None
@@ -272,9 +273,9 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     advice=True,
 )
 def fabric_devices_hidden(case: Case) -> Hit | None:
-    """MPI and NCCL open a network card through a file below /dev/infiniband. Without the file of the network
-    card, MPI and NCCL use TCP. podman shows a container only the devices that options name. enroot shows all
-    devices, unless the administrator sets ENROOT_RESTRICT_DEV.
+    """MPI and NCCL open a network card through a file below /dev/infiniband. If the container does not have
+    the card's file, MPI and NCCL use TCP. podman shows a container only the devices that options name. enroot
+    shows all devices, unless the administrator sets ENROOT_RESTRICT_DEV.
     """
     case.have("host.runtime")
     if case.request.nodes == 1 or not case.host.infiniband:
@@ -307,8 +308,9 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
 )
 def locked_memory_limited(case: Case) -> Hit | None:
     """RDMA (InfiniBand and RoCE) sends from locked memory. If the limit on locked memory is too low, the MPI
-    cannot register memory. The job then reports 'Cannot allocate memory', crashes, or falls back to TCP. An
-    SSH session often has another limit than a Slurm job. A limit of several GiB for each process is enough.
+    cannot register memory. A job whose MPI cannot register memory reports 'Cannot allocate memory', crashes,
+    or falls back to TCP. An SSH session often has another limit than a Slurm job. A limit of several GiB for
+    each process is enough.
     """
     if not case.host.infiniband:
         return None
@@ -361,8 +363,9 @@ def shared_memory_small(case: Case) -> Hit | None:
 )
 def single_copy_unavailable(case: Case) -> Hit | None:
     """For large messages within a node, MPI reads the other rank's memory directly (CMA, XPMEM). The kernel
-    refuses such reads between user namespaces. The kernel also refuses direct reads of another rank's memory
-    if Yama's ptrace_scope is above 0. Open MPI then copies each message twice through /dev/shm.
+    refuses direct reads between user namespaces. The kernel also refuses direct reads of another rank's
+    memory if Yama's ptrace_scope is above 0. Without direct reads, Open MPI copies each message twice through
+    /dev/shm.
     """
     case.have("host.runtime")
     runtime = case.host.runtime

@@ -157,8 +157,8 @@ def gpu_dropped_by_cuda(case: Case) -> Hit | None:
 )
 def gpu_parts_apart(case: Case) -> Hit | None:
     """Each MIG instance is a separate device: CUDA IPC, peer-to-peer and NVLink do not work between
-    instances. MPI and NCCL copy through host memory instead. NCCL up to 2.31 fails with 'Duplicate GPU
-    detected' if two ranks use instances of one GPU.
+    instances. Between MIG instances, MPI and NCCL copy through host memory. NCCL up to 2.31 fails with
+    'Duplicate GPU detected' if two ranks use instances of one GPU.
     """
     case.have("host.mig", "image.cuda")
     if not case.host.mig or case.request.ranks_per_node == 1:
@@ -198,7 +198,7 @@ def gpu_without_driver(case: Case) -> Hit | None:
 )
 def gpu_driver_mismatch(case: Case) -> Hit | None:
     """After a driver update without a restart, the old kernel module still runs, and --nv mounts the new
-    libraries. Programs then find no GPU: TensorFlow computes on the CPU, other programs fail.
+    libraries. If the two differ, programs find no GPU: TensorFlow computes on the CPU, others fail.
     """
     case.have(*PAIR)
     return Hit(case.cite("host.gpu_mismatch", "host.gpu_driver")) if case.host_facts.gpu_mismatch else None
@@ -253,7 +253,7 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
     """An NVIDIA driver has devices and libraries, and --nv mounts both. ROCm is in the image and needs only
     devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it; images
     with CUDA set this variable. podman mounts the devices that --device names. The device /dev/kfd belongs to
-    a group. In a user namespace, a process loses this group unless keep-groups keeps it.
+    a group. In a user namespace, a process loses the device's group unless keep-groups keeps it.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
@@ -358,7 +358,7 @@ def gpu_libraries_missed(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def ranks_more_than_gpus(case: Case) -> Hit | None:
-    """Each rank uses the GPU with the rank's local number. If this GPU does not exist, CUDA reports 'invalid
+    """Each rank uses the GPU with the rank's local number. If no GPU has this number, CUDA reports 'invalid
     device ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
     """
     if not case.request.gpus or case.plan.starter:
@@ -391,7 +391,7 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
 def gpus_numbered_per_rank(case: Case) -> Hit | None:
     """With --gpus-per-task, Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that uses
     ``cuda:LOCAL_RANK`` then fails on every rank except the first. ``jax.distributed.initialize()`` without
-    arguments selects the GPU with the rank's local number, and always fails.
+    arguments also uses the rank's local number, and fails.
     """
     found = [word for word in case.plan.launcher if word.startswith(_EACH_ITS_OWN)]
     if not found or case.request.ranks_per_node == 1:

@@ -264,7 +264,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
     """The site profile names an MPI plugin of an earlier Slurm release. After an update, or on another
-    cluster, Slurm may not have this plugin.
+    cluster, Slurm may not have the plugin that the profile names.
     """
     case.ask("host.slurm.mpi_types")
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
@@ -329,7 +329,8 @@ def host_launcher_broken(case: Case) -> Hit | None:
 def mpi_default_none(case: Case) -> Hit | None:
     """With MpiDefault=none, a plain ``srun`` starts ranks that cannot find each other.
 
-    A launch with ``srun --mpi`` can work. This finding explains why the same command fails without ``--mpi``.
+    A launch with ``srun --mpi`` can work. This finding explains why a command that works with ``srun --mpi``
+    fails without ``--mpi``.
     """
     case.ask("host.slurm.mpi_default")
     slurm = case.host.slurm

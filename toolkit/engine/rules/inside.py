@@ -86,8 +86,8 @@ def user_inside_differs(case: Case) -> Hit | None:
 )
 def pmi_socket_closed(case: Case) -> Hit | None:
     """Slurm and Hydra open a socket for each rank and set PMI_FD to its file descriptor. Some runtimes close
-    open files but keep PMI_FD. The rank then reports 'PMIU_write error; fd=14 … Bad file descriptor'. With
-    ``-pmi-port``, Hydra sets PMI_PORT instead, and ranks connect to this port.
+    open files but keep PMI_FD. A rank whose socket is closed reports 'PMIU_write error; fd=14 … Bad file
+    descriptor'. With ``-pmi-port``, Hydra sets PMI_PORT instead, and ranks connect to this port.
     """
     if any(word.lstrip("-") == "pmi-port" for word in case.plan.launcher):
         return None

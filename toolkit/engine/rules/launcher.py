@@ -86,7 +86,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
 def launcher_prefix_half_removed(case: Case) -> Hit | None:
     """An Open MPI that contains its own PMIx (components pmix2x, pmix3x) aborts if PMIX_INSTALL_PREFIX is set
     and OPAL_PREFIX is not set. If only OPAL_PREFIX is set, the launch works. Open MPI with an external PMIx
-    (ext3x), and Open MPI 5 and later, do not compare the two variables.
+    (ext3x), and Open MPI 5 and later, do not compare PMIX_INSTALL_PREFIX with OPAL_PREFIX.
     """
     case.ask("host.mpis", "image.mpi.version")
     host, mpi = host_launcher(case.host), case.image.mpi

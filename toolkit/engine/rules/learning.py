@@ -154,8 +154,9 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def tensorflow_ptx_too_new(case: Case) -> Hit | None:
-    """For this GPU, TensorFlow has only PTX code, which is from a newer CUDA than the driver supports. The
-    driver refuses the code with 'the provided PTX was compiled with an unsupported toolchain'.
+    """For the host's GPU, TensorFlow has only PTX code, which is from a newer CUDA than the driver supports.
+    The driver refuses PTX code of a newer CUDA with 'the provided PTX was compiled with an unsupported
+    toolchain'.
     """
     case.have("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)

@@ -93,7 +93,7 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
 def namespaces_split_a_node(case: Case) -> Hit | None:
     """Without setuid, each start of a container creates a separate user namespace. Between user namespaces,
     the kernel refuses shared memory through /proc, and cross-memory attach. Some builds of MPI do not detect
-    the refusal in time.
+    in time that the kernel refuses this.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image_facts.mpi, alone_in_namespace(case)
@@ -157,9 +157,9 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
     advice=True,
 )
 def large_messages_hang(case: Case) -> Hit | None:
-    """Ranks start and exchange small messages, so a start-up test succeeds. The exchange of the first large
-    gradient then hangs. toolkit predicts only how ranks start, so this rule does not change the predicted
-    outcome.
+    """Ranks start and exchange small messages, so a start-up test succeeds. If large messages between ranks
+    hang, the exchange of the first large gradient hangs. toolkit predicts only how ranks start, so this rule
+    does not change the predicted outcome.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)
@@ -186,9 +186,9 @@ def large_messages_hang(case: Case) -> Hit | None:
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     """Open MPI compares process numbers to decide whether a process created a shared-memory segment. If the
-    numbers are equal, the rank uses an address that is valid only in the process that created the segment. If
-    each rank has its own process namespace, two ranks can have the same number, and then crash with a
-    segmentation fault.
+    process numbers are equal, the rank uses an address that is valid only in the process that created the
+    segment. If each rank has its own process namespace, two ranks can have the same number, and then crash
+    with a segmentation fault.
 
     One of four launches with two ranks crashes, so this rule does not change the predicted outcome. With
     three ranks on a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal process

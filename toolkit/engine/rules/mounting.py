@@ -49,9 +49,9 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
 )
 def image_compression_too_new(case: Case) -> Hit | None:
     """With setuid, the kernel mounts the file system in a SIF. If the kernel does not support the
-    compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer 1.3
-    and later then uses squashfuse, unless 'allow setuid-mount squashfs' or a limit on images forbids
-    squashfuse. The Linux 4 kernel of a distribution may have features of later kernels.
+    compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. If the kernel
+    cannot mount the image, Apptainer 1.3 and later uses squashfuse, unless 'allow setuid-mount squashfs' or a
+    limit on images forbids it. The Linux 4 kernel of a distribution may have features of later kernels.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)

@@ -77,8 +77,8 @@ def mount_hides_mpi(case: Case) -> Hit | None:
 )
 def loader_refuses_program(case: Case) -> Hit | None:
     """Before a program starts, the loader checks the symbol versions that each library must define, and the
-    symbols that the program needs at start. If a library has the right name but lacks such a symbol, the
-    program fails.
+    symbols that the program needs at start. If a library has the right name but lacks a symbol or symbol
+    version that the program needs, the program fails.
     """
     case.ask("image.refused", failed_only=True)
     image = case.original_facts
@@ -128,8 +128,8 @@ def programs_disagree(case: Case) -> Hit | None:
 )
 def launcher_in_ranks(case: Case) -> Hit | None:
     """A script in the image may call mpirun, for use on a single machine. toolkit starts such a script once
-    for each rank. Each mpirun then reads the variables of the outer launcher, and fails or starts its own
-    world.
+    for each rank. Each mpirun in such a script reads the variables of the outer launcher, and fails or starts
+    its own world.
     """
     program = case.image_facts.program
     if program is None or not program.chain or case.request.has_one_rank:
@@ -179,8 +179,8 @@ def program_joins_no_ranks(case: Case) -> Hit | None:
 )
 def entry_point_skipped(case: Case) -> Hit | None:
     """Docker starts a command through the image's entry point. A job starts the command with `exec`, which
-    skips the entry point. The command then lacks the settings that the entry point makes, such as a library
-    path.
+    skips the entry point. Without the entry point, the command lacks settings that the entry point makes,
+    such as a library path.
     """
     image = case.image_facts
     if not image.entry_sets or (image.program and image.entry_script in image.program.chain):
@@ -240,7 +240,7 @@ def ranks_not_told(case: Case) -> Hit | None:
 )
 def image_lacks_framework(case: Case) -> Hit | None:
     """The command may use packages outside the image, such as a virtual environment of the project. The
-    finding is a warning, because such a command can work.
+    finding is only a warning, because a command that uses packages outside the image can work.
     """
     fact = f"image.{_FACTS[case.plan.program]}"
     case.ask(fact)

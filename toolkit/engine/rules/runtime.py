@@ -280,7 +280,7 @@ def home_not_mounted(case: Case) -> Hit | None:
 )
 def binds_refused(case: Case) -> Hit | None:
     """With 'user bind control = no', the runtime skips every --bind with a warning. The program then does not
-    find its folders.
+    find the folders that the skipped binds would mount.
     """
     if setting(case, "user bind control") != "no":
         return None
@@ -326,9 +326,10 @@ def binds_need_folders(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_not_allowed(case: Case) -> Hit | None:
-    """With 'user bind control = no', the runtime skips a bind with a warning. Programs then load the image's
-    own MPI, but with variables that configure the host's MPI. Without overlay and underlay, the launch fails
-    if the image lacks the destination folder of a bind: "destination … doesn't exist in container".
+    """With 'user bind control = no', the runtime skips a bind with a warning. If the runtime skips the bind
+    of the host's MPI, programs load the image's MPI, but with variables that configure the host's MPI.
+    Without overlay and underlay, the launch fails if the image lacks the destination folder of a bind:
+    "destination … doesn't exist in container".
     """
     case.ask("host.mpis", "host.runtime")
     folders = mounted_folders(provider_guarded(case))
@@ -364,9 +365,9 @@ def bind_not_allowed(case: Case) -> Hit | None:
 )
 def device_files_hidden(case: Case) -> Hit | None:
     """With 'mount dev = minimal' or 'no', the container has neither /dev/infiniband nor the host's /dev/shm.
-    Open MPI and NCCL then use TCP, even between ranks of one node. A bind of the complete /dev works with
-    'mount dev = minimal', but not with 'mount dev = no'. The runtime skips a bind of only /dev/shm, because
-    the container already has a /dev/shm.
+    Without these two folders of the host, Open MPI and NCCL use TCP, even between ranks of one node. A bind
+    of the complete /dev works with 'mount dev = minimal', but not with 'mount dev = no'. The runtime skips a
+    bind of only /dev/shm, because the container already has a /dev/shm.
     """
     found = setting(case, "mount dev")
     if found not in {"minimal", "no"} or (found == "minimal" and binds_devices(case)):
@@ -387,8 +388,8 @@ def device_files_hidden(case: Case) -> Hit | None:
     advice=True,
 )
 def session_folder_small(case: Case) -> Hit | None:
-    """With --writable-tmpfs, programs write into a tmpfs whose size is 'sessiondir max size'. Larger files
-    fail with 'No space left on device'.
+    """With --writable-tmpfs, programs write into a tmpfs whose size is 'sessiondir max size'. Files that are
+    larger than the tmpfs fail with 'No space left on device'.
     """
     size = setting(case, "sessiondir max size")
     if not size.isdecimal() or int(size) >= runtime.runtime().session.small:

@@ -38,8 +38,8 @@ def _cite_variable(case: Case, name: str) -> str:
 )
 def tmpdir_not_in_container(case: Case) -> Hit | None:
     """The runtime passes the variable TMPDIR to the container, but does not mount the folder that TMPDIR
-    names. Open MPI then cannot create its session directory, and Python uses another folder. Other programs
-    fail with 'No such file or directory'.
+    names. If the container lacks the folder, Open MPI cannot create its session directory, and Python uses
+    another folder. Other programs that use TMPDIR fail with 'No such file or directory'.
     """
     folder = case.host.tmpdir
     return Hit(case.cite("host.tmpdir")) if lacks_tmpdir(case, folder) else None
@@ -63,8 +63,8 @@ def lacks_tmpdir(case: Case, folder: str | None) -> bool:
     advice=True,
 )
 def tmpdir_not_usable(case: Case) -> Hit | None:
-    """The login node's TMPDIR often does not exist on compute nodes. Programs that create temporary files
-    then fail.
+    """The login node's TMPDIR often does not exist on compute nodes. If TMPDIR names a missing folder,
+    programs that create temporary files fail.
     """
     if case.host.tmpdir_usable is not False or "TMPDIR" in {*case.plan.env, *case.plan.unset}:
         return None
@@ -83,8 +83,8 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
 )
 def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     """Slurm's PMIx plugin creates a session folder below TmpFS and passes the folder's name to the ranks. If
-    TmpFS is not /tmp, the container does not have the folder. From Slurm 22.05 on, mpi.conf may name another
-    folder.
+    TmpFS is not /tmp, the container does not have the session folder. From Slurm 22.05 on, mpi.conf may name
+    another folder than TmpFS.
     """
     case.ask("host.slurm")
     settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
@@ -109,7 +109,7 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
     """PMIx servers before release 5 keep their shared store in PMIX_SERVER_TMPDIR, which is below
-    SlurmdSpoolDir. A client that cannot read the server's folder sends messages to the server instead. The
+    SlurmdSpoolDir. A client that cannot read the server's folder sends messages to the server instead. Such a
     launch works, but jobs with very many ranks start more slowly.
     """
     case.have("host.pmix", "image.pmix")
@@ -138,8 +138,8 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def pmix_store_of_early_5(case: Case) -> Hit | None:
-    """PMIx 5.0.0 and 5.0.1 have their own format of the shared store (shmem). Later releases cannot read this
-    format, and 5.0.0 and 5.0.1 cannot read later formats.
+    """PMIx 5.0.0 and 5.0.1 have their own format of the shared store (shmem). Later PMIx releases cannot read
+    the format of 5.0.0 and 5.0.1, and 5.0.0 and 5.0.1 cannot read later formats.
     """
     case.have("host.pmix", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -207,8 +207,8 @@ def preload_leaks(case: Case) -> Hit | None:
 )
 def library_path_forced(case: Case) -> Hit | None:
     """The runtime does not pass the host's LD_LIBRARY_PATH to the container. Instead, the runtime replaces
-    the image's LD_LIBRARY_PATH with the value of APPTAINERENV_LD_LIBRARY_PATH. Programs then miss libraries,
-    or load libraries of the host.
+    the image's LD_LIBRARY_PATH with the value of APPTAINERENV_LD_LIBRARY_PATH. With the replaced
+    LD_LIBRARY_PATH, programs miss libraries, or load libraries of the host.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]

@@ -124,8 +124,9 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
     at least as new as the glibc of their build. With an older glibc in the image, the driver's libraries fail
-    with "version `GLIBC_2.xx' not found". Programs built for CUDA then do not start; other programs run
-    without the GPU. ``--rocm`` mounts the host's libdrm and libnuma, which programs for ROCm load.
+    with "version `GLIBC_2.xx' not found". If the driver's libraries do not load, programs built for CUDA do
+    not start; other programs run without the GPU. ``--rocm`` mounts the host's libdrm and libnuma, which
+    programs for ROCm load.
     """
     rocm = _ROCM in case.plan.container and bool(case.host_facts.amd_gpus)
     asked = rocm or _NV in case.plan.container
@@ -186,8 +187,8 @@ def gpu_rocm_libraries_newer(case: Case) -> Hit | None:
 )
 def bind_hides_c_library(case: Case) -> Hit | None:
     """If a bind hides the image's C library or loader, programs of the image load the host's C library, or
-    start with the host's loader. An older C library lacks symbol versions that these programs need. A loader
-    and a C library of different releases do not work together.
+    start with the host's loader. If the host's C library is older, it lacks symbol versions that programs of
+    the image need. A loader and a C library of different releases do not work together.
     """
     hidden = [target for target in bind_targets(case.plan) if target in _OF_C_LIBRARY]
     if not hidden:
@@ -224,7 +225,7 @@ def bind_hides_c_library(case: Case) -> Hit | None:
 )
 def image_glibc_too_old(case: Case) -> Hit | None:
     """A program, library or wheel that was built on a newer distribution needs glibc symbol versions that the
-    image does not have. The loader then refuses the program or library.
+    image does not have. If such a symbol version is missing, the loader refuses the program or library.
     """
     case.have("image.glibc", "image.glibc_needed")
     if not older(case.image.glibc, case.image.glibc_needed):

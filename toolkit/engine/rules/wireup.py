@@ -53,8 +53,8 @@ def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass rank, size and the address of their server in variables PMIX_*, PMI_* and SLURM_*.
 
     Without these variables, every rank of an MPI program starts as a world of size 1. Open MPI 4 needs
-    Slurm's variables to detect that its launcher is missing. Open MPI 2 behaves differently: it starts a
-    daemon, for which it needs ssh.
+    Slurm's variables to detect that its launcher is missing. Without the variables, Open MPI 2 does not start
+    as a world of size 1: it starts a daemon, for which it needs ssh.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -88,8 +88,8 @@ def environment_cleaned(case: Case) -> Hit | None:
 def image_lacks_pmix(case: Case) -> Hit | None:
     """srun offers PMIx, and the MPI library that the program loads has no PMIx client.
 
-    Some MPI releases then abort in MPI_Init. With other releases, each rank starts as a world of size 1, and
-    the job exits with status 0.
+    Some MPI releases without a PMIx client then abort in MPI_Init. With other MPI releases, each rank starts
+    as a world of size 1, and the job exits with status 0.
     """
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
@@ -133,8 +133,8 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
     modes=("srun-none",),
 )
 def nothing_offered(case: Case) -> Hit | None:
-    """``--mpi=none`` is for programs without MPI. An MPI program finds no PMI server, so its ranks cannot
-    find each other.
+    """``--mpi=none`` is for programs without MPI. With this option, an MPI program finds no PMI server, so
+    its ranks cannot find each other.
     """
     case.ask("image.mpi")
     mpi = case.image_facts.mpi
@@ -177,16 +177,16 @@ def bind_interface_differs(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
-    """Open MPI's launcher offers PMIx, and Hydra offers PMI. MPI libraries of the other family do not support
-    the launcher's interface. An MPICH built only for PMIx does not support Hydra either. Open MPI 1 is older
-    than PMIx, and does not support the launcher of a newer Open MPI.
+    """Open MPI's launcher offers PMIx, and Hydra offers PMI. An MPI library of another family than the
+    launcher's does not support the launcher's interface. An MPICH built only for PMIx does not support Hydra
+    either. Open MPI 1 is older than PMIx, and does not support the launcher of a newer Open MPI.
 
     On a Cray EX, PALS's mpiexec offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
     own MPI, each rank that PALS starts is rank 0 (ALCF user guide for Polaris, containers).
 
     In a Slurm allocation, Hydra starts its proxies with srun. If Slurm's default is PMIx, Hydra's ranks
-    inherit the PMIx identity of a step with one process on each node. With one rank on each node, this
-    identity is right, so an Open MPI in the image works by chance.
+    inherit the PMIx identity of a step with one process on each node. With one rank on each node, this PMIx
+    identity is the right one, so an Open MPI in the image works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
@@ -241,7 +241,7 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
     """Return the finding about an Open MPI 1, which works only with an ORTE launcher of the same release.
 
-    Return ``None`` if the launcher has the same release.
+    Return ``None`` if launcher and Open MPI have the same release.
     """
     evidence = case.cite(name, "image.mpi")
     row = next(
@@ -335,7 +335,7 @@ def rank_outside_step(case: Case) -> Hit | None:
 
     PRRTE starts the ranks on its own node outside any Slurm step. Slurm before 26.05 does not set
     SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on PRRTE's node start as worlds of size
-    1. Ranks on other nodes wait for these ranks forever, or fail.
+    1. Ranks on other nodes wait forever for the ranks on PRRTE's node, or fail.
     """
     case.ask("image.mpi.version", "image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
