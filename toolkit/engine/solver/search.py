@@ -78,7 +78,7 @@ def order_rows(table: Stacks) -> RowOrder:
     """Return the rows of ``stacks.toml`` for each component, in order of preference.
 
     The distribution's packages come first, then wheels, then components to compile; within each of these
-    groups, the newest versions come first. Base images keep the order of the table.
+    groups, the newest versions come first. Base images keep the order of ``stacks.toml``.
     """
     rows = {component: _best_first(component, table.rows(component)) for component in solving_order()}
     return RowOrder(table, rows)

@@ -1,8 +1,8 @@
 """Choose one version of each component for a recipe, or report the constraints that contradict each other.
 
 The solver chooses the newest combination that satisfies the recipe, the compatibility tables and the cluster,
-if one is given. At least one launch mode must work on this cluster. A better launch mode has precedence over
-newer versions.
+if one is given. At least one launch mode must work on the given cluster. A better launch mode has precedence
+over newer versions.
 """
 
 from collections.abc import Iterator
