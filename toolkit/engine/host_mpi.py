@@ -190,8 +190,8 @@ def _client(
     """Return three tables about the PMIx client that programs load: its facts, its absent facts, its unknown
     facts.
 
-    All three tables are empty if the host's MPI loads the image's libpmix, because the facts then do not
-    change.
+    All three tables are empty if the host's MPI loads the image's libpmix, because the facts about the PMIx
+    client then do not change.
     """
     if _of_image("libpmix.so.2", provider, image, plan):
         return {}, {}, {}

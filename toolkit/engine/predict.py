@@ -107,8 +107,8 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
     """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it tries every known
     release of this major release.
 
-    If the outcome is the same for every release, the result has this outcome, and the findings that are the
-    same for all releases.
+    If the outcome is the same for every known release, the result has this outcome, and the findings that are
+    the same for all these releases.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)

@@ -36,7 +36,7 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     """Return the facts of the image after the launch replaces its LD_LIBRARY_PATH.
 
     If only the image's LD_LIBRARY_PATH names the folder of an MPI, the loader no longer finds that MPI.
-    Programs then load another MPI of the image or find no MPI.
+    Programs that lose their MPI load another MPI of the image or find no MPI.
     """
     asked = launch_search_path(host, plan)
     if asked is None and _distribution_first(host, image, plan):

@@ -286,9 +286,10 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
 def needs_named_components(image: ImageFacts) -> bool:
     """Return whether the image's PMIx client fails if it lacks a component that the server names.
 
-    Two changes in PMIx together cause this failure. From PMIx 3.2.0 on, PMIX_SECURITY_MODE and
-    PMIX_GDS_MODULE become MCA parameters (openpmix/openpmix:src/runtime/pmix_init.c); PMIx 2.2.5 to 3.1.5
-    choose from the components that they have. Up to PMIx 3.2.3, a missing named component is an error
+    Two changes in PMIx together make a client fail if it lacks a component that the server names. From PMIx
+    3.2.0 on, PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA parameters
+    (openpmix/openpmix:src/runtime/pmix_init.c); PMIx 2.2.5 to 3.1.5 choose from the components that they
+    have. Up to PMIx 3.2.3, a missing named component is an error
     (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on, which Open MPI 4.1.5 contains,
     abort_on_load_error is off (#2927). PMIx clients 4.0 to 4.2.2 accept missing components (tests/matrix:
     4.0.0 and 4.2.2 under PMIx 4.2 and 5).

@@ -204,8 +204,8 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
     """Return the options that separate a container from these aspects of the node, such as its network or
     home folder: option → origin.
 
-    The plan sets such an option, or the runtime separates the aspect by default and the plan has no option
-    that shares it.
+    The result contains options that the plan or a variable sets. It also contains the runtime's default, if
+    the runtime separates an aspect by default and the plan has no option that shares this aspect.
     """
     kind = runtime_of(case.host_facts)
     found: dict[str, str] = {}

@@ -266,8 +266,8 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return options that give a relocated Open MPI its folder. The launcher needs these options because it
-    starts before ranks get their variables.
+    """Return options that give a relocated Open MPI its folder. The launcher itself needs these options,
+    because it starts before the ranks get the plan's variables.
 
     ``--env`` takes a comma-separated list, which cannot contain a path with a comma.
     """

@@ -65,8 +65,8 @@ def environment(
 
 
 def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Return variables that give a rank one thread per core. With more threads, some would wait for a core;
-    with fewer threads, some cores would be idle.
+    """Return variables that give a rank one thread per core. With more threads, some threads would wait for a
+    core; with fewer threads, some cores would be idle.
     """
     cores = request.cpus_per_rank
     if cores is None:
@@ -83,8 +83,9 @@ def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
 
 
 def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
-    """Return variables that name the network interface for sockets. The name is from the site profile.
-    Without such a name, toolkit names interfaces only for NCCL on nodes with several interfaces.
+    """Return variables that name the network interface for sockets. The interface's name is from the site
+    profile. Without a name in the profile, toolkit names interfaces only for NCCL on nodes with several
+    interfaces.
     """
     if request.nodes == 1:
         return {}
@@ -104,9 +105,10 @@ def _nccl(host: HostFacts) -> dict[str, str]:
     """Return NCCL_SOCKET_IFNAME with the prefixes of the fast interfaces, or with ``^`` and the prefixes to
     exclude.
 
-    ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If the list would exclude all interfaces,
-    the variable stays unset and NCCL chooses an interface. NCCL cannot use an InfiniBand interface without an
-    address for sockets: 'Bootstrap : no socket interface found' (marin-community/marin issue 7018).
+    ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If the value would exclude all
+    interfaces, NCCL_SOCKET_IFNAME stays unset and NCCL chooses an interface. NCCL cannot use an InfiniBand
+    interface without an address for sockets: 'Bootstrap : no socket interface found' (marin-community/marin
+    issue 7018).
     """
     there = between_nodes(host.interfaces or ())
     usable = between_nodes(host.interfaces_routed) or there

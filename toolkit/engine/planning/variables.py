@@ -110,7 +110,7 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     """Return the variable that selects the PMIx client's security module ``native``, if the PMIx server may
     list munge first.
 
-    Without the variable, the client also finds its module, but each rank prints a page about the missing
+    Without the variable, the client still finds its module, but each rank prints a page about the missing
     munge.
     """
     ways = image.pmix_components.get("psec", ())
