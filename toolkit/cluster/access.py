@@ -93,7 +93,8 @@ class Access:
         """Write ``ssh_config`` and ``known_hosts`` for a login node that listens at ``address``, ``port``.
 
         The port may change at each start of the container. Files that are already correct stay unchanged. The
-        folder of an account gets the same files, and an SSH configuration for the learner's machine.
+        folder of each account also gets ``ssh_config`` and ``known_hosts``, and an SSH configuration for the
+        learner's machine.
         """
         secrets = self.secrets()
         if secrets is None:
