@@ -17,7 +17,7 @@ _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
 def shipped_folder(kind: str) -> Path:
     """Return the folder ``containers``, ``recipes`` or ``slurm`` of this installation.
 
-    A wheel contains these folders inside the package; a checkout has them beside the package.
+    In a wheel, these three folders are inside the package; in a checkout, they are beside the package.
     """
     here = Path(__file__).resolve().parent
     packaged = here / "_data" / kind
