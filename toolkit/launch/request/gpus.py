@@ -16,7 +16,7 @@ def has_gpus(spec: JobSpec, site: Site | None) -> bool:
 
 
 def may_have_gpus(job: JobFile, site: Site | None, host: HostFacts) -> bool:
-    """Return whether ranks get GPUs, or may find the GPUs of the probed host."""
+    """Return whether ranks get GPUs, or the probed host has GPUs that ranks may find."""
     wants_gpus = site.has_gpus(job.partition, job.gpus_per_node) if site else bool(job.gpus_per_node)
     return wants_gpus or bool(host.gpus or host.gpu_driver)
 

@@ -168,7 +168,7 @@ def query_jobs(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Comma
 
 
 def parse_some(text: str) -> dict[str, JobStatus]:
-    """Return the waiting and running jobs in the output of :func:`query_jobs`, by number.
+    """Return the waiting and running jobs in the output of :func:`query_jobs`, by job number.
 
     The output does not show how a job ended.
     """
