@@ -109,7 +109,9 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """The operations that Horovod is compiled with; empty if the build does not compile Horovod."""
+        """The operations, such as ``nccl``, in the compiled Horovod; empty if the build does not compile
+        Horovod.
+        """
         return next((step.words for step in self.steps if step.component == "horovod"), ())
 
 

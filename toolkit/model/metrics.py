@@ -48,8 +48,8 @@ class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
-    """The figures of one epoch for all ranks together. A benchmark has no test figures. ``loss`` is ``None``
-    if it is not a number.
+    """The figures of one epoch for all ranks together. In a benchmark, ``test_loss`` and ``test_accuracy``
+    are ``None``. ``loss`` is ``None`` if it is not a number.
     """
 
     epoch: Count
