@@ -1,4 +1,4 @@
-"""Read the options of a program that uses ``argparse``, if toolkit can find all of them in its text."""
+"""Read the options of a program that uses ``argparse``, if the program's text shows all options."""
 
 import argparse
 import ast

@@ -177,7 +177,7 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
 
 
 def _search_path(reading: _Reading, tree: ast.Module, names: Names, paths: Paths, path: Path) -> None:
-    """Add the folders that a module adds to ``sys.path`` to the project's module folders."""
+    """If a module adds folders to ``sys.path``, add these folders to the project's module folders."""
     for line, folder in search_path(tree, names, paths):
         if folder is None:
             reading.open_path = True
