@@ -15,7 +15,7 @@ def make_writable(folder: Path, option: str) -> Path:
     """Check that ``folder`` is writable, and return it. Create the folder if necessary.
 
     ``option`` is the command-line option with which the user names the folder. The check writes a test file,
-    because neither the folder's mode nor the user shows whether a disk is writable.
+    because neither the folder's mode nor the user ID shows whether a disk is writable.
 
     Raises:
         BadInput: if toolkit cannot create the folder or write to it.
