@@ -140,7 +140,7 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
     """Return the status of a job from Slurm's controller or, if this fails, from Slurm's accounting.
 
-    Without a job number, the status has the ``answer`` ``forgotten``.
+    Without a job number, the field ``answer`` of the status is ``forgotten``.
     """
     if not number:
         return JobStatus("unknown", answer="forgotten")
