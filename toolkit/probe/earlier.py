@@ -11,9 +11,9 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
-    """Return the facts, and add a container runtime that only a reason in the facts names.
+    """Add the container runtime to saved facts that name it only in the reason why Apptainer is absent.
 
-    Some earlier releases named a runtime other than Apptainer only in the reason why Apptainer is absent.
+    Some earlier releases saved such facts for hosts with a runtime other than Apptainer.
     """
     match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in match[1].split(",")] if match else []
