@@ -29,8 +29,8 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
 
 
 def writes_elsewhere(work: Work) -> None:
-    """Record each call that writes inside a larger statement as a point for the user, because toolkit cannot
-    restrict the call to rank 0.
+    """If a call inside a larger statement writes, add a note for the user, because toolkit cannot restrict
+    the call to rank 0.
     """
     for call in work.source.calls():
         statement = work.source.statement(call)
