@@ -124,7 +124,7 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
 
 
 def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
-    """Return the description in the form of a recipe, from which users can write their own recipe."""
+    """Return an image's description in the form of a recipe, which users can change to their own recipe."""
     recipe: dict[str, object] = {
         "schema": "toolkit.recipe/2",
         "title": title,

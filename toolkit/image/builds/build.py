@@ -107,7 +107,9 @@ def find(client: "DockerClient", named: Named) -> Built | None:
 
 
 def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
-    """Return the name of the stack (the image without the trainers); build a stack that the engine lacks."""
+    """Return the name of the stack (the image without the trainers); build the stack if the engine lacks
+    it.
+    """
     lock = making.lock
     files = fetch_files(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
@@ -153,6 +155,6 @@ def _describe_built(client: "DockerClient", named: Named, *, reused: bool) -> Bu
 
 
 def _jobs(client: "DockerClient", memory: int) -> int:
-    """Return the number of compilers that the engine can run in parallel in ``memory`` bytes."""
+    """Return the number of compilers that the engine can run in parallel with ``memory`` bytes of memory."""
     processors, _ = machine(client)
     return max(1, min(processors, memory // MEMORY_OF_A_COMPILER))

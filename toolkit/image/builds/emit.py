@@ -29,9 +29,9 @@ _STEP_SECONDS = 5400
 class Making(msgspec.Struct, frozen=True, kw_only=True):
     """An image to build: its lock, its base image, and the components that are already compiled.
 
-    ``base`` is the image after FROM; if ``base`` is empty, the build unpacks ``base.tar`` from the context.
-    ``ready`` has the file name of each component that is already compiled. ``unbuildable`` says why no
-    machine can build this lock; it is empty for a complete lock.
+    ``base`` is the image in the FROM line of the Dockerfile; if ``base`` is empty, the build unpacks
+    ``base.tar`` from the context. ``ready`` has the file name of each component that is already compiled.
+    ``unbuildable`` says why no machine can build this lock; it is empty for a complete lock.
     """
 
     lock: Lock

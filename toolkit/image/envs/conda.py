@@ -35,7 +35,7 @@ _SYSTEM = re.compile(
 
 
 class CondaFile(NamedTuple):
-    """The requirements for PyPI, the lines in section ``pip``, and the reason for each omitted package."""
+    """The requirements that PyPI can satisfy, the lines in section ``pip``, and why packages are omitted."""
 
     requirements: tuple[str, ...]
     pip: tuple[str, ...]

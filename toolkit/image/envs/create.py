@@ -100,7 +100,7 @@ def _fill_folder(
     tell: Tell,
     image: Path,
 ) -> EnvLock:
-    """Install the packages, and write the lock, into the folder ``root`` of ``work``; return the lock."""
+    """Install the packages and write the lock into the folder ``root`` below ``work``; return the lock."""
     way, why = startable_here(image) if solution.sources else (None, "")
     require_way(solution.sources, way, why)
     built = build(solution.sources, python, way, work, wanted.options, tell) if way else ()

@@ -84,7 +84,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
 
 
 def architecture(go: str) -> str:
-    """Return Linux's name of the architecture with Go's name ``go``, for example ``x86_64`` for ``amd64``."""
+    """Return Linux's name of the architecture that Go calls ``go``, for example ``x86_64`` for ``amd64``."""
     return _ARCHITECTURES.get(go, go)
 
 

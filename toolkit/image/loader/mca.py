@@ -36,7 +36,9 @@ class McaComponent:
 
 
 def components(content: bytes) -> tuple[McaComponent, ...]:
-    """Return the components whose structures a binary contains, in file order and without duplicates."""
+    """Return the components whose structures a binary contains, in the order of the bytes, without
+    duplicates.
+    """
     components_by_key: dict[McaComponent, None] = {}
     for number, start in enumerate(_START.finditer(content)):
         if number >= _MOST:

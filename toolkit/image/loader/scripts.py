@@ -53,8 +53,8 @@ class Environment:
 
 
 def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> Environment:
-    """Return the variables that all scripts of an image would set, in order. ``variables`` are the variables
-    before the first script.
+    """Return the variables that the scripts of an image set if they run one after another. ``variables`` are
+    the variables before the first script.
     """
     shell = ImageShell(tree, {"PATH": BEGINNING, **(variables or {})})
     scripts = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
@@ -71,7 +71,7 @@ def driver_searched(tree: FileTree) -> bool:
 
 
 class ImageShell:
-    """A POSIX shell that only keeps track of variables while it reads scripts."""
+    """A simulated POSIX shell, which follows the variables of scripts but does not run commands."""
 
     def __init__(self, tree: FileTree, variables: dict[str, str]) -> None:
         self.tree = tree
@@ -184,7 +184,7 @@ class ImageShell:
         return name in _EXPORTING or (name == "[" and self._tests_existing(rest))
 
     def _tests_existing(self, words: list[str]) -> bool:
-        """Return whether the words are a test with ``[`` for a file, and the file exists in the image."""
+        """Return whether the words are a ``[`` test for a file that exists in the image."""
         path = expand(words[1], self.values.get) if len(words) == 3 and words[0] in _ASKING else ""
         return path.startswith("/") and UNTOLD not in path and files.is_file(self.tree, path)
 

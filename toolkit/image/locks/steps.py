@@ -35,7 +35,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def steps_of(lock: Lock) -> tuple[Step, ...]:
-    """Return the build steps of a lock, in order."""
+    """Return the build steps of a lock, in the order in which toolkit runs them."""
     return tuple(_step(step, lock) for step in lock.steps)
 
 

@@ -17,7 +17,9 @@ If an archive has only the tag, containerd stores the image without a name.
 
 
 def write_archive(target: Path, text: bytes, manifest: ImageManifest, blobs: Path, name: str) -> None:
-    """Write the archive ``target`` from a manifest and the files in ``blobs``, named by their hashes."""
+    """Write the archive ``target`` from a manifest and the files in ``blobs``, whose names are their
+    hashes.
+    """
     kind = manifest.media_type or OCI_MANIFEST
     described = {"mediaType": kind, "digest": digest_of(text), "size": len(text)}
     names = {_NAME: name.rpartition(":")[2], _FULL_NAME: name}

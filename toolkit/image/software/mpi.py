@@ -201,7 +201,9 @@ def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) 
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return the facts in an MPI library; its interfaces are unknown if ``needed`` omits a library."""
+    """Return the facts in an MPI library; the interfaces are unknown if ``needed`` is incomplete (not
+    ``whole``).
+    """
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
         return reading

@@ -224,7 +224,9 @@ def _merge_components(
 
 
 def _full(number: str, contents: list[bytes]) -> str:
-    """Return the version with a suffix such as ``rc2`` if the libraries contain only this form."""
+    """Return the version with its suffix, such as ``rc2``, unless the libraries contain several forms of
+    it.
+    """
     pattern = re.compile(rb"\0v?" + re.escape(number).encode() + rb"(" + _SUFFIX.encode() + rb")?(?=\0)")
     suffixes = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}
     return number + suffixes.pop() if len(suffixes) == 1 else number

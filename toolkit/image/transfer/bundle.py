@@ -121,7 +121,7 @@ class _LockedRecipe:
 
 
 def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedRecipe]:
-    """Return the lock of each recipe in the user's command.
+    """Return the lock of each recipe that the user's command names.
 
     Raises:
         BadInput: if a name is invalid, a lock is out of date, or the base image of a lock is a published

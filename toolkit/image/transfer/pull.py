@@ -87,7 +87,7 @@ def pull(
 
 
 def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
-    """Return the image in a multi-platform index for ``platform``, such as ``linux/arm64``.
+    """Return the image for ``platform``, such as ``linux/arm64``, from a multi-platform index.
 
     If ``platform`` is empty, the function chooses the image for this machine.
 
@@ -129,7 +129,7 @@ def _choose_platform(
 
 @contextlib.contextmanager
 def _room(target: Path) -> Iterator[Path]:
-    """Lock the folder beside ``target`` for partial downloads, and yield its path.
+    """Lock the folder for partial downloads, which is beside ``target``, and yield the path of the folder.
 
     Raises:
         BadInput: if another process downloads an image to the same file.

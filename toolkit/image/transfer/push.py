@@ -46,7 +46,9 @@ def push(
 
         @cache
         def session() -> RegistrySession:
-            """Open the session on first use, so that toolkit rejects an invalid file before any contact."""
+            """Open the session on first use, so that toolkit rejects an invalid file before it contacts the
+            registry.
+            """
             tell.step(f"Asking {target.host}")
             return stack.enter_context(open_session(target, access))
 

@@ -30,7 +30,8 @@ if TYPE_CHECKING:
 
 
 class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an installation; ``waiting`` are images that toolkit could not load without an engine.
+    """The result of an installation; ``waiting`` are images that toolkit could not load because it found no
+    Docker engine.
 
     ``recipes`` are the names of the written recipes and locks. ``replaced`` are the recipes that replaced a
     different recipe. ``sifs`` are the SIF files, which toolkit leaves in the bundle.
@@ -112,7 +113,9 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
 
 
 def _install_files(staged: StagedBundle, tell: Tell) -> int:
-    """Move the files of the locks to the cache, except equal existing files; return the total number."""
+    """Move the files of the locks to the cache, except files that the cache has; return the number of all
+    files.
+    """
     names = [name for name in staged.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
     for number, name in enumerate(names, 1):

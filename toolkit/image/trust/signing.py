@@ -48,7 +48,7 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSignature:
-    """The check of a signature: the object group that it signs, and the differences from the signed text."""
+    """The result of a signature check: the signed object group, and the differences from the signed text."""
 
     signature: Signature
     group: int
