@@ -255,7 +255,9 @@ def diagnose(
 def _with_faults(
     launch_request: LaunchRequest, host: HostFacts, image: ImageFacts, contents: Contents
 ) -> LaunchRequest:
-    """Check the command of a launch against the image and the folder; return the launch with the faults."""
+    """Compare the command of a launch with the image and the current folder; return the launch with the
+    faults.
+    """
     job = launch_request.job
     gpus = may_have_gpus(job, launch_request.site, host)
     faults = program_faults(job, image, contents, launch_request.env, gpus=gpus)

@@ -43,7 +43,8 @@ class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The options of ``toolkit notebook``.
 
     ``folder`` is the folder that Jupyter shows, and ``packages`` a folder with Jupyter's packages; both are
-    folders on the cluster, or empty strings. ``flags`` include the options on the image's signatures.
+    folders on the cluster, or empty strings. ``flags`` include the options for the check of the image's
+    signatures.
     """
 
     job: JobRequest

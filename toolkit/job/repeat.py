@@ -153,7 +153,7 @@ def _strategy(strategy: str, before: int, now: int) -> str:
     """Return the training strategy of the repeated job.
 
     If the recorded job had the default strategy for ``before`` ranks, the result is the default for ``now``
-    ranks. Otherwise, the result is the recorded strategy.
+    ranks. If the recorded job had another strategy, the result is the recorded strategy.
     """
     usual = trainers.usual_strategy
     return usual(now) if strategy in {"", usual(before)} else strategy

@@ -120,7 +120,7 @@ def job_of(point: Point) -> JobRecord | None:
 
 
 def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
-    """Save the figures of an ended job, or the cause of its failure, in the run.
+    """Save the performance figures of an ended job, or the cause of its failure, in the run.
 
     Raises:
         Missing: if the host with the figures stays unreachable; the run is then unchanged.

@@ -1,4 +1,6 @@
-"""Run or resume a study: submit its runs, wait for them, read the figures, and retry failed runs."""
+"""Run or resume a study: submit its runs, wait for them, read their performance figures, and retry failed
+runs.
+"""
 
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -235,7 +235,7 @@ def _check_ignored(code: Code, collected_files: CollectedFiles) -> None:
 
 
 def _relocated_command(code: Code) -> tuple[str, ...]:
-    """Return the command with project paths relative to its start folder."""
+    """Return the command with project paths relative to the command's start folder."""
     words = []
     for word in code.words:
         path = Path(word).absolute()

@@ -53,7 +53,7 @@ def _pattern(line: str) -> Pattern | None:
 
 
 def _body(text: str) -> str:
-    """Return the regular expression for the text of a pattern without leading and trailing slashes."""
+    """Return the regular expression for a pattern's text, which has no leading or trailing slash."""
     parts: list[str] = []
     at = 0
     while at < len(text):

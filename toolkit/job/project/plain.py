@@ -23,7 +23,8 @@ _OF_TRAINERS = ("strategy",)
 
 
 def without_trainer(merged: MergedJob) -> MergedJob:
-    """Return the job with a command if the trainer field names a Python file that defines no trainer.
+    """If the trainer field names a Python file that defines no trainer, return the job with a command
+    instead.
 
     Raises:
         BadInput: if an option is only for trainers.

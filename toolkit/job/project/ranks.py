@@ -28,7 +28,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
 
 
 def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
-    """Return the fault of a job with several ranks that its program never connects, or ``None``."""
+    """Return a fault if a job has several ranks and its program never connects these ranks, else ``None``."""
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if ranks == 1 or not code.facts.serial:
         return None

@@ -31,8 +31,8 @@ class MountedEnv:
     """A checked environment image that the job may mount over its image.
 
     ``cluster_path`` is the path of the file on the cluster. ``paths`` has the variables that contain the
-    file's mount point. ``binds`` mount project folders whose code is not in the file. ``parcels`` lists the
-    files to copy.
+    file's mount point. ``binds`` mount project folders whose code is not in the environment image.
+    ``parcels`` lists the files to copy.
     """
 
     cluster_path: str

@@ -31,7 +31,7 @@ class Flags:
 
 
 def check_words(request: JobRequest, flags: Flags) -> Fix | None:
-    """Check the options without the image and the data, and return the fix to apply or ``None``.
+    """Check the options as far as possible without image and data; return the fix to apply, or ``None``.
 
     Raises:
         BadInput: if an option is wrong.

@@ -23,7 +23,8 @@ class RequiredKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyDemand:
-    """The signatures that an image needs before a job may start it: one signature by a key of each file.
+    """The signatures that an image needs before a job may start it: one by a key of each file in
+    ``required``.
 
     If ``skip`` is true, toolkit does not check signatures.
     """
@@ -42,7 +43,7 @@ def merge_demands(
     """Return the keys that the options, the settings and the site profile require.
 
     Options override settings. If the profile sets ``image.override``, the user's keys replace the profile's
-    key. Without ``image.override``, the image needs a signature by a key of each file.
+    key. Without ``image.override``, the image needs a signature by a key of each required key file.
 
     Args:
         verify_key: the value of ``--verify-key``.
