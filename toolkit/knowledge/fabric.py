@@ -31,7 +31,7 @@ class Fabric(Row, frozen=True, kw_only=True):
 
 
 class Interfaces(Row, frozen=True, kw_only=True):
-    """Prefixes of interface names, grouped by the type of network."""
+    """Prefixes of the names of network interfaces, grouped by the type of network."""
 
     fast: tuple[str, ...]
     side_by_side: tuple[str, ...]

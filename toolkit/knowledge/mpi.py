@@ -35,9 +35,9 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     ``ssh`` is true if the image has a program that starts daemons on other nodes. ``munge`` is true if the
     PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH.
     ``speaks`` is an interface that the MPI was built for. :class:`Inside` explains ``amd_unthreaded``. If
-    ``first`` is true, the rank fails before it reads any MPI setting, except settings that have ``first``,
-    too. ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the other outcomes
-    that repetitions of the same launch had.
+    ``first`` is true, the rank fails before it reads any MPI setting, except settings whose rows also have
+    ``first``. ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the other
+    outcomes that repetitions of the same launch had.
     """
 
     outcome: Outcome

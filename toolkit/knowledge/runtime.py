@@ -59,7 +59,7 @@ class Compression(Row, frozen=True, kw_only=True):
 
 
 class SetuidFuse(Row, frozen=True, kw_only=True):
-    """Releases whose setuid installation mounts with squashfuse if the settings forbid kernel mounts.
+    """Releases whose setuid installation mounts images with squashfuse if the settings forbid kernel mounts.
 
     The kernel mounts an image if ``setting`` has the value ``always``, or if it has the value ``limited`` and
     a setting in ``limits`` exists.
@@ -115,8 +115,8 @@ class GlibcHooks(Row, frozen=True, kw_only=True):
 
 
 class NeededKernel(Row, frozen=True, kw_only=True):
-    """The oldest kernel for some releases of a runtime. ``backported`` is a pattern for older kernels that
-    may also work.
+    """The oldest kernel on which some releases of a runtime work. ``backported`` is a pattern for older
+    kernels that may also work.
     """
 
     name: str
@@ -202,8 +202,8 @@ def vulnerabilities_of(name: str, version: str) -> tuple[Vulnerable, ...]:
 
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
-    """Return the row that decides between kernel and squashfuse for a setuid release; ``None`` if the kernel
-    always mounts the image.
+    """Return the row that decides whether the kernel or squashfuse mounts the image for a setuid release;
+    ``None`` if the kernel always mounts it.
     """
     return next(
         (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
@@ -211,8 +211,8 @@ def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
 
 
 def mount(name: str, version: str) -> Mount | None:
-    """Return the row about how a runtime starts an image that the kernel does not mount; ``None`` without a
-    row.
+    """Return the row about how a runtime starts an image that the kernel does not mount; ``None`` if no row
+    applies.
     """
     return next((r for r in runtime().mount if r.name == _kin(name) and within(version, r.versions)), None)
 
