@@ -42,7 +42,7 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
 
 
 def pieces_of(files: Sequence[tuple[str, str, str, int]]) -> dict[str, str]:
-    """Return the shell word that replaces the path of each copied file in the script, by path."""
+    """Return, by path of each copied file, the shell word that replaces this path in the script."""
     return {path: f'"${name}"' for name, path, _, _ in files}
 
 
