@@ -33,9 +33,9 @@ def command(
 ) -> None:
     """Show how long each phase of a job took, from its submission to its first training batch.
 
-    JOB is a job launched from this machine (default: the last one); DIR is the folder of a job. With --, the
-    command launches PROGRAM or the command after --, as toolkit launch does. The command then waits until the
-    job ends, and shows the phases of the job's start.
+    JOB is a job launched from this machine (default: the last one); DIR is the folder of a job. With --,
+    toolkit launches a new job, as toolkit launch does: PROGRAM, or the command after --. toolkit then waits
+    until this job ends, and shows the phases of its start.
 
     \b
     Examples:

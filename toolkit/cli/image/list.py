@@ -38,7 +38,9 @@ def _overrides(name: str) -> str:
 
 
 def _row(name: str) -> tuple[object, ...]:
-    """Return a row of the list. If toolkit cannot read or solve the recipe, the row shows the error."""
+    """Return the row of one recipe in the list. If toolkit cannot read or solve the recipe, the row shows the
+    error.
+    """
     try:
         named = load(name, stacks())
     except ToolkitError as error:
