@@ -56,8 +56,8 @@ def provider_of(case: Case) -> HostMpi | None:
 
 
 def provider_guarded(case: Case) -> HostMpi | None:
-    """Return the MPI of :func:`provider_of`. Reading an unknown field of this MPI raises
-    :class:`Undecided`.
+    """Return the MPI that :func:`provider_of` returns. If this MPI's mpirun is first on PATH, reading an
+    unknown field of the MPI raises :class:`Undecided`.
     """
     found = provider_of(case)
     return host_launcher(case.host) if found == host_launcher(case.host_facts) else found

@@ -65,7 +65,7 @@ class Hit:
     has. The finding for an ``unknown`` outcome omits the rule's fix, because the launch may work. If given,
     ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the values of the rule. ``stage`` is
     the stage in which the failure occurs, if this stage is not the usual stage of the outcome. ``by_chance``
-    are other recorded outcomes of the same launch.
+    are other outcomes that recorded runs of the same launch had by chance.
     """
 
     evidence: tuple[str, ...]
@@ -96,11 +96,11 @@ class Rule:
     these facts; a test compares them with the facts that the checks read. ``advice`` marks a rule that never
     changes an outcome, so unknown facts do not matter to the rule. ``instead`` are launch modes that avoid
     the fault. The finding first names the best working mode of ``instead``, and then the text of ``fix``.
-    ``fix`` itself names no launch mode, because a rule judges only one mode. ``accelerator`` is the outcome
-    for the GPUs if the rule reports an error. ``programs`` are the programs that the rule concerns. If
-    ``programs`` is empty and one of ``modes`` needs no MPI, the rule concerns all programs. If ``programs``
-    is empty and all of ``modes`` need MPI, the rule concerns only programs whose ranks find each other
-    through MPI.
+    ``fix`` itself names no launch mode, because a rule judges only one mode. If the rule reports an error,
+    ``accelerator`` says what then happens with the GPUs. ``programs`` are the programs that the rule
+    concerns. If ``programs`` is empty and one of ``modes`` needs no MPI, the rule concerns all programs. If
+    ``programs`` is empty and all of ``modes`` need MPI, the rule concerns only programs whose ranks find each
+    other through MPI.
     """
 
     id: str

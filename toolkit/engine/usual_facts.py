@@ -18,8 +18,8 @@ _Facts = TypeVar("_Facts", HostFacts, ImageFacts)
 
 
 def possible_images(host: HostFacts, image: ImageFacts, mode: Mode) -> tuple[ImageFacts, ...]:
-    """Return the facts of the image. If the image's MPI is unknown, return one copy for each usual MPI; the
-    MPI of the launch mode is first.
+    """Return the facts of the image. If the image's MPI is unknown, return one copy of the facts for each
+    usual MPI; the copy with the launch mode's MPI is first.
 
     The MPI of the launch mode is the host's MPI, if the host's MPI starts the ranks or toolkit mounts it. For
     a mode without a usual MPI, the unchanged image is first.

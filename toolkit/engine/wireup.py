@@ -109,7 +109,7 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
 
 
 def spoken_interfaces(case: Case) -> set[str]:
-    """Return the launch interfaces that the loaded MPI tries by default.
+    """Return the launch interfaces that the MPI tries by default; programs load this MPI.
 
     MPICH 4.2 and 4.3 with PMI and PMIx try PMI-1 unless a variable chooses PMIx; from 5.0 on, MPICH looks for
     both (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI uses PMI through Slurm's

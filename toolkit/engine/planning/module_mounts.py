@@ -28,8 +28,8 @@ def add_module_mounts(host: HostFacts, image: ImageFacts, plan: Plan) -> Plan | 
     """Return the plan with all binds that mount the host's MPI: the plan's own binds, and binds from
     variables of the host.
 
-    Return ``None`` if programs load the image's own MPI. Return ``unread`` if programs may load a host MPI
-    that the facts do not describe.
+    Return ``None`` if programs load the image's own MPI. Return the text ``unread`` if programs may load an
+    MPI of the host that the facts do not describe.
     """
     if plan.mode == "bind":
         return plan
