@@ -7,7 +7,7 @@ import re
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import RANKS, TASK
-from toolkit.engine.logs.ranktable import rank_of_process
+from toolkit.engine.logs.ranktable import rank_in_table, rank_of_process
 from toolkit.engine.logs.survived import survived_until
 
 _ABSENT = re.compile(
@@ -30,7 +30,7 @@ _EXITED = re.compile(
 number.
 """
 
-_STOPPED = re.compile(r"exitcode ?: ?-15\b|SIGTERM|: Terminated$")
+_STOPPED = re.compile(r"exitcode *: ?-15\b|SIGTERM|: Terminated$")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15\b|SIGTERM")
 _CANCELLED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
@@ -122,15 +122,23 @@ def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, s
     if absent := _ABSENT.search(clue.line.text):
         return next(number for number in absent.groups() if number), node
     for one in [clue, *endings]:
-        found = TASK.search(one.line.text)
-        if found is None:
-            continue
-        number = next((found[name] for name in RANKS if found[name]), "")
-        number = rank_of_process(output, one) or number
-        if rank in {"", number}:
-            return number, found["node"] or ""
-    named = _NODE.search(clue.line.text)
-    return rank, node or (named[1] if named else "")
+        named = _rank_and_node(output, one)
+        if named and rank in {"", named[0]}:
+            return named
+    failed = _NODE.search(clue.line.text)
+    return rank, node or (failed[1] if failed else "")
+
+
+def _rank_and_node(output: Output, ending: Clue) -> tuple[str, str] | None:
+    """Return the rank and the node that a launcher's report names; ``None`` if the report names no rank. A
+    row of torchrun's table has its rank in another row.
+    """
+    text = ending.line.text
+    found = TASK.search(text)
+    if found is None:
+        number = "" if is_stopped(text) else rank_in_table(output, ending)
+        return (number, "") if number else None
+    return rank_of_process(output, ending) or rank_number(ending), found["node"] or ""
 
 
 def exit_reports(endings: list[Clue]) -> tuple[str, ...]:

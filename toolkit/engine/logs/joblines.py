@@ -44,6 +44,9 @@ _TAG = re.compile(
 )
 """A pattern for tags with which PyTorch, torchrun, ``mpirun --tag-output`` and horovodrun start a line."""
 
+_NESTED = re.compile(r"\[default\d+\]: ?\[rank(\d+)\]: ?")
+"""A pattern for torchrun's tag with the local rank, and PyTorch's tag with the rank in the job."""
+
 _TAG_STARTS = frozenset("[MTWFS")
 """First characters of a tag: a bracket, or the first letter of a weekday."""
 
@@ -220,7 +223,7 @@ def _tag_of(text: str) -> re.Match[str] | None:
     """Return the regular expression's match for a tag with a task number at the start of a line; ``None``
     without such a tag.
     """
-    tag = _TAG.match(text) if text[:1] in _TAG_STARTS else None
+    tag = (_NESTED.match(text) or _TAG.match(text)) if text[:1] in _TAG_STARTS else None
     if tag is None and any(start in text for start in _INNER_TAGS):
         return _INNER.match(text)
     return tag

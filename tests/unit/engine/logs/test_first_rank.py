@@ -220,3 +220,34 @@ def test_what_a_program_survives_is_no_failure(text):
 def test_a_read_only_cgroup_is_not_a_fault_of_the_program():
     text = "error: common_cgroup_instantiate: unable to create cgroup '/sys/x' : Read-only file system\n"
     assert [found.id for found in explain_output(Output(text)).findings] == []
+
+
+@every_row(
+    ("head", "rank"),
+    [
+        ("[default1]:[rank5]:", "5"),  # a second node with four ranks
+        ("[default1]: [rank5]: ", "5"),
+        ("[default1]:", "1"),
+        ("[rank5]:", "5"),
+    ],
+)
+def test_the_rank_in_the_job_wins_over_the_local_rank_in_a_tag(head, rank):
+    text = "".join(f"{head}{line}\n" for line in TRACEBACK.format("it", "KeyError: 'x'").splitlines())
+    assert told(text) == (f"{head}KeyError: 'x'", "python-exception", rank)
+
+
+STOPPED = "failed (exitcode: -6) local_rank: 2 (pid: 12) of binary: /usr/bin/python\n"
+ROW = "  rank      : 6 (local_rank: 2)\n  exitcode  : -6 (pid: 12)\n"
+
+
+@every_row(
+    ("lines", "rank"),
+    [
+        (ROW, "6"),
+        (ROW.replace("6", "5").replace("-5", "-15") + ROW, "6"),  # torchrun stopped rank 5
+        (STOPPED, "2"),
+        (f"{STOPPED}Root Cause (first observed failure):\n[0]:\n{ROW}", "6"),
+    ],
+)
+def test_the_rank_of_torchruns_table_wins_over_the_local_rank(lines, rank):
+    assert told(f"free(): double free detected in tcache 2\n{lines}")[1:] == ("signal", rank)
