@@ -4,7 +4,7 @@ raised it.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
 from toolkit.engine.logs.clues import HEAD, strip_label
@@ -35,6 +35,20 @@ error(s) found.``
 """
 
 _WRAPS = re.compile(r"^(?:[\w.]{1,120}: )?Caught \w+ in |^(?:\w+\.)*RemoteTraceback\b")
+_OF_RANK = re.compile(r"Traceback \(most recent call last\): \(RANK \d+\)")
+"""A pattern for the first line of a traceback below PyTorch's ``CheckpointException``, which contains the
+exceptions of one or more ranks.
+"""
+
+_CHECKPOINT = re.compile(r"\bCheckpointException ranks:dict_keys\(\[([\d, ]+)\]")
+"""A pattern for a ``CheckpointException``, which all ranks write, with the ranks whose exceptions follow."""
+
+_CONVERSION = re.compile(r"ValueError: (?:invalid literal for int|could not convert string to float)")
+"""A pattern for an exception that says only that a text is not a number. The exception that a library raises
+because of it says what the library wanted.
+"""
+
+_TYPE = re.compile(r"(?P<type>[\w.]{1,200}): (?P<message>.{12,})")
 _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeError|EOFError)\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
 _DIGIT = re.compile(r"\d")
@@ -74,12 +88,11 @@ def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
         if made is None:
             continue
         before = found[-1] if found else None
+        if before is not None and before.wraps and before.exception.task == made.exception.task:
+            made = _inside(before, made)
         follows = before is not None and before.chained and before.exception.task == made.exception.task
         if follows and before is not None:
-            later = (
-                before.wraps or _reports_an_end(before.exception) or _died(before.exception, made.exception)
-            )
-            first = made if later else before
+            first = made if _says_more(before, made) else before
             found[-1] = Raised(
                 first.position,
                 first.exception,
@@ -118,6 +131,7 @@ def _read(output: Output, position: int) -> Raised | None:
             continue
         raised, after = _with_message(_cut(line, text), lines, words)
         chained, wraps = _read_chain(after, raised, numbers)
+        wraps = wraps and not _OF_RANK.search(head.text)  # the next traceback is of another rank
         wraps = wraps or _WRAPS.search(text.strip()) is not None
         return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps, _files(frames))
     return _without_type(*untyped, frames, numbers) if untyped and frames else None
@@ -199,7 +213,8 @@ def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int])
     for count, (_, line) in enumerate(lines):
         text = strip_label(line.text).strip()
         if text.startswith("Traceback"):
-            return False, introduced and count <= _INTRODUCED
+            inner = count == 0 and _OF_RANK.match(text) is not None
+            return False, inner or (introduced and count <= _INTRODUCED)
         if line.number > end.number + 400 or text.startswith("Exception ignored"):
             return False, False
         if _CHAIN.match(text):
@@ -208,6 +223,32 @@ def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int])
         if text:
             introduced = text.endswith(":") or text == '"""'
     return False, False
+
+
+def _inside(whole: Raised, inner: Raised) -> Raised:
+    """Return the exception below a ``CheckpointException``, with the rank that raised it and the frame in the
+    user's code; return exceptions below others unchanged.
+    """
+    ranks = _CHECKPOINT.search(whole.exception.text)
+    if ranks is None:
+        return inner
+    failed = ranks[1].split(", ")
+    own = inner.exception.task in failed
+    exception = inner.exception if own else replace(inner.exception, task=failed[0])
+    return replace(inner, exception=exception, frame=inner.frame or whole.frame)
+
+
+def _says_more(first: Raised, later: Raised) -> bool:
+    """Return whether the later of two chained exceptions says more about the fault than the first one."""
+    if first.wraps or _reports_an_end(first.exception) or _died(first.exception, later.exception):
+        return True
+    old, new = strip_label(first.exception.text), strip_label(later.exception.text)
+    if _CONVERSION.match(old) and not first.frame:
+        return True
+    before, after = _TYPE.fullmatch(old), _TYPE.fullmatch(new)
+    if before is None or after is None or before["type"] != after["type"]:
+        return False
+    return before["message"] != after["message"] and before["message"] in after["message"]
 
 
 def _reports_an_end(exception: Line) -> bool:

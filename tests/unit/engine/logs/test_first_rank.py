@@ -251,3 +251,26 @@ ROW = "  rank      : 6 (local_rank: 2)\n  exitcode  : -6 (pid: 12)\n"
 )
 def test_the_rank_of_torchruns_table_wins_over_the_local_rank(lines, rank):
     assert told(f"free(): double free detected in tcache 2\n{lines}")[1:] == ("signal", rank)
+
+
+CHECKPOINT = """\
+[rank0]: Traceback (most recent call last):
+[rank0]:   File "/home/ada/train.py", line 13, in <module>
+[rank0]:     dcp.load(state)
+[rank0]: torch.distributed.checkpoint.api.CheckpointException: CheckpointException ranks:dict_keys([{}])
+"""
+OF_RANK = """\
+[rank0]: Traceback (most recent call last): (RANK {})
+[rank0]:   File "/venv/lib/python3.12/site-packages/torch/distributed/checkpoint/utils.py", line 193, in x
+[rank0]:     local_data = map_fun()
+[rank0]: RuntimeError: no key {}
+"""
+
+
+@every_row(("ranks", "first", "rank"), [("3", (3,), "3"), ("0, 3", (0, 3), "0"), ("2, 3", (2, 3), "2")])
+def test_the_exception_in_a_checkpoint_exception_is_the_root_line(ranks, first, rank):
+    text = CHECKPOINT.format(ranks) + "".join(OF_RANK.format(one, one) for one in first)
+    found = explain_output(Output(text))
+    assert found.root is not None
+    assert (found.root.text, found.root.rank) == (f"[rank0]: RuntimeError: no key {first[0]}", rank)
+    assert found.root.frame == "/home/ada/train.py:13, in <module>"

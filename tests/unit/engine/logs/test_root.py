@@ -71,6 +71,39 @@ def test_the_first_of_chained_exceptions_is_the_cause():
     assert told(text)[0] == "KeyError: 'tokenizer'"
 
 
+@every_row(
+    ("first", "second", "root"),
+    [
+        ("ValueError: invalid literal for int() with base 10: 'gpu'", "ValueError: No GPU is there.", 1),
+        ("ValueError: could not convert string to float: 'x'", "OptionError: lr is 'x'", 1),
+        ("RuntimeError: Backend 'rocm' is unknown", "RuntimeError: no 'rocm': Backend 'rocm' is unknown.", 1),
+        ("KeyError: 'tokenizer of x'", "RuntimeError: no pipeline: 'tokenizer of x'", 0),
+        ("RuntimeError: Backend 'rocm' is unknown", "RuntimeError: no pipeline", 0),
+    ],
+)
+def test_the_second_of_chained_exceptions_is_the_root_line_if_it_says_more(first, second, root):
+    inner = TRACEBACK.format("it", first).replace(
+        "/home/ada/train.py", "/venv/lib/python3.11/site-packages/x.py"
+    )
+    direct = "\nThe above exception was the direct cause of the following exception:\n\n"
+    assert told(inner + direct + TRACEBACK.format("it", second))[0] == (first, second)[root]
+
+
+def test_the_first_of_two_equal_chained_exceptions_is_the_root_line():
+    raised = TRACEBACK.format("it", "OSError: [Errno 122] Disk quota exceeded")
+    chained = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    found = explain_output(Output(raised + chained + raised))
+    assert found.root is not None
+    assert found.root.number == raised.count("\n")
+
+
+def test_a_failed_conversion_in_the_users_code_is_the_root_line():
+    first = "ValueError: invalid literal for int() with base 10: 'a'"
+    chained = "\nDuring handling of the above exception, another exception occurred:\n\n"
+    text = TRACEBACK.format("it", first) + chained + TRACEBACK.format("it", "OptionError: steps")
+    assert told(text)[0] == first
+
+
 def test_a_rank_that_lost_another_one_is_a_consequence():
     lost = "RuntimeError: [/pytorch/gloo/pair.cc:525] Connection closed by peer [10.0.0.2]:4711"
     text = (
