@@ -104,6 +104,35 @@ def test_a_failed_conversion_in_the_users_code_is_the_root_line():
     assert told(text)[0] == first
 
 
+@every_row(
+    ("line", "class_"),
+    [
+        ("OSError: 1048576 requested and 524256 written", "file-system-or-quota"),
+        ("OSError: 4096 items requested and 12 written", "file-system-or-quota"),
+        (
+            "RuntimeError: PytorchStreamWriter failed writing file data/1: file write failed",
+            "file-system-or-quota",
+        ),
+        (
+            "RuntimeError: [enforce fail at inline_container.cc:659] . unexpected pos 704 vs 598",
+            "file-system-or-quota",
+        ),
+        ("solver: fwrite: No space", "file-system-or-quota"),
+        ("main.cpp:(.text+0x2f): undefined reference to `launch_step(float*, int)'", "build"),
+        ("ld.lld: error: undefined symbol: launch_step(float*, int)", "build"),
+        ("/usr/bin/ld: a.o: multiple definition of `main'", "build"),
+        ("./solver: symbol lookup error: ./solver: undefined symbol: launch_step", "loader"),
+        ("timeout: sending signal TERM to command 'python3'", "exit-status"),
+        ("timeout: sending signal KILL to command 'solver'", "exit-status"),
+    ],
+)
+def test_the_class_of_writes_links_and_time_limits(line, class_):
+    row = classify(line)
+    assert row is not None
+    assert row.class_ == class_
+    assert told(f"step 1\n{line}\n")[:2] == (line, class_)
+
+
 def test_a_rank_that_lost_another_one_is_a_consequence():
     lost = "RuntimeError: [/pytorch/gloo/pair.cc:525] Connection closed by peer [10.0.0.2]:4711"
     text = (
