@@ -31,7 +31,7 @@ from toolkit.engine.logs.lastwords import (
 )
 from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.ranktable import rank_in_table, without_later_failures
-from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, survived_until
+from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, overcome_errors, survived_until
 from toolkit.engine.logs.topics import GENERAL_CLASSES, message_below, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
@@ -119,9 +119,9 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         key=lambda clue: clue.position,
     )
     chosen = _choose(output, causes, endings, others)
-    while chosen is not None and (last := _survived(output, chosen[0], endings)) is not None:
-        causes = [pair for pair in causes if pair[0].position > last]
-        others = [clue for clue in others if clue.position > last]
+    while chosen and (gone := _survived(output, chosen[0], [*(c for c, _ in causes), *others], endings)):
+        causes = [pair for pair in causes if pair[0].position not in gone]
+        others = [clue for clue in others if clue.position not in gone]
         chosen = _choose(output, causes, endings, others)
     return _traced(output, chosen, causes, endings, others, raised) if chosen else None
 
@@ -161,15 +161,20 @@ def _traced(
     return RootClue(clue, rank, node, frame, ended, after, files, tuple(following))
 
 
-def _survived(output: Output, clue: Clue, endings: list[Clue]) -> int | None:
-    """Return the position up to which the job survived its errors; ``None`` if the error in ``clue`` may be
-    fatal.
+def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]) -> set[int]:
+    """Return the positions of errors of ``known`` that the job survived; empty if the error in ``clue`` may
+    be fatal.
     """
     if clue.role == "ending":
-        return None
-    if only_warns(output, clue):
-        return clue.position
-    return None if endings else survived_until(output, clue)
+        return set()
+    last: int | None = clue.position
+    if not only_warns(output, clue):
+        if endings:
+            return set()
+        last = survived_until(output, clue)
+    if last is None:
+        return overcome_errors(output, clue, known)
+    return {one.position for one in known if one.position <= last}
 
 
 def _introduces(clue: Clue) -> bool:

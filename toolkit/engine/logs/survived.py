@@ -2,9 +2,11 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.line_class import is_harmless
 
 _AFTER = 200
 """Number of lines after an error in which progress lines show that a process survived."""
@@ -43,6 +45,43 @@ _SET_UP = (
 """Patterns for errors after which a job continues, each with the fault classes of errors that it
 may cause.
 """
+
+_COPES = re.compile(
+    r"(?i)(?<!not )(?<!before )(?<!without )(?<!consider )\b(?:fall(?:s|ing) back|going on|goes on"
+    r"|continu(?:es|ing)|carrying on|proceeding|retrying|trying (?:again|another|the next)|skipping"
+    r"|ignoring|recovered)\b"
+    r"|[,;] using \w"
+)
+"""A pattern for words with which a program says how it continues after an error."""
+
+_BAD_END = re.compile(
+    r"(?i)\b(?:giv(?:e|es|ing)|gave) up|\b(?:fail\w*|errors?|abort\w*|exit\w*|stop\w*|quit\w*|terminat\w*"
+    r"|kill\w*|exception|cannot|unable|could(?:n.t| not)|can.t|lost|dead|died|timed out|refused"
+    r"|denied|invalid)\b"
+)
+"""A pattern for words of failure in the last line of an output, or beside words of ``_COPES``."""
+
+_TIMED = r"^\W{0,2}(?:\d{4}-)?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d\S{0,8}\W{1,4}(?:\[?\w[\w.]{0,40}\]?\W{1,3}){0,2}"
+_LOGGED = re.compile(_TIMED + r"ERROR\b")
+_INFORMS = re.compile(_TIMED + r"INFO\b")
+"""Patterns for an error and for a normal message of a logger."""
+
+_NOT_NEEDED = re.compile(
+    r"\bmodule: command not found$|^(?:rm|rmdir): .{1,300}: No such file or directory$"
+    r"|^mkdir: .{1,300}: File exists$"
+)
+"""A pattern for errors in a shell script after which the script often reaches its end."""
+
+_FINISHED = re.compile(
+    r"(?i)^(?:.{0,120}[\s,;:])?(?<!not )(?:finished|done|completed?|succe(?:ss|eded|ssfully))[.!]{0,3}$"
+)
+"""A pattern for a line in which a program says that it finished."""
+
+_COPED = 3
+"""Number of lines after an error, of which the first that is not empty may say how the program continues."""
+
+_LAST = 5
+"""Number of last lines in which toolkit looks for the statement that the program finished."""
 
 _IGNORED = "Exception ignored in"
 """Text that Python prints before the traceback of an ignored exception, such as an exception
@@ -101,3 +140,34 @@ def survived_until(output: Output, clue: Clue) -> int | None:
         if _PROGRESS.search(text) or (slurm and text and not text.startswith(_SLURM)):
             seen.append(position)
     return seen[-1] if len(seen) >= (1 if slurm else _ENOUGH) else None
+
+
+def overcome_errors(output: Output, clue: Clue, known: Sequence[Clue]) -> set[int]:
+    """Return the positions of an error and of the later errors of the same class, if a program says after
+    each of these errors how it continues. The result is empty otherwise, and if the last line of the output
+    reports a failure.
+
+    ``known`` are the lines that may report a failure.
+    """
+    last = max((one.position for one in (clue, *known)), default=-1)
+    end = [(at, one.text) for at, one in output.before(output.pages[-1].end, _LAST)]
+    end = [(at, text) for at, text in end if strip_label(text).strip() and at > last]
+    if not end or _is_bad_end(strip_label(end[-1][1])):
+        return set()
+    finished = [text for _, text in end if _FINISHED.search(strip_label(text).strip())]
+
+    def copes(error: Clue) -> bool:
+        after = islice(output.places_after(error.position, _COPED), _COPED)
+        said = next(((at, text) for at, one in after if (text := strip_label(one.text).strip())), None)
+        if said and said[0] < end[-1][0] and _COPES.search(said[1]) and not _BAD_END.search(said[1]):
+            return True
+        if _LOGGED.match(error.line.text):
+            return any(map(_INFORMS.match, finished))
+        return bool(finished) and _NOT_NEEDED.search(error.line.text) is not None
+
+    again = [one for one in known if one.position > clue.position and one.class_ == clue.class_]
+    return {clue.position, *(one.position for one in again)} if all(map(copes, (clue, *again))) else set()
+
+
+def _is_bad_end(text: str) -> bool:
+    return _BAD_END.search(text) is not None and not is_harmless(text)

@@ -67,3 +67,54 @@ def test_a_message_between_rules_that_reports_an_error_is_the_root_line():
 def test_an_error_of_slurmstepd_before_output_of_the_program_is_no_root_line():
     line = "slurmstepd-node1: error: task/cgroup: task[0] unable to set taskset '0x0'\n"
     assert (told(line)[1], explain_output(Output(line + "hello\n")).root) == ("scheduler-start", None)
+
+
+LOG = "2026-11-02 08:00:00,316"
+
+
+@every_row(
+    "text",
+    [
+        f"{FAILED}x is not there, falling back to y\nsum 3\n",
+        f"{FAILED}retrying\nmetrics sent\n",
+        f"{FAILED}\ncontinuing without it\n{FAILED}retrying\nsum 3\n",
+        f"{LOG} ERROR no room for a batch of 8\n{LOG} INFO a batch of 4 fits\n{LOG} INFO finished\n",
+        "bash: line 1: module: command not found\nno modules, using the system's CUDA\nsum 3\n",
+        "rm: cannot remove 'old.pt': No such file or directory\nsum 3\nall done\n",
+        "mkdir: cannot create directory 'out': File exists\nsum 3\n0 errors, done.\nGPU 0\n",
+        "no TPU, going on: Backend 'tpu' failed to initialize: cannot open libtpu.so\nfinished\n",
+        "V1102 08:00:00.9 20 torch/guards.py:4760] [1/1] triggered by the guard failure(s):\n16 0.05\n",
+    ],
+)
+def test_an_error_after_which_the_program_says_that_it_continues_is_no_root_line(text):
+    found = explain_output(Output(text))
+    assert (found.root, [known for known in found.findings if known.severity == "error"]) == (None, [])
+
+
+@every_row(
+    ("more", "root"),
+    [
+        ("falling back to y\n", FAILED),  # the program ends after this line
+        ("sum 3\nall done\n", FAILED),  # a job script may ignore the program's exit status
+        ("not retrying\nsum 3\n", FAILED),
+        ("restarting failed, retrying\nsum 3\n", FAILED),
+        ("retrying\nstep 1\ngiving up\n", FAILED),
+        (f"retrying\nstep 1\n{FAILED}", FAILED),  # the same fault occurs again
+        ("retrying\nstep 1\nValueError: batch of 7\n", FAILED),
+        (f"retrying\nstep 1\n{ENDED}", FAILED),
+    ],
+)
+def test_an_error_counts_if_the_output_does_not_show_that_the_program_continued(more, root):
+    assert told(FAILED + more)[0] == root.splitlines()[-1]
+
+
+@every_row(
+    "text",
+    [
+        f"{LOG} ERROR no room for a batch of 8\nfinished\n",  # not a line of the same logger
+        "bash: line 3: trainer: command not found\nfinished\n",
+        "cp: cannot stat 'in.dat': No such file or directory\nall done\n",
+    ],
+)
+def test_an_error_before_the_end_of_a_job_script_is_the_root_line(text):
+    assert told(text)[0] == text.splitlines()[0]
