@@ -100,11 +100,14 @@ def judge_healthy(program: Fault, log: str, status: int) -> tuple[bool, Fault]:
 
 
 def record(name: str, made: dict[str, Fault], order: list[str]) -> None:
-    """Write the records of ``NAME.jsonl``; records in ``made`` replace older records of the same faults."""
+    """Write the records of ``NAME.jsonl``; records in ``made`` replace older records of the same faults.
+    Records of other machines, which are not in ``order``, stay at the end.
+    """
     file = HERE / f"{name}.jsonl"
     lines = file.read_text("utf-8").splitlines() if file.is_file() else []
     kept = {old["id"]: old for old in map(json.loads, lines)} | made
-    file.write_text("".join(f"{json.dumps(kept[fault])}\n" for fault in order if fault in kept), "utf-8")
+    ids = [*(one for one in order if one in kept), *(one for one in kept if one not in order)]
+    file.write_text("".join(f"{json.dumps(kept[fault])}\n" for fault in ids), "utf-8")
 
 
 def main() -> int:
