@@ -91,7 +91,7 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
             fix="run the same command again; if it fails twice, check the disk of the target",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
-    # If mv fails, an earlier try may have renamed the file although its result was lost.
+    # If mv fails, an earlier try may have renamed the file, although its result did not reach toolkit.
     if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
         moved.require(f"renaming {parcel.target} on {runner.place}")
 
@@ -134,8 +134,8 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
 
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    """Return path → SHA-256 for the files that exist on the host. The function runs as few commands as
-    possible.
+    """Return a mapping from path to SHA-256 for the files that exist on the host. The function runs as few
+    commands as possible.
 
     Raises:
         CheckFailed: if sha256sum failed.

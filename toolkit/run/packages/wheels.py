@@ -27,8 +27,8 @@ def lock_wheels(
     """Return the text of a ``pylock.toml`` with the wheels of the requirements and of all their dependencies.
 
     ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name of a platform, such as
-    ``x86_64-manylinux_2_36``. ``what`` names the packages in errors. ``indexes`` are addresses of further
-    package indexes. uv chooses the best version from all indexes, as pip does.
+    ``x86_64-manylinux_2_36``. ``what`` is the name for these packages in error messages. ``indexes`` are
+    addresses of further package indexes. uv chooses the best version from all indexes, as pip does.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.

@@ -1,4 +1,4 @@
-"""Store unfinished uploads, and the names of repositories that contain a blob, in the cache.
+"""Record in the cache which uploads are unfinished, and which repositories contain a blob.
 
 An entry in the cache may be missing or wrong, so toolkit always asks the registry as well.
 """

@@ -12,7 +12,7 @@ _PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
 
 
 def destination(host: str) -> tuple[str, str]:
-    """Split a destination into the destination for ssh and the port. The port may be empty.
+    """Split an SSH destination into the part without a port and the port, which may be empty.
 
     Raises:
         BadInput: if the destination is invalid, or starts with ``-`` as an option does.

@@ -157,8 +157,8 @@ class Client:
 
 
 def prove_nothing(_url: str) -> Proof:
-    """Return a function that adds no authentication. Without such a function, the library requests would use
-    a password from ~/.netrc.
+    """Return a function that adds no authentication. Without such a function, the library ``requests`` would
+    use a password from ~/.netrc.
     """
     return lambda request: request
 
