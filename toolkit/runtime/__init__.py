@@ -108,7 +108,8 @@ _SAME = {"--net": "--network"}
 
 
 def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return options in the spelling of the runtime's module: ``--net host`` becomes ``--network=host``.
+    """Return options in the form that the runtime's module uses. For example, ``--net host`` becomes
+    ``--network=host``.
 
     The function changes only options that have a value and that the runtime's module lists.
     """
