@@ -44,7 +44,7 @@ def forms() -> dict[str, Form]:
 
 
 def form_of(name: str) -> Form:
-    """Return the computing centre's form with this name.
+    """Return the form of the computing centre with this name.
 
     Raises:
         BadInput: if no form has this name.

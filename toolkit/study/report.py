@@ -68,7 +68,7 @@ class Report:
 
 
 def read(folders: Sequence[Path]) -> Report:
-    """Return the report about one or several studies.
+    """Read one or several studies from their folders, and return the report about these studies.
 
     Raises:
         BadInput: if a folder contains no study.

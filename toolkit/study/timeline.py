@@ -196,7 +196,7 @@ def tally_events(lists: Iterable[list[Event]]) -> Tally:
 
 
 def shares(tally: Tally) -> Shares | None:
-    """Return the part of each phase in the time of a step, or ``None`` for fewer than three steps."""
+    """Return which part of a step's time each phase takes, or ``None`` for fewer than three steps."""
     lengths = tally.lengths
     if len(lengths) < 3:
         return None
