@@ -1,4 +1,4 @@
-"""Parse the options of a preflight: the conditions that it checks."""
+"""Parse the options of a preflight, which are the conditions that the preflight checks."""
 
 import argparse
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Find the sample that a trainer cannot read, because TensorFlow's error may not name the sample."""
+"""Find the sample that a trainer cannot read. TensorFlow's own error may not name this sample."""
 
 import contextlib
 from collections.abc import Iterable, Iterator

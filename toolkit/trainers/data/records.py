@@ -81,8 +81,8 @@ class Records:
         return image, tf.cast(self._check_label(found[LABEL], name), tf.int32) - self._lowest
 
     def _check_label(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
-        """Return the label. For an invalid label, fail in TensorFlow's graph, because on a GPU such a label
-        would make the loss NaN.
+        """Return the label, but raise an error in TensorFlow's graph if the label is invalid. On a GPU, an
+        invalid label would otherwise make the loss NaN.
         """
         import tensorflow as tf
 

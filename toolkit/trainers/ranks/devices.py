@@ -15,8 +15,8 @@ from toolkit.trainers.trouble import Trouble
 def prepare_devices(world: World) -> int:
     """Select this rank's GPUs, if there are any, and its CPU cores. Return the number of cores.
 
-    TensorFlow accepts these settings only before its first computation, and a message of Horovod is a
-    computation.
+    TensorFlow accepts these settings only before its first computation. Horovod's first message is already a
+    computation, so call this function before that message.
     """
     try:
         import tensorflow as tf

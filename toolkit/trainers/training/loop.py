@@ -198,9 +198,9 @@ def _steps(
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
     """Return a function that makes the training steps of a portion, and returns the new sums.
 
-    The returned function takes the portion, its number of steps, the number of trained epochs, and the part
-    of an epoch in one step. Its last two arguments are the sum of losses and the number of right answers so
-    far. The returned function is TensorFlow graph code.
+    The returned function takes the portion, its number of steps, the number of trained epochs, and the
+    fraction of an epoch that one step covers. Its last two arguments are the sum of losses and the number of
+    right answers so far. The returned function is TensorFlow graph code.
     """
     import tensorflow as tf
 

@@ -111,8 +111,8 @@ class Rounds:
         """Make ``steps`` training steps. Add the losses and the right answers to ``loss`` and ``right``, and
         return both sums.
 
-        ``done`` is the number of trained epochs before the first step. ``each`` is the part of an epoch in
-        one step.
+        ``done`` is the number of trained epochs before the first step. ``each`` is the fraction of an epoch
+        that one step covers.
         """
         raise NotImplementedError
 
