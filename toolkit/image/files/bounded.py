@@ -49,7 +49,7 @@ class Budget:
             raise self._endless("it lists more files than toolkit's limit")
 
     def keep(self, texts: int) -> None:
-        """Subtract the memory of a new index entry from the budget; the names of the entry have ``texts``
+        """Subtract the memory of a new index entry from the budget; ``texts`` is the size of its names in
         bytes.
         """
         self._index -= _ENTRY + texts

@@ -222,7 +222,7 @@ def full_disks(where: Path) -> Iterator[None]:
 
 
 def _metadata(sif: Path) -> bytes:
-    """Return the contents of a SIF's objects except its file system, such as definition and signatures."""
+    """Return the contents of a SIF's objects, such as definition and signatures, without its file system."""
     with sif.open("rb") as file:
         sif_file = read_sif(file, sif)
         return b"".join(
