@@ -37,7 +37,9 @@ _LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """The options of ``toolkit scale`` that describe a study; ``over`` lists numbers of nodes."""
+    """The options of ``toolkit scale`` that describe a study; ``over`` lists the numbers of nodes of the
+    runs.
+    """
 
     values: Mapping[str, Any]
     words: tuple[str, ...]
@@ -131,7 +133,7 @@ def _check_no_job_file(trainer: str) -> None:
 def _with_full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with absolute paths, which stay valid in any working directory.
 
-    Names and paths on the cluster are unchanged.
+    Names of shipped trainers and recipes, and paths on the cluster, are unchanged.
     """
     full = dict(options)
     for field, is_there in _LOCAL.items():
