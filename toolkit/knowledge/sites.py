@@ -28,7 +28,7 @@ def own_folder() -> Path:
 
 
 def names(*, historic: bool = False) -> tuple[str, ...]:
-    """Return the names of all profiles, including the user's own profiles, but without the example.
+    """Return the names of all profiles, including the user's own profiles, but without the example profile.
 
     The result contains profiles of machines that are out of service only if ``historic`` is true.
     """
