@@ -124,8 +124,8 @@ class LocalRunner:
 
 
 class _LocalConversation:
-    """A command on this machine. The command's standard error is a file, so that a full pipe cannot block the
-    command.
+    """A running command on this machine, with which a caller exchanges bytes. The command's standard error is
+    a file, so that a full pipe cannot block the command.
     """
 
     def __init__(self, command: Command) -> None:

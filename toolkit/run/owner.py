@@ -12,7 +12,7 @@ def host() -> str:
 
 
 def is_running(pid: int) -> bool:
-    """Return whether a process with this number exists on this machine."""
+    """Return whether a process with this process ID exists on this machine."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

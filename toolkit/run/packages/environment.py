@@ -130,8 +130,8 @@ def lock_of(asking: PinRequest, *, build: bool) -> bytes:
 
 
 def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
-    """Install requirements and wheels into a new folder. uv checks the hashes of the requirements; toolkit
-    built ``wheels`` itself.
+    """Install requirements and wheels into a new folder. uv checks the hashes of the requirements. uv does
+    not check ``wheels``, because toolkit built these wheels itself.
 
     Raises:
         CheckFailed: if a file has another hash or is not available, or the disk is full.

@@ -64,7 +64,7 @@ class Login:
 
 
 def find_login(host: str) -> Login | None:
-    """Return the login for ``HOST[:PORT]`` from the first login file that contains one, or ``None``.
+    """Return the login for ``HOST[:PORT]`` from the first login file that names this host, or ``None``.
 
     Raises:
         BadInput: if a file cannot be read.

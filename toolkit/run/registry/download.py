@@ -120,8 +120,8 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
 
 
 def _write(file: FileIO, chunk: bytes) -> None:
-    """Write all bytes of a chunk with repeated calls. One call may write fewer bytes, for example on a nearly
-    full disk.
+    """Write all bytes of a chunk with repeated calls. A single call may write only a part of the bytes, for
+    example on a nearly full disk.
     """
     rest = memoryview(chunk)
     while rest:

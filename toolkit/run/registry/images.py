@@ -74,7 +74,8 @@ def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple
 
 
 def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, media_type: str) -> str:
-    """Upload an image's manifest after all its blobs, and return the manifest's digest.
+    """Upload an image's manifest, and return the manifest's digest. All blobs of the image must already be in
+    the registry.
 
     Raises:
         CheckFailed: if the registry refuses the manifest, or stores different bytes.

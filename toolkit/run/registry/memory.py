@@ -23,7 +23,9 @@ class RegistryMemory(msgspec.Struct, frozen=True):
 
 
 def recall(host: str, digest: str) -> RegistryMemory:
-    """Return what the cache knows about a blob. The result is empty if this machine has no readable entry."""
+    """Return what the cache knows about a blob. The result is empty if this machine has no readable entry for
+    the blob.
+    """
     return hints.recall(_folder(host), _name(digest), RegistryMemory) or RegistryMemory()
 
 

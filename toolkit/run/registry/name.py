@@ -56,7 +56,8 @@ def is_registry_name(text: str) -> bool:
 
 
 def parse_name(text: str) -> RegistryName:
-    """Parse the name of an image in a registry. The defaults are the tag ``latest`` and Docker Hub.
+    """Parse the name of an image in a registry. The default tag is ``latest``, and the default registry is
+    Docker Hub.
 
     Raises:
         BadInput: if the name is invalid; the error quotes the invalid part.

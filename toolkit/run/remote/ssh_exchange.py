@@ -68,7 +68,7 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
 
 
 def _status(channel: "paramiko.Channel") -> int:
-    """Return the exit status of the command; 255, as with ssh, if a signal killed the command."""
+    """Return the exit status of the command. If a signal killed the command, return 255, as ssh does."""
     status: int = channel.recv_exit_status()
     if status != -1:
         return status

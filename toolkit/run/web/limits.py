@@ -124,7 +124,9 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """A TLS socket whose received bytes a meter counts. The TLS handshake has the connection's time limit."""
+    """A TLS socket whose received bytes a meter counts. The time limit of the connection also applies to the
+    TLS handshake.
+    """
 
     meter: Meter | None = None
 

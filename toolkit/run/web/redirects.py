@@ -65,7 +65,7 @@ def is_redirect(method: str, status: int, location: str) -> bool:
 
 
 def without_login(text: str) -> str:
-    """Return a text in which addresses have no user and no password, for messages."""
+    """Return ``text`` for a message, without the users and passwords in its addresses."""
     return _LOGIN.sub("", text)
 
 
