@@ -13,7 +13,7 @@ from toolkit.scheduler import pbs, slurm
 
 
 class Scheduler(Protocol):
-    """The attributes that the module of each scheduler has."""
+    """The functions and attributes that the module of each scheduler provides."""
 
     NAME: str
     """The name of the scheduler in site profiles."""
