@@ -16,7 +16,9 @@ from toolkit.study.statistics import Curve, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCurve:
-    """A curve of a report with a unique label. ``series`` is the label without the number of nodes."""
+    """A curve that a report shows, with a label that is unique in the report. ``series`` is the label without
+    the number of nodes.
+    """
 
     label: str
     series: str

@@ -28,7 +28,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
 
     With ``nodes``, each number of ranks runs on each number of nodes that divides it evenly. A node gets at
     most ``ranks_per_node`` ranks. Without ``nodes``, each number of ranks runs on as few nodes as possible.
-    ``ranks_per_node`` then defaults to 1.
+    Without ``nodes``, ``ranks_per_node`` defaults to 1.
 
     Raises:
         BadInput: if a number of ranks fits none of the numbers of nodes.
@@ -128,8 +128,8 @@ def _kind(field: str) -> str:
 
 
 def trainer_of(study: Study, point: Point | None = None) -> str:
-    """Return the trainer of a point, or the first trainer of a study. Return an empty string if the study
-    runs a command.
+    """Return the trainer of ``point``; without a point, return the first trainer of the study. Return an
+    empty string if the study runs a command.
     """
     if study.compare == "trainer":
         return point.series if point else study.values[0]

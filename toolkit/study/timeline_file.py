@@ -95,7 +95,7 @@ def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", content: bytes, name:
 
 
 def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, at: int) -> list[Event]:
-    """Decode the remaining text: one or two events, and possibly the closing bracket."""
+    """Decode the text at the end of a timeline: one or two events, and possibly the closing bracket."""
     text = rest.decode("utf-8", "replace").strip()
     whole: list[Any] = []
     scan = json.JSONDecoder()
