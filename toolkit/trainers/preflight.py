@@ -100,8 +100,8 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
 
 
 def check_messages(world: "Comm") -> str:
-    """Sum an array over all ranks. Return a sentence about a wrong result, or an empty string for a correct
-    result.
+    """Check MPI's messages with the sum of an array over all ranks. Return a sentence about a wrong result,
+    or an empty string for a correct result.
     """
     rank, size = world.Get_rank(), world.Get_size()
     if sorted(world.allgather(rank)) != list(range(size)):

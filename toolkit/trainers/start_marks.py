@@ -46,7 +46,7 @@ def container_made(root: Path, begun: float) -> float | None:
     ``None`` if unknown.
 
     Apptainer and Singularity write ``/etc/passwd`` of a container after they have mounted its image. With
-    other runtimes, this file is older than this process, and the time is unknown.
+    other runtimes, ``/etc/passwd`` is older than this process, and the time is unknown.
 
     Args:
         root: the root folder of the container.

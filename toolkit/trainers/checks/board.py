@@ -39,8 +39,8 @@ class Board:
         self._ask("PUT", key, text.encode())
 
     def read(self, key: str) -> str:
-        """Wait until a rank has written ``key``, and return its value. Raise ``Silence`` if the deadline
-        comes first.
+        """Wait until a rank has written ``key``, and return its value. Raise ``Silence`` if the rank does not
+        write the key before the deadline.
         """
         while True:
             status, body = self._ask("GET", key)

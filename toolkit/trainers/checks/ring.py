@@ -151,5 +151,5 @@ def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
 
 
 def connect_ring(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the environment variables select Gloo and give the address of Gloo's HTTP store."""
+    """Return whether the environment variables select Gloo and contain the address of Gloo's HTTP store."""
     return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

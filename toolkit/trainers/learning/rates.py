@@ -17,7 +17,7 @@ FACTORS = {"step": 0.1, "exponential": 0.9}
 
 
 def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
-    """Scale the learning rate ``rate`` to an update with ``batches`` times as many samples.
+    """Scale the learning rate ``rate`` for an update that uses ``batches`` times as many samples.
 
     ``linear`` multiplies the rate by ``batches`` (Goyal et al. 2017, arXiv:1706.02677). ``sqrt`` multiplies
     the rate by the square root of ``batches``, which keeps the noise of an update constant (Krizhevsky 2014,

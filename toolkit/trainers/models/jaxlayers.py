@@ -200,7 +200,7 @@ def relu(values: Array) -> Array:
 
 def pool(images: Array) -> Array:
     """Return the maximum of each window of 2 x 2 pixels. If the number of rows or columns is odd, ignore the
-    last one.
+    last row or column.
     """
     count, height, width, channels = images.shape
     even = images[:, : height // 2 * 2, : width // 2 * 2]

@@ -66,7 +66,7 @@ class World(Protocol):
 
     @property
     def averaged(self) -> int:
-        """The number of batches in one update of the model, on which the learning rate depends."""
+        """The number of batches in one update of the model. The learning rate depends on this number."""
         return self.width
 
     @property

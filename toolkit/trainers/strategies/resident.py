@@ -1,5 +1,5 @@
-"""Send the samples to each worker once, at the start. In each training step, send only the numbers of
-samples.
+"""Send the samples to each worker once, at the start. In each training step, send only the numbers that
+identify the samples.
 """
 
 from functools import partial

@@ -129,8 +129,8 @@ class JaxLoop(Rounds):
     def _batch_of(
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
     ) -> tuple[Array, Array, Array]:
-        """Return the inputs, classes and weights of all ranks, split into ``pieces``. A repeated sample that
-        only fills up the batch has weight 0.
+        """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts. A
+        repeated sample that only fills up the batch has weight 0.
         """
         import numpy as np
 
@@ -254,8 +254,8 @@ def _step(
     draw: Array,
     rate: Array,
 ) -> tuple[Values, Array, Array]:
-    """Make one update with a whole batch. Return the new values of model and optimizer, the sum of losses,
-    and the number of right answers.
+    """Update the model once with a whole batch. Return the new values of model and optimizer, the sum of
+    losses, and the number of right answers.
     """
     import jax
     import jax.numpy as jnp

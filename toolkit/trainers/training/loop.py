@@ -199,8 +199,8 @@ def _steps(
     """Return a function that makes the training steps of a portion, and returns the new sums.
 
     The returned function takes the portion, its number of steps, the number of trained epochs, and the
-    fraction of an epoch that one step covers. Its last two arguments are the sum of losses and the number of
-    right answers so far. The returned function is TensorFlow graph code.
+    fraction of an epoch that one step covers. The last two arguments of the returned function are the sum of
+    losses and the number of right answers so far. The returned function is TensorFlow graph code.
     """
     import tensorflow as tf
 

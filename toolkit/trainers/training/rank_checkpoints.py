@@ -26,7 +26,7 @@ class TrainingStart:
     """The point at which a training starts: epoch 0, or the checkpoint ``name``.
 
     ``passes`` is the number of passes over the data in an epoch. A resumed training keeps this number of
-    passes, even with another number of ranks. Only on rank 0 do ``records`` and ``arrays`` have values.
+    passes, even with another number of ranks. ``records`` and ``arrays`` have values only on rank 0.
     """
 
     passes: int

@@ -139,8 +139,8 @@ def fastest(tried: Sequence[BatchSpeed]) -> int:
 
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
-    """Measure the speed with doubled batch sizes. Return the speeds, and the reason why toolkit did not try a
-    larger batch. ``most`` is the reason for ``limit``.
+    """Measure the speed with batch sizes that double each time. Return the speeds, and the reason why toolkit
+    did not try a larger batch. ``most`` is the reason for ``limit``.
     """
     import tensorflow as tf
 
