@@ -1,4 +1,4 @@
-"""Suggest a fusion threshold and a cycle time for Horovod from a timeline, with reasons (pure).
+"""Suggest a fusion threshold and a cycle time for Horovod from a timeline, with reasons (pure functions).
 
 The gradients of a step have B bytes and become ready one after another within the time R. If Horovod reduces
 the gradients in k groups, each reduction takes the time a + b B/k. Horovod reduces the first groups while the

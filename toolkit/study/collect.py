@@ -1,4 +1,4 @@
-"""Read the measured values of a run from a trainer's metrics or from a command's output (pure)."""
+"""Read the measured values of a run from a trainer's metrics or from a command's output (pure functions)."""
 
 import itertools
 import re

@@ -1,5 +1,5 @@
 """Collect the scaling evidence that a computing centre demands: measured values by number of nodes, and unmet
-demands (pure).
+demands (pure functions).
 """
 
 from collections.abc import Iterator, Mapping, Sequence

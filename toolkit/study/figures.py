@@ -1,4 +1,4 @@
-"""Find metrics such as ``loss: 0.31`` and ``412.5 images/s`` in a program's output (pure)."""
+"""Find metrics such as ``loss: 0.31`` and ``412.5 images/s`` in a program's output (pure functions)."""
 
 import math
 import re

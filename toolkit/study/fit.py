@@ -1,5 +1,5 @@
 """Fit the scaling model to a curve, predict times on more ranks with their uncertainty, and check the model
-(pure).
+(pure functions).
 
 In each random draw, toolkit varies the measured times within their errors and fits the model again. The range
 of a prediction contains the results of 95 of 100 draws. For each draw, toolkit keeps every choice of the

@@ -1,4 +1,4 @@
-"""Add up the sizes and times of Horovod's fused allreduces (pure)."""
+"""Add up the sizes and times of Horovod's fused allreduces (pure functions)."""
 
 from dataclasses import dataclass, field
 

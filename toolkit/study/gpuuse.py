@@ -1,4 +1,6 @@
-"""Read the GPU utilisation of a job from the output of the ``nvidia-smi`` that its job script runs (pure)."""
+"""Read the GPU utilisation of a job from the output of the ``nvidia-smi`` that its job script runs (pure
+functions).
+"""
 
 from statistics import median
 

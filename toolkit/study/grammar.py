@@ -1,4 +1,4 @@
-"""Check the values in ``study.json``, because another user may have written the file (pure)."""
+"""Check the values in ``study.json``, because another user may have written the file (pure functions)."""
 
 from collections.abc import Iterator
 

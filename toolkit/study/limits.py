@@ -1,4 +1,4 @@
-"""Describe in sentences how far a training scales and what limits the scaling (pure)."""
+"""Describe in sentences how far a training scales and what limits the scaling (pure functions)."""
 
 from collections.abc import Iterator
 

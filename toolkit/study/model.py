@@ -1,4 +1,4 @@
-"""The model of the time of an epoch, and its fit by non-negative least squares (pure).
+"""The model of the time of an epoch, and its fit by non-negative least squares (pure functions).
 
 The time of an epoch on ``n`` ranks is
 

@@ -1,4 +1,4 @@
-"""Collect the metrics that a job printed without one of toolkit's trainers (pure)."""
+"""Collect the metrics that a job printed without one of toolkit's trainers (pure functions)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Compare suggested settings of Horovod with the defaults and with Horovod's autotuning (pure)."""
+"""Compare suggested settings of Horovod with the defaults and with Horovod's autotuning (pure functions)."""
 
 from collections.abc import Iterable, Iterator
 

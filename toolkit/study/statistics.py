@@ -1,4 +1,4 @@
-"""Compute curves from the runs of a study: medians with ranges, speed-up and efficiency (pure).
+"""Compute curves from the runs of a study: medians with ranges, speed-up and efficiency (pure functions).
 
 In this module, a size is a number of ranks on a number of nodes. The time of a run is the median time of its
 epochs, and the time of a size is the median time of its runs. The range of a size's time extends from the

@@ -1,4 +1,4 @@
-"""List the runs of a study, and the job of each run (pure)."""
+"""List the runs of a study, and the job of each run (pure functions)."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,6 @@
-"""Collect the table of a sweep, with the values, the state and the last metrics of each task (pure)."""
+"""Collect the table of a sweep, with the values, the state and the last metrics of each task (pure
+functions).
+"""
 
 from pathlib import Path
 
