@@ -1,4 +1,6 @@
-"""Split the output of a probe into the answers of the contacted machine and of the compute nodes (pure)."""
+"""Split the output of a probe into the answers of the contacted machine and of the compute nodes (pure
+functions).
+"""
 
 import re
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Convert saved facts of earlier toolkit releases to the current form (pure)."""
+"""Convert saved facts of earlier toolkit releases to the current form (pure functions)."""
 
 import re
 

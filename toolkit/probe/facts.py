@@ -1,4 +1,4 @@
-"""Convert the sections of a probe's output to :class:`HostFacts` (pure)."""
+"""Convert the sections of a probe's output to :class:`HostFacts` (pure functions)."""
 
 from collections.abc import Callable
 

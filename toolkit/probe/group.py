@@ -1,4 +1,6 @@
-"""Group nodes with equal facts, so that a report about a thousand nodes has only a few lines (pure)."""
+"""Group nodes with equal facts, so that a report about a thousand nodes has only a few lines (pure
+functions).
+"""
 
 import re
 from collections.abc import Mapping

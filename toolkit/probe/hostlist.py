@@ -1,4 +1,4 @@
-"""Fold and expand lists of node names in Slurm's notation, for example ``node[1-3,7]`` (pure)."""
+"""Fold and expand lists of node names in Slurm's notation, for example ``node[1-3,7]`` (pure functions)."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Remove personal data from the facts about a cluster (pure)."""
+"""Remove personal data from the facts about a cluster (pure functions)."""
 
 import re
 from collections.abc import Iterable

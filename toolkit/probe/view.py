@@ -1,4 +1,4 @@
-"""Combine the facts about login node and compute nodes into the facts that rules use (pure)."""
+"""Combine the facts about login node and compute nodes into the facts that rules use (pure functions)."""
 
 from collections.abc import Mapping
 

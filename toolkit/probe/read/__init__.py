@@ -1,1 +1,1 @@
-"""Parse raw lines to plain values (pure); each module parses the output of one tool."""
+"""Parse raw lines to plain values (pure functions); each module parses the output of one tool."""

@@ -1,4 +1,6 @@
-"""Parse the answers to the queries for a site profile: partitions, accounts, modules, folders (pure)."""
+"""Parse the answers to the queries for a site profile: partitions, accounts, modules, folders (pure
+functions).
+"""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Remove values that may identify the user, and values of variables that no rule reads (pure)."""
+"""Remove values that may identify the user, and values of variables that no rule reads (pure functions)."""
 
 import re
 from collections.abc import Mapping
