@@ -1,4 +1,4 @@
-"""Format a computing centre's scaling evidence as text, as JSON and as an HTML page (pure)."""
+"""Format a computing centre's scaling evidence as text, as JSON and as an HTML page (pure functions)."""
 
 import textwrap
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Write the HTML frame of a page about studies, for screens of any size and for print (pure)."""
+"""Write the HTML frame of a page about studies, for screens of any size and for print (pure functions)."""
 
 from collections.abc import Iterable
 from html import escape

@@ -1,5 +1,5 @@
 """Write a scaling study as one HTML page that contains its plots and needs neither scripts nor other files
-(pure).
+(pure functions).
 """
 
 import re
