@@ -68,7 +68,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
 
         prefix = "toolkit-internal"
 
-    # paramiko also logs each error that it raises, and Python prints the log of a logger without a handler.
+    # paramiko also logs each error that it raises. Without a handler, Python would print these log lines.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if config is not None and not config.is_file():
         raise BadInput(f"{config}: {no_file(config)}")
