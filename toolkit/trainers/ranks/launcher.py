@@ -3,9 +3,9 @@
 import math
 from collections.abc import Mapping
 
-# The variables of horovodrun with Gloo, Open MPI's mpirun, PMIx under srun (only for the rank), MPICH's Hydra
-# or srun's pmi2, and Slurm. Slurm is last, because ranks under mpirun inherit Slurm's variables from mpirun
-# or its daemon.
+# In this order: the variables of horovodrun with Gloo, of Open MPI's mpirun, of PMIx under srun (only for the
+# rank), of MPICH's Hydra or srun's pmi2, and of Slurm. Slurm is last, because ranks under mpirun inherit
+# Slurm's variables from mpirun or its daemon.
 _RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 _SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
