@@ -9,17 +9,21 @@ from pathlib import Path
 
 import msgspec
 
+_TRUE = ("1", "true", "yes", "on")
+"""The values that pip reads as true."""
+
 
 class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
     """The package sources of pip: the index, further indexes, and folders with wheels (``find-links``).
 
     ``index`` is empty if pip has no configured index. Addresses may contain a login, so toolkit never writes
-    these addresses to a lock file.
+    these addresses to a lock file. ``no_index`` is true if pip searches only the folders.
     """
 
     index: str = ""
     indexes: tuple[str, ...] = ()
     links: tuple[str, ...] = ()
+    no_index: bool = False
 
 
 def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
@@ -36,6 +40,7 @@ def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
         index=known.get("PIP_INDEX_URL", settings.get("index-url", "")).strip(),
         indexes=_words(known.get("PIP_EXTRA_INDEX_URL", settings.get("extra-index-url", ""))),
         links=_words(known.get("PIP_FIND_LINKS", settings.get("find-links", ""))),
+        no_index=known.get("PIP_NO_INDEX", settings.get("no-index", "")).strip().lower() in _TRUE,
     )
 
 

@@ -103,7 +103,9 @@ def uv_cache() -> str:
 def uv_places(indexes: Sequence[str]) -> Iterator[str]:
     """Yield uv's options for further indexes, and for the sources in the user's pip configuration."""
     places = pip_places()
-    for index in (*indexes, *places.indexes):
+    if places.no_index:
+        yield "--no-index"
+    for index in () if places.no_index else (*indexes, *places.indexes):
         yield from ("--index", index)
     for link in places.links:
         yield from ("--find-links", link)
@@ -131,8 +133,9 @@ def uv_settings() -> dict[str, str]:
     certificates and proxies.
 
     With UV_SYSTEM_CERTS, uv trusts the machine's certificates, as pip does (earlier releases of uv read
-    UV_NATIVE_TLS).
+    UV_NATIVE_TLS). UV_PYTHON_DOWNLOADS keeps uv from searching the network for the Python of the image: on a
+    machine without a network, each call of uv would wait for more than 10 s.
     """
     index = pip_places().index
-    trusted = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true"}
-    return trusted | ({"UV_DEFAULT_INDEX": index} if index else {})
+    settings = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", "UV_PYTHON_DOWNLOADS": "never"}
+    return settings | ({"UV_DEFAULT_INDEX": index} if index else {})

@@ -21,6 +21,9 @@ def test_files_are_read_in_the_order_of_pip_and_a_variable_goes_first(tmp_path: 
     assert pip_places({**env, "PIP_FIND_LINKS": "/a /b"}) == PipPlaces(indexes=two, links=("/a", "/b"))
     assert pip_places({**env, "PIP_EXTRA_INDEX_URL": ""}) == PipPlaces(links=("/wheels",))
     assert pip_places({**env, "PIP_CONFIG_FILE": "/dev/null"}) == PipPlaces()
+    (system / "pip.conf").write_text("[global]\nno-index = true\n")
+    assert pip_places(env).no_index
+    assert not pip_places({**env, "PIP_NO_INDEX": "0"}).no_index
 
 
 def test_a_file_that_cannot_be_read_counts_as_absent(tmp_path: Path) -> None:
