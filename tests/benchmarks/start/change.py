@@ -1,9 +1,10 @@
-"""Change one package of an environment and launch: python -m tests.benchmarks.start.change CLUSTER IMAGE.sif.
+"""Change one package and launch: python -m tests.benchmarks.start.change CLUSTER IMAGE.sif WHEELS.
 
-``CLUSTER`` is a virtual cluster with two nodes, and ``IMAGE.sif`` a SIF with Python on this machine. On the
-login node, the program creates an environment file of three packages over the image. In each round it changes
-the release of one package with ``toolkit env add``, and launches a job on two nodes that imports the package.
-The first round downloads both releases, and its times are not used.
+``CLUSTER`` is a virtual cluster with two nodes, and ``IMAGE.sif`` a SIF with Python on this machine.
+``WHEELS`` is a folder with the wheels of PACKAGES and RELEASES, so that the times contain no download. On
+the login node, the program creates an environment file of three packages over the image. In each round it
+changes the release of one package with ``toolkit env add``, and launches a job on two nodes that imports
+the package. The times of the first two rounds are not used.
 """
 
 import argparse
@@ -28,23 +29,26 @@ def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("cluster")
     options.add_argument("image", type=Path)
+    options.add_argument("wheels", type=Path)
     options.add_argument("--rounds", type=int, default=10)
     asked = options.parse_args()
     ssh = ("ssh", "-F", str(config_of(asked.cluster)), "login")
 
     def on_login(text: str) -> float:
         began = time.monotonic()
-        subprocess.run([*ssh, text], check=True, timeout=600, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [*ssh, f"export PIP_NO_INDEX=1; {text}"], check=True, timeout=600, stdout=subprocess.DEVNULL
+        )
         return time.monotonic() - began
 
     on_login(
         f"rm -rf {_FOLDER}; mkdir {_FOLDER}; cat > {_FOLDER}/requirements.txt <<< '{chr(10).join(PACKAGES)}'"
     )
-    subprocess.run(
-        ["scp", "-q", "-F", ssh[2], str(asked.image), f"login:{_FOLDER}/centre.sif"], check=True, timeout=600
-    )
+    for source, target in ((asked.image, "centre.sif"), (asked.wheels, "wheels")):
+        words = ("scp", "-r", "-q", "-F", ssh[2], str(source), f"login:{_FOLDER}/{target}")
+        subprocess.run(words, check=True, timeout=600)
     env = f"{_FOLDER}/my.env"
-    over = f"--over {_FOLDER}/centre.sif"
+    over = f"--over {_FOLDER}/centre.sif --find-links {_FOLDER}/wheels"
     created = on_login(f"toolkit env create -f {_FOLDER}/requirements.txt {over} -o {env}")
     print(f"toolkit env create: {created:.1f} s", flush=True)
     launch = (
