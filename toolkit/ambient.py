@@ -26,7 +26,8 @@ def require_trusted(path: Path, fix: str = "") -> None:
 
     Args:
         path: an existing file.
-        fix: a second hint for the error message, for example to name the file in an option.
+        fix: another way to avoid the error, such as ``name the file by its path``. The hint gives this way
+            after the command or the advice that makes the file trusted.
 
     Raises:
         BadInput: the file is not trusted; the message has the reason, and the hint says how to make the file

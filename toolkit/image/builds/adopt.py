@@ -168,8 +168,8 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
             id="no-mpi",
             severity="error",
             title=f"toolkit found no MPI that a program in the image loads ({facts.cite('mpi')})",
-            fix=": ranks can only connect through Horovod's Gloo; or build an image from a recipe: `toolkit "
-            "image list`",
+            fix=": ranks can only connect through Horovod's Gloo; or build an image from a recipe that "
+            "`toolkit image list` shows: `toolkit image build RECIPE`",
         )
     if facts.mpi4py is None:
         yield Lack(

@@ -79,7 +79,8 @@ def require_python(facts: ImageFacts, name: str) -> None:
         raise BadInput(
             f"{name}: its Python is {facts.python} ({facts.cite('python')}), and the trainers need "
             f"{OLDEST_PYTHON} or later",
-            fix=f"build an image from a recipe: `toolkit image list`; {_STILL}",
+            fix="build an image from a recipe that `toolkit image list` shows: `toolkit image build RECIPE`; "
+            + _STILL,
         )
 
 
