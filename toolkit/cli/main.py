@@ -1,4 +1,7 @@
-"""The ``toolkit`` program: run a command, print its error, and exit with the status of the error."""
+"""The ``toolkit`` program: run a command, print its error, and exit with the status of the error.
+
+``frame/commands.py`` lists the commands.
+"""
 
 import contextlib
 import gc

@@ -6,6 +6,7 @@ import shlex
 import click
 import pytest
 
+from docs.generate import supported
 from docs.generate.outside import ROOT
 from tests.unit.tables import every_row
 from toolkit.cli.main import cli
@@ -62,3 +63,10 @@ def test_a_wrong_command_would_be_noticed(words):
 def test_commands_are_found_in_blocks_alone():
     text = "Use `toolkit x`.\n\n    toolkit a --b \\\n        c  # why\n    $ toolkit d\n    toolkit e …\n"
     assert commands(text) == [["a", "--b", "c"], ["d"]]
+
+
+def test_the_page_of_supported_software_has_the_table_of_the_readme():
+    page = supported.pages()[supported.PAGE]
+    assert page.startswith("# Supported software and hardware\n")
+    assert page.count("\n| ") >= 9
+    assert "](docs/" not in page

@@ -1,5 +1,7 @@
 """Look up the packages for a recipe's chosen versions, in apt and on the package index, and make the lock.
 
+``run/docker/base.py`` makes the base image and its digest.
+
 toolkit does not install packages on this machine and does not run their code.
 """
 

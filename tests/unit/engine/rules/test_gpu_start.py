@@ -5,7 +5,7 @@ import pytest
 
 from tests.unit.engine.whole import HOST, IMAGE, absent, case, host, image, unread, with_
 from tests.unit.tables import every_row
-from toolkit.engine.rules.compat import _holds
+from toolkit.engine.rules.cuda_compat import _holds
 from toolkit.knowledge import cuda
 
 PYXIS = msgspec.structs.replace(HOST.runtime, name="pyxis", path="pyxis", version="0.20.0")
