@@ -59,3 +59,29 @@ def test_the_list_names_rows_that_are_there_and_need_it():
     needed = {name for name, source in bounded() if not CODE.search(source)}
     assert set(MEASURED) == needed
     assert len(list(bounded())) >= 12
+
+
+RANGE = re.compile(r">=\s*(\d[\d.]*)\s*,\s*<=?\s*(\d[\d.]*)")
+GPUS = tomllib.loads((shipped_folder("recipes") / "knowledge" / "cuda.toml").read_text("utf-8"))["gpu"]
+
+
+def ranges() -> Iterator[tuple[str, str, str]]:
+    """Yield the file and both bounds of each range of releases in the tables."""
+    for file in sorted((shipped_folder("recipes") / "knowledge").glob("*.toml")):
+        for lower, upper in RANGE.findall(file.read_text("utf-8")):
+            yield file.name, lower, upper
+
+
+def test_every_range_of_releases_contains_a_release():
+    def order(release: str) -> tuple[int, ...]:
+        return tuple(map(int, release.strip(".").split(".")))
+
+    found = list(ranges())
+    assert len(found) > 100
+    assert [one for one in found if order(one[1]) > order(one[2])] == []
+
+
+def test_the_source_of_a_gpu_names_its_first_and_last_cuda():
+    named = [(row["name"], row[key]) for row in GPUS for key in ("first", "last") if key in row]
+    sources = {row["name"]: row["source"] for row in GPUS}
+    assert [(name, release) for name, release in named if release not in sources[name]] == []
