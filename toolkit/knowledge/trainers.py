@@ -1,4 +1,4 @@
-"""Read ``trainers.toml``: the bundled trainers in images, for code that launches and measures trainers."""
+"""Read ``trainers.toml``, which lists toolkit's trainers that images contain."""
 
 from functools import cache
 from typing import Literal

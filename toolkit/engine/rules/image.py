@@ -242,8 +242,8 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
 def image_sets_rank(case: Case) -> Hit | None:
     """A variable of the image replaces the host's variable of the same name. An image that was saved inside a
     job may contain the rank and the size of this old job. Each rank of a new job then uses the rank and the
-    size of the old job. If the old job had one rank, each rank starts as a world of size 1, and the job exits
-    with status 0.
+    size of the old job. If the image was saved in a job of one rank, each rank of the new job starts as a
+    world of size 1, and the new job exits with status 0.
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation not in HYDRA:

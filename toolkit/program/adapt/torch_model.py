@@ -223,8 +223,8 @@ def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
 
 
 def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | None:
-    """Return the key of a wrapped model that is an attribute of an object, such as ``trainer.model``, or
-    ``None``.
+    """Return the class and the name of the attribute that holds a wrapped model, such as ``trainer.model``;
+    ``None`` if the expression is not such an attribute.
     """
     names = {key.name for key in wrapped.keys if isinstance(key.scope, ast.ClassDef)}
     if node.attr not in names:

@@ -139,7 +139,10 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
             str(tar), *name.split(":"), changes=['CMD ["/bin/sh"]', 'LABEL toolkit="base"']
         )
     if (image := find_image(client, name)) is None:
-        raise Missing(f"the Docker engine accepted {name} but does not list it", fix="`docker system df`")
+        raise Missing(
+            f"the Docker engine imported {name} without an error, but has no image with this name",
+            fix="`docker system df`",
+        )
     clone.record_image(str(image.id), name)
 
 

@@ -48,7 +48,7 @@ class Alone(World):
 
 @dataclass(frozen=True, slots=True)
 class BatchSpeed:
-    """A batch size, and the speed of all devices together with this size, in samples per second."""
+    """A batch size, and the total speed of all devices at this batch size, in samples per second."""
 
     batch: int
     speed: float
