@@ -11,6 +11,7 @@ from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import code_of
 from toolkit.job.project.plain import OF_SCRIPT
 from toolkit.job.project.ranks import rank_fault
+from toolkit.job.project.starts import knows_modules
 from toolkit.job.request.envfile import read_offer
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.inputs import StartableImage
@@ -72,11 +73,11 @@ def program_faults(
 def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list[LaunchFault]:
     """Return a fault if the job starts a trainer, and the image does not contain toolkit's trainers.
 
-    If a ``.pth`` file may add modules, the image may contain the trainers, and the result is empty.
+    If toolkit does not know all modules, the job may have the trainers, and the result is empty.
     """
-    if job.trainer is None or contents is None or not contents.whole or not contents.modules:
+    if job.trainer is None or contents is None or not knows_modules(job, contents):
         return []
-    if "toolkit" in contents.modules or job.binds or "PYTHONPATH" in (job.env or {}):
+    if "toolkit" in contents.modules:
         return []
     return [
         LaunchFault(

@@ -128,7 +128,7 @@ def _newer(python: str) -> bool:
 
 
 def _imports(code: Code, job: JobFile, image: str, contents: Contents) -> Iterator[LaunchFault]:
-    if not contents.whole or not contents.modules or job.binds or "PYTHONPATH" in (job.env or {}):
+    if not starts.knows_modules(job, contents):
         return
     yield from _beside(code, image, contents)
     known = contents.modules | sys.stdlib_module_names | {_OF_TOOLKIT, "__main__"}

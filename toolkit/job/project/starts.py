@@ -139,6 +139,15 @@ def _names(code: Code) -> list[str]:
         return []
 
 
+def knows_modules(job: JobFile, contents: Contents) -> bool:
+    """Return whether ``contents`` has all modules that Python can import in the job from outside the project.
+
+    Mounted folders, PYTHONPATH and ``.pth`` files may add modules whose names toolkit does not know.
+    """
+    added = job.binds or "PYTHONPATH" in (job.env or {})
+    return contents.whole and bool(contents.modules) and not added
+
+
 def module_faults(code: Code, job: JobFile, image: str, contents: Contents) -> Iterator[LaunchFault]:
     """Yield a fault if the module after ``python -m`` is neither in the project nor in the image."""
     words = code.words
