@@ -51,17 +51,7 @@ def main() -> None:
     over = f"--over {_FOLDER}/centre.sif --find-links {_FOLDER}/wheels"
     created = on_login(f"toolkit env create -f {_FOLDER}/requirements.txt {over} -o {env}")
     print(f"toolkit env create: {created:.1f} s", flush=True)
-    launch = (
-        "toolkit",
-        "launch",
-        "--image",
-        f"{_FOLDER}/centre.sif",
-        "--env-image",
-        env,
-        "--nodes",
-        "2",
-        "--",
-    )
+    launch = shlex.split(f"toolkit launch --image {_FOLDER}/centre.sif --env-image {env} --nodes 2 --")
     times: list[tuple[float, float, float]] = []
     for number in range(2 * len(RELEASES) + asked.rounds):
         changed = on_login(f"toolkit env add {env} {shlex.quote(RELEASES[number % len(RELEASES)])} {over}")
