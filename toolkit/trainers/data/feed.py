@@ -32,9 +32,7 @@ class Feed(Protocol):
         """
 
     def waited(self) -> float | None:
-        """Return the total time in seconds for which training steps waited for their batches, or ``None`` if
-        unknown.
-        """
+        """Return the total waiting time of steps for their batches, in seconds; ``None`` if unknown."""
 
 
 class Portions(Protocol):

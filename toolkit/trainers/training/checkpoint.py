@@ -37,8 +37,8 @@ class EpochPart:
 
     ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are the sums of
     losses and right answers. In a checkpoint, the sums are over the samples of all ranks, otherwise over this
-    rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the time in seconds for
-    which steps waited for samples, added over all ranks.
+    rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the
+    waiting time of steps for samples, in seconds, added over all ranks.
     """
 
     images: int = 0
