@@ -17,17 +17,17 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_trusted(path: Path, fix: str = "") -> None:
-    """Raise an error if another user than the current user or root owns a file, or can change or replace it.
+    """Raise an error if a user other than the current user and root owns a file, or can change or replace it.
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
     For a symbolic link, the rule applies to the folder of the link, to the target, and to the target's
-    folder. A file in a sticky folder such as ``/tmp`` is refused too, because any user may put a file there
-    first.
+    folder. The function also rejects a file in a sticky folder such as ``/tmp``, because any user may put a
+    file there first.
 
     Args:
         path: an existing file.
-        fix: another way to avoid the error, such as ``name the file by its path``. The hint gives this way
-            after the command or the advice that makes the file trusted.
+        fix: another way to avoid the error, such as ``name the file by its path``. The error's hint first
+            says how to make the file trusted, and then adds ``or`` and this text.
 
     Raises:
         BadInput: the file is not trusted; the message has the reason, and the hint says how to make the file

@@ -94,7 +94,7 @@ def doctor(
     command: Sequence[str] = (),
     tell: Tell | None = None,
 ) -> Verdict:
-    """Predict what each launch mode does with an image, as ``toolkit doctor`` does.
+    """Predict for each launch mode whether an image runs on a cluster, as ``toolkit doctor`` does.
 
     Args:
         image: an image name as for :func:`inspect`, or the facts of an image.
@@ -102,7 +102,7 @@ def doctor(
             ``host`` or ``cluster`` names, by default this machine.
         nodes: the number of nodes; by default the job file's value, or 2.
         ranks_per_node: the number of ranks on each node; by default the job file's value, or 1.
-        mode: the only launch mode to predict; by default all modes.
+        mode: the launch mode to predict; by default toolkit predicts all modes.
         site: the name or the path of a site profile.
         job: a job file in YAML; the other arguments override its values.
         host, cluster, ssh_config: as in :func:`probe`.

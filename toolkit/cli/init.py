@@ -117,7 +117,7 @@ def _free(profile: Path, force: bool) -> None:
     """Raise an error if the profile or the facts file beside the profile already exists, unless ``force`` is
     set.
 
-    An existing facts file may be one that the user saved with ``toolkit probe -o``.
+    The user may have saved an existing facts file with ``toolkit probe -o``.
     """
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:
@@ -132,7 +132,9 @@ def _is_interactive() -> bool:
 
 
 def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
-    """Return an answer to every question, from the option, from the default (``yes``) or from the user."""
+    """Return an answer to every question: the value of its option, otherwise the default if ``yes`` is true,
+    otherwise the user's answer.
+    """
     answers = dict(given)
     for question in found.questions:
         if question.option in answers:
@@ -141,7 +143,7 @@ def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]
             answers[question.option] = question.default
         elif _is_interactive():
             kind = click.Choice(question.choices) if question.choices else None
-            # readline bypasses toolkit's output stream, so control characters are removed here.
+            # readline prints the prompt without toolkit's output stream, so remove control characters here.
             answers[question.option] = click.prompt(
                 one_line(question.text), default=one_line(question.default), type=kind, err=True
             )

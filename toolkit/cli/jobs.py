@@ -253,7 +253,7 @@ def _print_as_json(record: JobRecord) -> None:
 
 
 def _names(record: JobRecord) -> set[str]:
-    """Return the names that ``--site`` accepts for this job: names of its site, host, cluster and place."""
+    """Return the values of ``--site`` that select this job: its site, host, cluster and place."""
     return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
 
 

@@ -129,7 +129,8 @@ def command(
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)
-    # The timeline that --prove names is usually in the folder of an earlier study, so use another folder.
+    # --prove usually names a timeline in the folder of an earlier study, so write this study to another
+    # folder.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:

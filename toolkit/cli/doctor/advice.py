@@ -39,8 +39,8 @@ class DoctorRequest:
 
     @property
     def program(self) -> tuple[str, ...]:
-        """The words ``-- COMMAND`` of the suggested command; empty with ``--job``, because the job file has
-        the command.
+        """The words ``-- COMMAND`` of the suggested command; empty with ``--job``, because the job file
+        contains the command.
         """
         if "--job" in self.job:
             return ()

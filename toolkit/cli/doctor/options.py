@@ -70,7 +70,7 @@ class DoctorOptions:
 
 
 def check_combination(options: DoctorOptions) -> None:
-    """Raise an error if the given options cannot be combined.
+    """Raise an error if the given options conflict, or if an option that they need is missing.
 
     Raises:
         BadInput: if two options cannot be combined; the message names them.
@@ -129,7 +129,7 @@ def _check_output(options: DoctorOptions) -> None:
 
 
 def _check_facts(options: DoctorOptions) -> None:
-    """Raise ``BadInput`` if ``--facts`` is combined with an option that is for a probe of the host."""
+    """Raise ``BadInput`` if an option applies only to a probe of the host and conflicts with ``--facts``."""
     if options.facts is None:
         return
     if options.partition is not None:

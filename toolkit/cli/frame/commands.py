@@ -1,4 +1,6 @@
-"""The table of commands. ``--help`` reads the commands from this table, and need not import their modules."""
+"""The table of commands. ``--help`` prints the help lines of this table without importing the commands'
+modules.
+"""
 
 COMMANDS: dict[str, tuple[str, str]] = {
     "init": ("toolkit.cli.init", "Probe a cluster and write its site profile"),

@@ -16,7 +16,8 @@ _READER_SECONDS, _PAUSE = 2.0, 0.02
 
 
 def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
-    """Create the file's folder, write the file, and with ``tell`` print its name on standard error.
+    """Create the file's folder and write the file; if ``tell`` is true, print the file's path on standard
+    error.
 
     Raises:
         BadInput, CheckFailed: as in :func:`write_whole`.

@@ -20,7 +20,7 @@ def check_facts_output(output: Path) -> None:
 
 
 def _holds_nothing(output: Path) -> bool:
-    """Return whether writing to the output loses no data: the output is an empty file, a device or a FIFO."""
+    """Return whether the output contains no data to overwrite: it is an empty file, a device or a FIFO."""
     if output.is_file():
         return output.stat().st_size == 0
     return output.is_char_device() or output.is_fifo()

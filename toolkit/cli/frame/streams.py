@@ -59,7 +59,7 @@ def report_write_error() -> Iterator[None]:
             raise ToolkitError(
                 f"the program that reads toolkit's output has exited: {error.strerror}"
             ) from error
-        # The reader of standard output has exited, as `head` does; toolkit does not report an error.
+        # The reader of standard output has exited, as `head` does, so toolkit reports no error.
         _give_up()
         raise click.exceptions.Exit(0) from error
     except OSError as error:
@@ -85,7 +85,7 @@ def _safe(stream: TextIO, name: str) -> TextIO:
         return stream
     below = _with_name(stream, name)
     if isinstance(below, io.TextIOWrapper):
-        # Print a question mark for a character that the stream's encoding does not have.
+        # Print a question mark for a character that the stream's encoding cannot represent.
         below.reconfigure(errors="replace")
     return cast(TextIO, SafeStream(below))
 

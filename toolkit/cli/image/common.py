@@ -103,7 +103,7 @@ def _facts_of(site: str) -> Path:
 def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
     """Print on standard error who signed the lock of a recipe, and return the result.
 
-    For a lock that is part of toolkit, nothing is printed and the result is ``None``.
+    For a lock that is part of toolkit, print nothing and return ``None``.
 
     Raises:
         CheckFailed, BadInput, Missing: as in :func:`~toolkit.image.trust.detached.lock_signature`.

@@ -52,9 +52,9 @@ def command(
 ) -> None:
     """Print the Dockerfile of RECIPE, or its Singularity definition, from its lock.
 
-    With -o, the command writes a folder with every file of the build, which then needs no network. The
-    command runs no scripts of packages. make-base.sh in the folder makes the base image from Debian
-    packages: run make-base.sh as an ordinary user, or in a container with --in-container.
+    With -o, the command writes a folder with every file of the build; a build from this folder needs no
+    network. The command runs no scripts of packages. make-base.sh in the folder makes the base image from
+    Debian packages: run make-base.sh as an ordinary user, or in a container with --in-container.
 
     \b
     Examples:

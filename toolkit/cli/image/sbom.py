@@ -13,10 +13,10 @@ from toolkit.report.progress import Progress
 def command(ctx: click.Context, image: str) -> None:
     """Print the software bill of materials of IMAGE, as CycloneDX JSON.
 
-    An image that was built from a lock contains its bill of materials: every Debian package, wheel and source
-    archive with its hash, also a compiled MPI and the options of Horovod, which package lists do not show.
-    For other images, toolkit lists what it finds; the property toolkit:not-read names the parts that it did
-    not read.
+    An image that was built from a lock contains its bill of materials, which names every Debian package,
+    wheel and source archive with its hash. The bill also names a compiled MPI and the build options of
+    Horovod, which package lists do not show. For other images, toolkit lists what it finds; the property
+    toolkit:not-read names the parts that it did not read.
 
     \b
     Examples:

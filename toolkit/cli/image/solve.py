@@ -67,6 +67,6 @@ def command(
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a recipe; an existing file is replaced only if this command wrote it."""
+    """Write a recipe; replace an existing file only if this command wrote the file."""
     require_own(file, _MARK, "give -o another name")
     write_whole(file, f"{_MARK}; Use: toolkit image build {file.name}\n{text}".encode())

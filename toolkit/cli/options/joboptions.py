@@ -82,7 +82,7 @@ def _fields() -> list[str]:
 
 
 def environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Return the variables of ``--env``; secret values are hidden.
+    """Return the variables of ``--env``, and hide secret values in later output.
 
     Raises:
         BadInput: if a variable is invalid or not set.

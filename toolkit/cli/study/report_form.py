@@ -53,8 +53,8 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
 
 
 def _script(points: Sequence[Point]) -> str:
-    """Return the job script of the study's largest run, among the runs whose job script is on this machine;
-    empty if none is.
+    """Return the job script of the largest run whose job script is on this machine; empty if this machine has
+    no script of the study.
     """
     for point in sorted(points, key=lambda point: point.size, reverse=True):
         if point.origin and point.state == "measured":
