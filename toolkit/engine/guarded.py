@@ -51,7 +51,7 @@ _OPTIONAL: dict[type, Collection[str]] = {
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}
     ),
-    # Rules need not know the number of nodes: sbatch itself refuses more nodes than the cluster has.
+    # Rules accept an unknown number of nodes, because sbatch itself refuses more nodes than the cluster has.
     SlurmFacts: frozenset({"nodes"}),
     # ``rules.runtime.ask_release`` treats an empty release as unknown, except for a runtime without recorded
     # launches. toolkit assumes the default for each setting that it did not read. A rule that depends on a

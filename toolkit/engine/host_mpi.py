@@ -22,13 +22,13 @@ SPEAKERS = {
     "pmi1": re.compile(r"s1\Z"),
     "pmi2": re.compile(r"s2\Z"),
 }
-"""Launch interface → pattern of the Open MPI components that use it to find peers
+"""Launch interface → pattern of the Open MPI components that use this interface to find peers
 (open-mpi/ompi:opal/mca/pmix at v4.1).
 """
 
 
 def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None:
-    """Return whether programs in the image load the host's MPI library; ``None`` if the facts do not show it.
+    """Return whether programs in the image load the host's MPI library; ``None`` if unknown.
 
     The loader compares only sonames: ``libmpich.so.12`` is not ``libmpi.so.12``. The loader loads the host's
     library if the library is mounted and LD_LIBRARY_PATH names its folder.
@@ -246,7 +246,7 @@ def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, t
 
 
 def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:
-    """Return whether the host's MPI needs a library that the launch does not mount, and loads the image's
-    copy.
+    """Return whether the host's MPI needs the library ``soname``, the launch does not mount it, and the image
+    has a copy.
     """
     return soname in libraries_of(provider) - mounted_of(provider, plan) and soname in (image.libraries or ())

@@ -34,7 +34,7 @@ def find_setting(case: Case, *names: str) -> RankSetting | None:
     """Return the first of the given settings that the user, the command or the script sets; ``None`` without
     such a setting.
 
-    Values that toolkit's job script sets for each rank do not count.
+    The function ignores values that toolkit's job script sets for each rank.
     """
     for name in names:
         said = case.request.says.get(name)

@@ -94,10 +94,10 @@ class Rule:
 
     ``facts`` are dotted names of all facts that the check may read. The documentation of the rules shows
     these facts; a test compares them with the facts that the checks read. ``advice`` marks a rule that never
-    changes an outcome, so unknown facts do not matter to the rule. ``instead`` are launch modes that avoid
-    the fault. The finding first names the best working mode of ``instead``, and then the text of ``fix``.
-    ``fix`` itself names no launch mode, because a rule judges only one mode. If the rule reports an error,
-    ``accelerator`` says what then happens with the GPUs. ``programs`` are the programs that the rule
+    changes an outcome, so its unknown facts do not make an outcome unknown. ``instead`` are launch modes that
+    avoid the fault. The finding first names the best working mode of ``instead``, and then the text of
+    ``fix``. ``fix`` itself names no launch mode, because a rule judges only one mode. If the rule reports an
+    error, ``accelerator`` says what then happens with the GPUs. ``programs`` are the programs that the rule
     concerns. If ``programs`` is empty and one of ``modes`` needs no MPI, the rule concerns all programs. If
     ``programs`` is empty and all of ``modes`` need MPI, the rule concerns only programs whose ranks find each
     other through MPI.

@@ -260,7 +260,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of a list of excluded interfaces; it must name loopback, but not all interfaces."""
+    """Return the effect of excluded interfaces; the list must name loopback, but not all interfaces."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -354,8 +354,8 @@ def _is_excused(case: Case, component: Component) -> bool:
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Return the effect of the btl transports that a setting leaves. These transports must reach the rank
-    itself, ranks of its node, and ranks of other nodes.
+    """Return the effect of the btl transports that a setting leaves enabled. These transports must reach the
+    rank itself, ranks of its node, and ranks of other nodes.
     """
     if row.framework != "btl":
         return ok

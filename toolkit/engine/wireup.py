@@ -109,7 +109,7 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
 
 
 def spoken_interfaces(case: Case) -> set[str]:
-    """Return the launch interfaces that the MPI tries by default; programs load this MPI.
+    """Return the launch interfaces that the programs' MPI tries by default.
 
     MPICH 4.2 and 4.3 with PMI and PMIx try PMI-1 unless a variable chooses PMIx; from 5.0 on, MPICH looks for
     both (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI uses PMI through Slurm's
@@ -154,8 +154,8 @@ def in_slurm(case: Case) -> bool:
 
 
 def step_default(case: Case) -> str | None:
-    """Return the MPI type of a step without ``--mpi``, such as the step of Hydra's proxies. The result is
-    ``none`` without Slurm, and ``None`` if unknown.
+    """Return the MPI type of a step without ``--mpi``, such as the step of Hydra's proxies. Without Slurm,
+    the result is the text ``none``; if the type is unknown, the result is ``None``.
     """
     if not in_slurm(case):
         return "none"

@@ -38,8 +38,8 @@ _CANCELLED = re.compile(
 _JOB_CANCELLED = "error: *** JOB "
 _BANNER = "BAD TERMINATION OF ONE OF"
 _CLEANS_UP = re.compile(r"^\[(?:proxy:|mpiexec@)")
-"""A pattern for a message of Hydra, MPICH's launcher. Hydra's banner says that later messages do
-not matter.
+"""A pattern for a message of Hydra, MPICH's launcher. Hydra's banner says that users can ignore later
+messages.
 """
 
 _HELPER = re.compile(

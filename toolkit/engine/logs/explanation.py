@@ -79,7 +79,7 @@ def explain_output(output: Output) -> OutputExplanation:
 
 
 def _sentences_about(text: str, signal: int | None) -> str:
-    """Return a text without the sentences that are about other signals than ``signal``."""
+    """Return a text without the sentences about signals other than ``signal``."""
     return " ".join(sentence for sentence in _SENTENCE.split(text) if _is_about(sentence, signal))
 
 

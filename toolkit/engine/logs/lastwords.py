@@ -136,5 +136,5 @@ def last_words(output: Output, endings: list[Clue]) -> Clue | None:
 
 
 def is_tagged(output: Output, endings: list[Clue]) -> bool:
-    """Return whether mpirun tagged the lines of ranks before it reported an exit."""
+    """Return whether any of the last lines before the first report of an exit has a tag of mpirun."""
     return bool(endings) and any("<std" in line.tag for _, line in output.before(endings[0].position, 50))

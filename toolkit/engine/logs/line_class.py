@@ -10,7 +10,7 @@ from toolkit.engine.logs.logwords import WordFinder, required_words
 from toolkit.knowledge.signatures import FaultLine, Role, fault_lines
 
 _MANY = 200
-"""For further lines after this number of different lines, toolkit searches for required texts before it tries
+"""After this number of different lines, toolkit searches each further line for required texts before it tries
 patterns.
 """
 

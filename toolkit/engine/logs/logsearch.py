@@ -12,16 +12,16 @@ from toolkit.engine.logs.joblines import COLOUR, Output, Page, line_text
 from toolkit.engine.logs.logwords import WordFinder, longest_word, required_words
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
-"""A pattern for digits in a regular expression that match no certain digit: character ranges and repetition
-counts.
+"""A pattern for digits in a regular expression that a matching line need not contain: character ranges and
+repetition counts.
 """
 
 _KEPT = 500
-"""If a pattern matches many lines of a page, toolkit keeps this number of first lines and of last lines."""
+"""Maximum number of lines for each pattern that toolkit keeps at each end of a page."""
 
 _KEPT_ALIKE = 40
-"""If suspect lines of a page differ only in numbers, toolkit keeps this number of first lines and of last
-lines.
+"""Maximum number of suspect lines that toolkit keeps at each end of a page, among lines that differ only in
+numbers.
 """
 
 
@@ -208,5 +208,5 @@ def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
 
 @cache
 def _names_a_number(pattern: str) -> bool:
-    """Return whether a pattern requires certain digits, so that the numbers in a line matter."""
+    """Return whether a pattern names certain digits, so that lines with other numbers may not match."""
     return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))

@@ -37,10 +37,11 @@ from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
 _WINDOW = 200
-"""Number of lines before the launcher stops the ranks that toolkit searches first."""
+"""Number of lines in which toolkit first looks for a cause, before a line such as the report of an exit."""
 
 _LAST_LINES = 8
-"""If no launcher reports an exit, general words of failure matter only in this number of last lines."""
+"""If no launcher reports an exit, toolkit reads general words of failure only in this number of last lines.
+"""
 
 _SAME_REPORT = 4
 """Maximum number of lines after a root line in which errors belong to the same report."""
@@ -286,8 +287,8 @@ def _lost_by(others: list[Clue]) -> set[str]:
 
 
 def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
-    """Return the exit report of the rank that exited first, if this rank wrote no error and other ranks only
-    report a lost connection to it.
+    """Return the exit report of the rank that exited first, if this rank wrote no error and the other ranks
+    only report a lost connection to this rank.
     """
     first, lost = first_exit(endings), _lost_by(others)
     return first if first and lost and not lost & {"", rank_number(first)} else None

@@ -42,8 +42,8 @@ _SET_UP = (
     ),
     (re.compile(r"couldn't chdir to .{1,300}: going to "), {"file-system-or-quota", "program-start"}),
 )
-"""Patterns for errors after which a job continues, each with the fault classes of errors that it
-may cause.
+"""Patterns for errors after which a job continues, each with the fault classes of later errors that such an
+error may cause.
 """
 
 _COPES = re.compile(
@@ -97,8 +97,8 @@ def is_ignored(output: Output, head: int) -> bool:
 
 
 def is_passed(clue: Clue, later: Sequence[Clue]) -> bool:
-    """Return whether an error occurred before the job started its program, and the job continued and later
-    failed with another fault.
+    """Return whether the job continued after an error of its setup, and later failed with a fault that this
+    error does not cause.
     """
     text = strip_label(clue.line.text)
     follows = next((classes for pattern, classes in _SET_UP if pattern.search(text)), None)
@@ -143,9 +143,9 @@ def survived_until(output: Output, clue: Clue) -> int | None:
 
 
 def overcome_errors(output: Output, clue: Clue, known: Sequence[Clue]) -> set[int]:
-    """Return the positions of an error and of the later errors of the same class, if a program says after
-    each of these errors how it continues. The result is empty otherwise, and if the last line of the output
-    reports a failure.
+    """Return the positions of an error and of the later errors of the same class, if the job survived each of
+    these errors: the program says how it continues, or that it finished. The result is empty if the job did
+    not survive one of these errors, or if the last line of the output reports a failure.
 
     ``known`` are the lines that may report a failure.
     """

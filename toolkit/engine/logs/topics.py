@@ -122,8 +122,8 @@ def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
     """Return the message below a heading; ``None`` if the line is not a heading.
 
     The heading ``terminate called after throwing`` has its message on the next line. If a heading ends with a
-    colon and indented lines follow, the message is the last of these lines; lines of another fault class than
-    the heading's do not count.
+    colon and the next line is an indented error of the same fault class, this error is the message. If this
+    error also ends with a colon, the function continues with the line below it.
     """
     found, known = clue, {cause.position: cause for cause in causes}
     for position, line in output.places_after(clue.position, _MESSAGE):

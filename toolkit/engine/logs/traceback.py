@@ -44,8 +44,8 @@ _CHECKPOINT = re.compile(r"\bCheckpointException ranks:dict_keys\(\[([\d, ]+)\]"
 """A pattern for a ``CheckpointException``, which all ranks write, with the ranks whose exceptions follow."""
 
 _CONVERSION = re.compile(r"ValueError: (?:invalid literal for int|could not convert string to float)")
-"""A pattern for an exception that says only that a text is not a number. The exception that a library raises
-because of it says what the library wanted.
+"""A pattern for an exception that says only that a text is not a number. A library's later exception says
+what the library wanted.
 """
 
 _TYPE = re.compile(r"(?P<type>[\w.]{1,200}): (?P<message>.{12,})")
@@ -226,8 +226,8 @@ def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int])
 
 
 def _inside(whole: Raised, inner: Raised) -> Raised:
-    """Return the exception below a ``CheckpointException``, with the rank that raised it and the frame in the
-    user's code; return exceptions below others unchanged.
+    """Return the exception ``inner``, which ``whole`` wraps. If ``whole`` is a ``CheckpointException``, the
+    result also names the failed rank and the frame in the user's code.
     """
     ranks = _CHECKPOINT.search(whole.exception.text)
     if ranks is None:
@@ -239,7 +239,9 @@ def _inside(whole: Raised, inner: Raised) -> Raised:
 
 
 def _says_more(first: Raised, later: Raised) -> bool:
-    """Return whether the later of two chained exceptions says more about the fault than the first one."""
+    """Return whether the later of two chained exceptions says more about the fault than the earlier
+    exception.
+    """
     if first.wraps or _reports_an_end(first.exception) or _died(first.exception, later.exception):
         return True
     old, new = strip_label(first.exception.text), strip_label(later.exception.text)

@@ -95,9 +95,7 @@ def _without_mpi(
 
 
 def _of_accelerate(host: HostFacts, starter: Starter) -> dict[str, str]:
-    """Return the variable with which accelerate connects processes that compute on CPUs, if the host has no
-    GPUs.
-    """
+    """Return the variable that makes accelerate compute on CPUs, if the host has no GPUs."""
     without_gpus = "gpu_driver" in host.absent and not host.amd_gpus
     return {"ACCELERATE_USE_CPU": "true"} if starter == "accelerate" and without_gpus else {}
 
@@ -220,8 +218,8 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     """Return the option that skips some binds of the container runtime's settings: binds whose source path is
     missing on this machine.
 
-    ``--no-mount`` takes a comma-separated list, which cannot contain a path with a comma. The list also omits
-    each path that the facts mask, because toolkit does not know the real path.
+    ``--no-mount`` takes a comma-separated list, so toolkit omits paths with a comma. toolkit also omits each
+    path of which the facts mask a part, because it does not know the real path.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]

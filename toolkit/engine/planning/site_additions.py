@@ -106,9 +106,9 @@ def _nccl(host: HostFacts) -> dict[str, str]:
     exclude.
 
     ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If the value would exclude all
-    interfaces, NCCL_SOCKET_IFNAME stays unset and NCCL chooses an interface. NCCL cannot use an InfiniBand
-    interface without an address for sockets: 'Bootstrap : no socket interface found' (marin-community/marin
-    issue 7018).
+    interfaces, NCCL_SOCKET_IFNAME stays unset and NCCL chooses an interface. For its sockets, NCCL cannot use
+    an InfiniBand interface that has no address: 'Bootstrap : no socket interface found'
+    (marin-community/marin issue 7018).
     """
     there = between_nodes(host.interfaces or ())
     usable = between_nodes(host.interfaces_routed) or there

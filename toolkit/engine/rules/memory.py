@@ -93,7 +93,7 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
 def namespaces_split_a_node(case: Case) -> Hit | None:
     """Without setuid, each start of a container creates a separate user namespace. Between user namespaces,
     the kernel refuses shared memory through /proc, and cross-memory attach. Some builds of MPI do not detect
-    in time that the kernel refuses this.
+    this refusal in time.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image_facts.mpi, alone_in_namespace(case)

@@ -186,7 +186,7 @@ def host_launcher_other_family(case: Case) -> Hit | None:
 
     In a Slurm allocation, Hydra starts its proxies with srun. If Slurm's default is PMIx, Hydra's ranks
     inherit the PMIx identity of a step with one process on each node. With one rank on each node, this PMIx
-    identity is the right one, so an Open MPI in the image works by chance.
+    identity is correct, so an Open MPI in the image works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)

@@ -67,8 +67,8 @@ def excludes(component: Component, row: Version, other: Component) -> Fact:
 
 
 def needs_asking(component: Component, row: Version, other: Component) -> Fact:
-    """Return the fact that a row needs another component, which the solver may use only if the recipe names
-    it.
+    """Return the fact that a row needs another component, which the recipe must name before the solver may
+    use it.
     """
     return Fact(component, row.version, f"needs {other}, which the recipe does not name")
 

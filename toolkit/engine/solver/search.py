@@ -178,7 +178,7 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
 
 def _starts(problem: SearchProblem, architecture: str, taken: ChosenRows) -> bool:
     """Return whether the stack works on the cluster; True until the solver has decided all components that
-    matter to the cluster.
+    affect the launch.
     """
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True
