@@ -49,9 +49,9 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
 class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     """The description of an image that toolkit did not build.
 
-    ``want`` has the version of each component of the image, by the component's name in recipes. ``evidence``
-    has the line that proves each version. ``unknown`` has a reason for each component whose version is
-    unknown. ``packages`` are the entries of package lists, which do not name compiled or copied software.
+    ``want`` maps each component, by its name in recipes, to the version in the image. ``evidence`` maps each
+    component to the line that proves the version. ``unknown`` maps each component whose version is unknown to
+    the reason. ``packages`` are the entries of package lists, which do not name compiled or copied software.
     ``chosen`` is the launch mode that toolkit chooses for the host ``place``.
     """
 
@@ -124,7 +124,9 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
 
 
 def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
-    """Return an image's description in the form of a recipe, which users can change to their own recipe."""
+    """Return an image's description in the form of a recipe, which users can edit into a recipe of a similar
+    image.
+    """
     recipe: dict[str, object] = {
         "schema": "toolkit.recipe/2",
         "title": title,

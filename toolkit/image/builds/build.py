@@ -57,7 +57,8 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
-    """Build and test the image of a recipe from its lock, unless the engine has an image of the same sources.
+    """Build and test a recipe's image from its lock, unless the engine has an image built from the same
+    inputs.
 
     If ``fresh`` is true, toolkit compiles and builds all parts again, without the caches.
 

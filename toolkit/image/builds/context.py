@@ -17,8 +17,8 @@ def compile_context(
 ) -> Files:
     """Return the files of the build context that compiles one component, by path in the context.
 
-    ``files`` has the paths of the lock's files by SHA-256. ``compiled_files`` has the paths of compiled
-    components by file name.
+    ``files`` maps the SHA-256 of each file in the lock to the file's path. ``compiled_files`` maps the file
+    name of each compiled component to its path.
     """
     lock = making.lock
     needed = {name: path for name, path in compiled_files.items() if name in making.ready.values()}

@@ -30,7 +30,7 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
     """An image to build: its lock, its base image, and the components that are already compiled.
 
     ``base`` is the image in the FROM line of the Dockerfile; if ``base`` is empty, the build unpacks
-    ``base.tar`` from the context. ``ready`` has the file name of each component that is already compiled.
+    ``base.tar`` from the context. ``ready`` maps each component that is already compiled to its file name.
     ``unbuildable`` says why no machine can build this lock; it is empty for a complete lock.
     """
 

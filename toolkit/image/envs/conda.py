@@ -35,7 +35,9 @@ _SYSTEM = re.compile(
 
 
 class CondaFile(NamedTuple):
-    """The requirements that PyPI can satisfy, the lines in section ``pip``, and why packages are omitted."""
+    """The requirements that PyPI can satisfy, the lines in section ``pip``, and the reason for each omitted
+    package.
+    """
 
     requirements: tuple[str, ...]
     pip: tuple[str, ...]

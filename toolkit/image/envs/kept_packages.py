@@ -1,7 +1,7 @@
 """List the packages of an image that an environment must not replace.
 
-The list has packages against which other packages are compiled (for example NumPy), and packages that start
-ranks (for example mpi4py).
+The list contains packages against which other packages are compiled (for example NumPy), and packages that
+start ranks (for example mpi4py).
 """
 
 import re

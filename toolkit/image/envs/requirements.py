@@ -26,9 +26,9 @@ _PATH = re.compile(r"[./~]|file:")
 class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     """The requirements and constraints of an environment as PEP 508 lines.
 
-    ``options`` are options for uv. ``hashes`` has the allowed hashes of each package, by name. ``outside``
-    are folders of projects whose code the environment does not contain. ``left`` are omitted requirements,
-    each with a reason.
+    ``options`` are options for uv. ``hashes`` maps the name of each package to its allowed hashes.
+    ``outside`` are folders of projects whose code the environment does not contain. ``left`` are omitted
+    requirements, each with a reason.
     """
 
     requirements: tuple[str, ...] = ()

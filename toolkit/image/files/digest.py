@@ -132,7 +132,9 @@ def note(target: Path, digest: str) -> None:
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the checksum files of a SIF and a link to it, each with the file name in the checksum line."""
+    """Return the checksum files beside a SIF and beside the link ``target``, each with the file name in its
+    line.
+    """
     real = behind_links(target)
     names = {digest_file(real): real.name}
     linked = digest_file(target)

@@ -235,7 +235,7 @@ def symbol(pages: Pages, name: str) -> str | None:
 
 
 def data(pages: Pages) -> bytes:
-    """Return the bytes of an ELF file that may contain texts, or the first bytes of any other file."""
+    """Return the part of an ELF file in which texts may be, or the first bytes of any other file."""
     file_tables = tables(pages)
     return file_tables.data() if file_tables else pages.take(0, _ALL)
 

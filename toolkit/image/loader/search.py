@@ -153,8 +153,8 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Record the file ``path`` or, if ``path`` is a folder, the files directly in it; the search skips
-        folders with this name.
+        """Record ``path`` if it is a file. If ``path`` is a folder near the start of the search whose name
+        ``_PEEKED`` matches, record the possible programs directly in the folder.
         """
         if name.startswith("."):
             return

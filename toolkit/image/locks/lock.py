@@ -115,7 +115,8 @@ def load_lock(name: str) -> Lock | None:
 
 
 def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
-    """Return the lock of the recipe with the name or path ``where``, after a check that it fits the recipe.
+    """Return the lock of the recipe with the name or path ``where``; check first that the lock fits the
+    recipe.
 
     ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
     index.
@@ -153,7 +154,9 @@ def lock_command(name: str) -> str:
 
 
 def lock_to_replace(name: str) -> tuple[Lock | None, str]:
-    """Return the existing lock that a new lock replaces; or None, and the reason if that lock is invalid."""
+    """Return the existing lock that a new lock replaces; if the existing lock is invalid, return None and the
+    reason.
+    """
     try:
         return load_lock(name), ""
     except BadInput as error:

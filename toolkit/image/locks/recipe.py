@@ -88,7 +88,7 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
 
 
 def recipe_sha256(recipe: Recipe) -> str:
-    """Return the SHA-256 of a recipe's values, which does not depend on comments and on the order of keys.
+    """Return the SHA-256 of a recipe's values, which does not depend on comments or on the order of keys.
 
     A key that a later release of toolkit added changes the hash only if the recipe sets the key, so old locks
     stay valid.

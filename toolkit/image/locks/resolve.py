@@ -39,8 +39,9 @@ _UNUSED = ("libclang",)
 """Wheels that other wheels require, although no program in an image uses them. Only a build of TensorFlow
 needs libclang."""
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
-"""The wheels that a wheel replaces: tf-keras requires TensorFlow's GPU wheel, which is three times as large
-as the wheel for CPUs."""
+"""For each wheel, the wheels that it makes unnecessary. tf-keras requires TensorFlow's GPU wheel, which is
+three times as large as the wheel for CPUs.
+"""
 
 _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
 """The minor releases of glibc 2 for which uv has a platform name."""
@@ -190,8 +191,8 @@ def _build_requirements(sdists: Sequence[DatedFile], python: _Python) -> tuple[s
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:
-    """Return all requirements in a source distribution's metadata; the marker of an optional one names its
-    extra.
+    """Return all requirements in a source distribution's metadata; the marker of an optional requirement
+    names its extra.
 
     Old source distributions do not list requirements in PKG-INFO but in ``requires.txt``. ``requires.txt``
     has a section for each extra; the first section has no name.

@@ -20,7 +20,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 
     ``wheels`` are the image's wheels that the compilation uses; ``requirements`` are these wheels and the
     build tools. ``extra`` are further archives that the compile script unpacks. ``words`` are the arguments
-    of ``sh``. ``patches`` has the SHA-256 of each patch by file name.
+    of ``sh``. ``patches`` maps the file name of each patch to its SHA-256.
     """
 
     component: CompiledComponent
@@ -45,7 +45,9 @@ def output_of(step: Step) -> str:
 
 
 def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> str:
-    """Return a hash of all inputs of a step; ``before`` has the hashes of the steps that it depends on."""
+    """Return a hash of all inputs of a step; ``before`` has the hashes of the steps on which this step
+    depends.
+    """
     parts = shipped_folder("containers") / "parts"
     depends = {
         "base": [lock.base.published, *(file.sha256 for file in lock.base.packages)],
