@@ -12,14 +12,16 @@ from toolkit.errors import BadInput
 from toolkit.units import format_memory
 
 _SHOWN = 50
-"""How many characters of a file's name its temporary name contains. A name has at most 255 bytes."""
+"""Maximum number of characters of a file's name in the name of its temporary file. A name has at most 255
+bytes.
+"""
 
 
 def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
     """Open a regular file that a user named, for reading.
 
-    Devices, FIFOs, sockets and folders are refused at once. An ordinary ``open`` would wait for the writer of
-    a FIFO, and ``/dev/zero`` never ends. A symbolic link is followed. The caller closes the file.
+    The function follows a symbolic link. It rejects devices, FIFOs, sockets and folders at once. An ordinary
+    ``open`` would wait for the writer of a FIFO, and ``/dev/zero`` never ends. The caller closes the file.
 
     Args:
         path: the file as the user wrote it.

@@ -36,7 +36,7 @@ def behind_links(target: Path) -> Path:
 def at_home(path: str | os.PathLike[str]) -> Path:
     """Return a path with ``~`` replaced by the home folder.
 
-    A path with an unknown user (``~unknown/x``) is returned unchanged, so that the caller reports a missing
+    For an unknown user (``~unknown/x``), return the path unchanged, so that the caller reports a missing
     file. ``Path.expanduser`` would raise RuntimeError for such a path.
     """
     return Path(os.path.expanduser(path))  # noqa: PTH111 - see above

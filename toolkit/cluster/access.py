@@ -27,7 +27,7 @@ CONFIG = "config"
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
     """The keys of one cluster. toolkit creates the keys once, and new containers get the same keys.
 
-    ``accounts`` has the keys of the learners' accounts, in the order of the account names.
+    ``accounts`` contains one key pair for each learner's account, in the order of the account names.
     """
 
     user_private: str
@@ -125,7 +125,8 @@ class Access:
 
 
 def config_of(name: str) -> Path | None:
-    """Return the SSH configuration of a cluster on this machine, or ``None``.
+    """Return the path of a cluster's SSH configuration on this machine, or ``None`` if the file does not
+    exist.
 
     Raises:
         BadInput: if the name is invalid.

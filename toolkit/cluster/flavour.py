@@ -45,7 +45,7 @@ def default_flavour() -> str:
 
 
 def check_flavour(name: str) -> str:
-    """Return ``name`` if this flavour exists.
+    """Return ``name`` if ``name`` is the name of a flavour.
 
     Raises:
         BadInput: if the flavour does not exist; the error lists the existing flavours.

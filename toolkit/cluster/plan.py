@@ -17,13 +17,13 @@ LABEL = "toolkit.cluster"
 """The label of every container, network and volume of a cluster. The value is the cluster's name."""
 
 COUNT = "toolkit.nodes"
-"""The label of every container whose value is the number of the cluster's compute nodes."""
+"""A label of every container. The value is the number of the cluster's compute nodes."""
 
 FLAVOUR = "toolkit.flavour"
-"""The label of every container whose value is the name of the cluster's flavour."""
+"""A label of every container. The value is the name of the cluster's flavour."""
 
 LISTEN = "toolkit.listen"
-"""The label of every container whose value is the login node's published address, if the user chose one."""
+"""A label of every container if the user chose an address for the login node. The value is this address."""
 
 MOST_NODES = 16
 MOST_USERS = 99
@@ -149,7 +149,7 @@ def check_name(name: str) -> str:
 
 
 def check_nodes(nodes: int) -> int:
-    """Return ``nodes`` if this is a valid number of compute nodes.
+    """Return ``nodes`` if ``nodes`` is a valid number of compute nodes.
 
     Raises:
         BadInput: if the number is less than 1 or greater than 16.
@@ -160,7 +160,7 @@ def check_nodes(nodes: int) -> int:
 
 
 def check_users(users: int) -> int:
-    """Return ``users`` if this is a valid number of learners' accounts.
+    """Return ``users`` if ``users`` is a valid number of learners' accounts.
 
     Raises:
         BadInput: if the number is less than 0 or greater than 99.

@@ -73,7 +73,7 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``pixels`` is a PNG image with one sample in each row. ``classes`` is a JSON list with the class of each
     sample.
 
-    ``first`` is the index, in the list ``classes``, of the class of the first sample in ``pixels``.
+    ``first`` is the index in ``classes`` of the entry for the first sample in ``pixels``.
     """
 
     pixels: FileName
