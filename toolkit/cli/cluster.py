@@ -103,7 +103,7 @@ def up(
 @_json
 @click.pass_context
 def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
-    """Show the state of each node; exit with status 1 if the cluster is only partly up.
+    """Show the state of each node; exit with status 1 if any part of the cluster is down.
 
     Example: toolkit cluster status --json
     """

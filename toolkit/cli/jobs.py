@@ -174,7 +174,7 @@ def fetch(
 @json_option("Print the job record, or a list of records, as JSON at the end")
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
-    """Wait until every JOB (default: the last job) has ended; exit with status 1 if one failed."""
+    """Wait until every JOB (default: the last job) has ended; exit with status 1 if a job failed."""
     from toolkit.job.running.follow import failure
     from toolkit.job.running.reach import find_all
     from toolkit.job.running.wait import outcome

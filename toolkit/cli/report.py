@@ -48,7 +48,7 @@ def command(
 ) -> None:
     """Show the results of a training or a scaling study.
 
-    JOB is a job launched from this machine (default: the last one). DIR is the folder of a job or of a
+    JOB is a job launched from this machine (default: the last job). DIR is the folder of a job or of a
     trainer's output. With --output, the command writes result.json and training.png. For a sweep, the command
     prints a table of the tasks, and writes sweep.csv and sweep.json. For a job that wrote no metrics, the
     command prints the figures that its program printed, such as "loss: 0.31". The command writes these

@@ -115,7 +115,7 @@ def check(
     """Compare a profile with its cluster, and show the differences.
 
     You may leave out NAME if you wrote exactly one profile. The exit status is 1 if anything differs. toolkit
-    also lists unknown facts, which do not count as differences.
+    also lists unknown facts, but does not treat them as differences.
 
     Example: toolkit site check virtual --cluster demo
     """

@@ -83,10 +83,10 @@ def command(
     If scripts of the image set variables, and the image is on the cluster, toolkit starts one
     container on a node to read these variables. --no-run skips this step.
 
-    The exit status is 0 if a launch mode works (with --mode, if this mode works), 1 if none works,
-    2 for an invalid file or option, 3 if the cluster is unreachable. Without IMAGE, the command checks
-    only the host, and the status is 1 if no job can be launched there. With --live, the status is 0
-    if the job does what toolkit predicted. --fix overwrites only files that --fix wrote.
+    The exit status is 0 if a launch mode works (with --mode, if this mode works), 1 if no launch mode works,
+    2 for an invalid file or option, 3 if the cluster is unreachable. Without IMAGE, the command checks only
+    the host, and the status is 1 if no job can be launched there. With --live, the status is 0 if the job
+    does what toolkit predicted. --fix overwrites only files that --fix wrote.
 
     \b
     Examples:
