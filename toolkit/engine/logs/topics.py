@@ -88,8 +88,8 @@ def _plain(text: str) -> str:
 
 
 def is_call_between_packages(text: str, files: Iterable[str]) -> bool:
-    """Return whether an installed package called a function with too few arguments. The usual cause is a
-    package of another release than the caller needs.
+    """Return whether an installed package called a function with too few arguments. Usually the package's
+    release differs from the release that the caller needs.
     """
     last = next(reversed(list(files)), "")
     return _TOO_FEW.search(text) is not None and "-packages/" in last

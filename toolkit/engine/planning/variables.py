@@ -101,8 +101,8 @@ def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
-"""Modules that every PMIx client has. toolkit sets these modules if a server of another release names other
-modules first.
+"""Modules that every PMIx client has. toolkit sets these modules if a server of a different release names
+other modules first.
 """
 
 

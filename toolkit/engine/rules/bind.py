@@ -306,8 +306,8 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     modes=("bind",),
 )
 def bind_modules_differ(case: Case) -> Hit | None:
-    """UCX opens its modules by path, so the host's libucs finds the image's modules, which are from another
-    UCX release.
+    """UCX opens its modules by path, so the host's libucs finds the image's modules, which are from a
+    different UCX release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_guarded(case), case.original_facts.ucx

@@ -309,8 +309,8 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
 def locked_memory_limited(case: Case) -> Hit | None:
     """RDMA (InfiniBand and RoCE) sends from locked memory. If the limit on locked memory is too low, the MPI
     cannot register memory. A job whose MPI cannot register memory reports 'Cannot allocate memory', crashes,
-    or falls back to TCP. An SSH session often has another limit than a Slurm job. A limit of several GiB for
-    each process is enough.
+    or falls back to TCP. The limit in an SSH session often differs from the limit in a Slurm job. A limit of
+    several GiB for each process is enough.
     """
     if not case.host.infiniband:
         return None

@@ -203,7 +203,7 @@ def too_few_nodes(case: Case) -> Hit | None:
     facts=("host.architecture", "image.architecture"),
 )
 def architecture_differs(case: Case) -> Hit | None:
-    """A program that was built for another processor architecture does not run: 'Exec format error'."""
+    """A program that was built for a different processor architecture does not run: 'Exec format error'."""
     case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None

@@ -251,8 +251,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
         apart = starter.implementation in HYDRA
         stage = LaunchStage.LAUNCHER if apart else LaunchStage.START
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
-    # The launcher may belong to another MPI of the image than the program's MPI. It may also be Hydra,
-    # although the image's MPICH supports only PMIx.
+    # The launcher may belong to an MPI of the image that the program does not load. The launcher may also be
+    # Hydra, although the image's MPICH supports only PMIx.
     orte = starter.implementation == "openmpi"
     if orte and needs_own_daemons(mpi):
         return of_its_daemons(case, starter, mpi, "image.mpirun")
@@ -262,8 +262,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
 
 
 def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:
-    """Return the finding about an Open MPI whose launcher is from another release in the same image; ``None``
-    if the two releases work together.
+    """Return the finding about an Open MPI whose launcher is from a different release in the same image;
+    ``None`` if the two releases work together.
     """
     evidence = case.cite("image.mpi", "image.mpirun", "image.pmix")
     if not _is_same_installation(starter.launcher or "", starter):

@@ -83,8 +83,8 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
 )
 def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
     """Within a major release of cuDNN, programs work with a newer release than the release of their build,
-    but not with an older release. A cuDNN of another major release has another library name, so TensorFlow
-    does not find the library.
+    but not with an older release. A cuDNN of a different major release has a different library name, so
+    TensorFlow does not find the library.
 
     With a wrong cuDNN, TensorFlow fails at the first convolution, or trains on the CPU.
     """
@@ -254,8 +254,8 @@ def _dropped_gpu(
     advice=True,
 )
 def nccl_cuda_mismatch(case: Case) -> Hit | None:
-    """NVIDIA builds each release of NCCL for some major releases of CUDA. An NCCL that was built for another
-    CUDA contains code of this other CUDA and needs a driver that supports it.
+    """NVIDIA builds each release of NCCL for some major releases of CUDA. An NCCL that was built for a
+    different CUDA release contains code of that release, and needs a driver that supports that release.
     """
     case.have("image.nccl", "image.cuda")
     release = cuda.major(case.image.cuda or "")

@@ -49,9 +49,9 @@ def _folders_before_image(case: Case) -> str | None:
     facts=("image.programs",),
 )
 def programs_find_no_mpi(case: Case) -> Hit | None:
-    """The image has an MPI, but no program finds it. The MPI may be of another family, whose library has
-    another name, or it may be in a folder that the loader does not search. In the launch mode gloo, toolkit
-    checks only Horovod's library: if it was built with MPI, it does not load without MPI.
+    """The image has an MPI, but no program finds it. The MPI may be of a different family, whose library has
+    a different name, or in a folder that the loader does not search. In the launch mode gloo, toolkit checks
+    only Horovod's library: if it was built with MPI, it does not load without MPI.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":

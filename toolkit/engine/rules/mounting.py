@@ -303,7 +303,7 @@ def _unpacks(case: Case) -> bool:
 )
 def hooks_need_glibc(case: Case) -> Hit | None:
     """Hooks of some runtimes mount libraries of the host and then run ``ldconfig`` in the container. musl has
-    another ``ldconfig``, so the hook fails and the container does not start.
+    a different ``ldconfig``, so the hook fails and the container does not start.
     """
     found = case.host_facts.runtime
     row = next((r for r in runtime.runtime().glibc_hooks if found and r.name == found.name), None)

@@ -90,9 +90,9 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_other_tensorflow(case: Case) -> Hit | None:
-    """Horovod's library uses TensorFlow's C++ symbols, which differ between releases of TensorFlow. With
-    another TensorFlow, ``import horovod.tensorflow`` fails with 'undefined symbol', or 'Framework tensorflow
-    installed with version …'.
+    """Horovod's library uses TensorFlow's C++ symbols, which differ between releases of TensorFlow. With a
+    different release of TensorFlow, ``import horovod.tensorflow`` fails with 'undefined symbol', or
+    'Framework tensorflow installed with version …'.
     """
     case.have("image.horovod_tensorflow", "image.tensorflow")
     built, has = case.image.horovod_tensorflow or "", case.image.tensorflow or ""

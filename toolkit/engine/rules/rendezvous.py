@@ -241,8 +241,8 @@ def _with_one_number(case: Case, size: int) -> Outcome:
 def starter_counts_differ(case: Case) -> Hit | None:
     """With ``--standalone`` or ``--nnodes=1``, each node trains alone, and the job exits with status 0. If
     ``--nnodes`` is larger than the job's number of nodes, torchrun waits for nodes that never join. If
-    ``--nproc-per-node`` differs from the job's ranks per node, torchrun starts another number of ranks than
-    the job requested.
+    ``--nproc-per-node`` differs from the job's ranks per node, torchrun starts more or fewer ranks than the
+    job requested.
     """
     if not sets_peers(case):
         return None

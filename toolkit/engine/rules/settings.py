@@ -86,7 +86,9 @@ def host_settings_leak(case: Case) -> Hit | None:
     advice=True,
 )
 def mca_params_file(case: Case) -> Hit | None:
-    """The runtime mounts the home folder, so the image's Open MPI reads settings for another MPI."""
+    """The runtime mounts the home folder, so the image's Open MPI reads settings that are for a different
+    MPI.
+    """
     case.ask("host.mca_params", "image.mpi")
     mpi, lines = case.image.mpi, case.host.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):

@@ -84,7 +84,7 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
 def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     """Slurm's PMIx plugin creates a session folder below TmpFS and passes the folder's name to the ranks. If
     TmpFS is not /tmp, the container does not have the session folder. From Slurm 22.05 on, mpi.conf may name
-    another folder than TmpFS.
+    a folder that differs from TmpFS.
     """
     case.ask("host.slurm")
     settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
@@ -189,8 +189,8 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
 def preload_leaks(case: Case) -> Hit | None:
     """The container's loader looks for the host's library that LD_PRELOAD names. Usually the image does not
     have the library in LD_PRELOAD, so every program prints "object '…' from LD_PRELOAD cannot be preloaded:
-    ignored". If the image has a library at the same path, this library may need another C library and crash
-    the program.
+    ignored". If the image has a library at the same path, this library may need a different C library and
+    crash the program.
     """
     case.ask("host.environment")
     return Hit((_cite_variable(case, "LD_PRELOAD"),)) if _is_inherited(case, "LD_PRELOAD") else None

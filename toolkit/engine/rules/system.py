@@ -208,7 +208,7 @@ def bind_hides_c_library(case: Case) -> Hit | None:
             return Hit(evidence, "loader-failure", because)
         lacks = older(outside, case.image_facts.glibc_needed or inside) or older(outside, inside)
         return Hit(evidence, "loader-failure" if lacks else "unknown", shown)
-    # Debian and Ubuntu have only the loader in /lib64, and the C library in another folder.
+    # Debian and Ubuntu have only the loader in /lib64, and the C library in a different folder.
     if "/lib64" not in hidden and not {"/", "/usr", "/lib"} & set(hidden):
         return None
     return Hit(evidence, "unknown" if of_debian else "loader-failure", shown)
@@ -251,7 +251,7 @@ def image_glibc_too_old(case: Case) -> Hit | None:
 )
 def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
     """PyTorch's wheels have machine code for the GPUs that their CUDA supports, and PTX at most for the
-    newest of these GPUs. On another GPU, each kernel fails: 'no kernel image is available for execution on
+    newest of these GPUs. On any other GPU, each kernel fails: 'no kernel image is available for execution on
     the device'. The rule does not judge a PyTorch that was built from source, because such a PyTorch may have
     code for other GPUs.
     """

@@ -154,7 +154,7 @@ def nothing_offered(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_interface_differs(case: Case) -> Hit | None:
-    """toolkit chose the launcher's options for the host's MPI, but programs may load another MPI. Without
+    """toolkit chose the launcher's options for the host's MPI, but programs may load a different MPI. Without
     ``--mpi``, srun offers Slurm's default interface. ``srun --mpi=cray_shasta`` works only with Cray's MPI.
     """
     case.ask("image.mpi.interfaces")
@@ -177,9 +177,10 @@ def bind_interface_differs(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
-    """Open MPI's launcher offers PMIx, and Hydra offers PMI. An MPI library of another family than the
-    launcher's does not support the launcher's interface. An MPICH built only for PMIx does not support Hydra
-    either. Open MPI 1 is older than PMIx, and does not support the launcher of a newer Open MPI.
+    """Open MPI's launcher offers PMIx, and Hydra offers PMI. If the MPI library and the launcher are of
+    different families, the library does not support the launcher's interface. An MPICH built only for PMIx
+    does not support Hydra either. Open MPI 1 is older than PMIx, and does not support the launcher of a newer
+    Open MPI.
 
     On a Cray EX, PALS's mpiexec offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
     own MPI, each rank that PALS starts is rank 0 (ALCF user guide for Polaris, containers).
