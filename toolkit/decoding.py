@@ -3,6 +3,6 @@
 import msgspec
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""The exceptions for text that is not JSON or has another structure, for bytes that are not UTF-8, and for
-too deep nesting.
+"""The exceptions for text that is not JSON or has a different structure, for bytes that are not UTF-8, and
+for nesting that is too deep.
 """

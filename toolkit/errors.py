@@ -35,7 +35,9 @@ class CheckFailed(ToolkitError):
 
 
 class Damaged(CheckFailed):
-    """A file that the user named is damaged. If a command checks files, a damaged file is a failed check."""
+    """A file that the user named is damaged. The error is a ``CheckFailed``, because a damaged file fails
+    every check.
+    """
 
     code = 2
 

@@ -289,7 +289,7 @@ def _complete(
 
 
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
-    """Copy this version of toolkit to nodes that have another version.
+    """Copy this version of toolkit to nodes that have a different version.
 
     root compiles the files to bytecode, because the cluster's user cannot write to the folder of the code.
     """

@@ -93,7 +93,7 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.RefusedRequest as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            # The server has no bytes after this offset: the file is complete, or belongs to another version.
+            # The server has no bytes after this offset: the file is complete, or is from a different version.
             part.truncate(0)
         except http.Busy as error:
             waited += 1

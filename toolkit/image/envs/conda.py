@@ -24,7 +24,9 @@ _NAMES = {
     "ruamel_yaml": "ruamel.yaml",
     "pillow-simd": "pillow",
 }
-"""The PyPI name of a conda package with another name; empty if the same name on PyPI is another project."""
+"""The PyPI name of a conda package whose two names differ; empty if the conda name is a different project on
+PyPI.
+"""
 _IMAGE = {"python": "the image has its own Python", "pip": "uv installs the packages"}
 _SYSTEM = re.compile(
     r"(cuda|cudatoolkit|cudnn|nccl|mkl|blas|lib|gcc|gxx|gfortran|_|openmpi|mpich|mpi\Z|cmake|make|compilers"

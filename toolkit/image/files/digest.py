@@ -57,8 +57,8 @@ def check_digest(sif: Path) -> str:
 def noted_digest(sif: Path, digest: str) -> str:
     """Return the SHA-256 that the checksum file has for a SIF; ``digest`` is the SIF's real SHA-256.
 
-    Users may rename a SIF together with its checksum file. Therefore a line of the checksum file with another
-    file name also applies to the SIF if the line has the SIF's real SHA-256.
+    Users may rename a SIF together with its checksum file. Therefore a line with a different file name also
+    applies to the SIF if the line contains the SIF's real SHA-256.
 
     Raises:
         BadInput: if the checksum file has no line for the SIF.

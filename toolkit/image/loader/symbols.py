@@ -35,7 +35,7 @@ class Symbols:
 
 
 def read_symbols(pages: Pages) -> Symbols | None:
-    """Return the symbols of a 64-bit ELF file, or None if the file is damaged or of another kind."""
+    """Return the symbols of a 64-bit ELF file, or None if the file is damaged or is not a 64-bit ELF file."""
     file_tables = tables(pages)
     if file_tables is None or not file_tables.wide:
         return None

@@ -58,7 +58,7 @@ def resolve(
 ) -> Lock:
     """Return the lock for the versions in ``solution``.
 
-    The image may be for another architecture than this machine.
+    The image's architecture may differ from this machine's architecture.
 
     ``needs`` lists the packages and archives that the build needs. If ``newer_base`` is true, toolkit looks
     up the newest base image in the registry.
@@ -102,8 +102,8 @@ def _debian(
     row, foreign = needs.base, wanted != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the packages")
-    # For another architecture, toolkit treats no package as installed, because the engine has only the base
-    # image for this machine's architecture.
+    # For a different architecture, toolkit treats no package as installed, because the engine has only the
+    # base image for this machine's architecture.
     published = base.published and not foreign
     minimal = () if published else ESSENTIAL_PACKAGES
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
