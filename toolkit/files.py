@@ -71,7 +71,7 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
     See :func:`read_given` for the arguments.
 
     Raises:
-        BadInput: another user owns the file or may read it, or :func:`read_given` raises the error.
+        BadInput: another user owns the file or may read it, or for the reasons of :func:`read_given`.
     """
     name = f"{label} {path}".lstrip()
     with open_given(path, label=label) as file:

@@ -87,7 +87,7 @@ def job(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
     """Return the record of one job, without contacting the job's cluster.
 
     Raises:
-        BadInput: if no job or several jobs match.
+        BadInput: if no job matches ``key``, or several jobs match.
     """
     from toolkit.job.running.reach import find
 

@@ -73,7 +73,8 @@ def check_combination(options: DoctorOptions) -> None:
     """Raise an error if the given options conflict, or if an option that they need is missing.
 
     Raises:
-        BadInput: if two options cannot be combined; the message names them.
+        BadInput: if two options conflict, or an option needs a missing option or IMAGE; the message names
+            them.
     """
     if options.ask:
         if options.image is not None or options.fix or options.live:

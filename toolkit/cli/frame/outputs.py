@@ -12,7 +12,7 @@ def check_facts_output(output: Path) -> None:
     The output may be a device or a FIFO.
 
     Raises:
-        BadInput: if the file has other content.
+        BadInput: if the file contains anything except facts.
     """
     if not is_there(output, label="-o") or is_dangling(output) or _holds_nothing(output):
         return

@@ -63,7 +63,7 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     If ``fresh`` is true, toolkit compiles and builds all parts again, without the caches.
 
     Raises:
-        BadInput: if the recipe says that toolkit cannot build it, or is for another architecture than the
+        BadInput: if the recipe says that toolkit cannot build it, or its architecture differs from the
             engine's.
         CheckFailed: if a build step or a test of the image fails; the image then gets no tag.
         Missing: if the Docker engine does not respond, or toolkit cannot download a file of the lock.

@@ -65,7 +65,7 @@ def create(
         before: the lock of an earlier environment, whose versions toolkit keeps if possible.
 
     Raises:
-        BadInput: if ``target`` is not an environment, or the image has no Python.
+        BadInput: if ``target`` exists and is not an environment, or the image has no Python.
         CheckFailed: if a requirement contradicts the image, the build of a package fails, or the disk is
             full.
         Missing: if a tool, the package index or a way to build a package is missing.
@@ -133,7 +133,7 @@ def check_target(target: Path) -> None:
     """Raise an error if ``target`` exists and is not an environment.
 
     Raises:
-        BadInput: if ``target`` is another kind of file; the message names the file.
+        BadInput: if ``target`` exists and is not an environment; the message names the file.
     """
     check_file(target, "-o", "my.env")
     if target.exists() and target.stat().st_size and not is_env(target):

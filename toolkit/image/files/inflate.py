@@ -42,7 +42,7 @@ def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
     """Return the unpacked content of a gzip or zstd source, or None if the source is not compressed.
 
     Raises:
-        BadInput: if the source has another compression, which toolkit does not support.
+        BadInput: if toolkit does not support the compression of the source.
     """
     head = source.read_at(0, 6)
     if head.startswith(_GZIP):

@@ -16,7 +16,8 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
     """Return the content of each patch of a lock, by file name.
 
     Raises:
-        BadInput: if toolkit does not have a patch, or its patch of this name has another hash.
+        BadInput: if toolkit does not have a patch, or the hash of its patch differs from the hash in the
+            lock.
     """
     contents: dict[str, bytes] = {}
     for step in lock.steps:
