@@ -1,4 +1,7 @@
-"""Render Jinja templates, in which undefined names are errors, and quote words for a shell."""
+"""Render Jinja templates, and quote words for a shell.
+
+If a template uses an undefined name, :func:`render` fails.
+"""
 
 import re
 import shlex
@@ -16,7 +19,8 @@ _SHOWN = 80
 
 
 def render(kind: str, template: str, values: Mapping[str, object], *, one_line: bool = False) -> str:
-    """Fill the file ``template`` of the shipped folder ``kind`` with ``values``, and return the text.
+    """Fill the template file ``template`` in the shipped folder ``kind`` with ``values``, and return the
+    text.
 
     With ``one_line``, a value must not contain a line break, because Docker would read the next line as an
     instruction.

@@ -1,7 +1,7 @@
 """Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-toolkit does not run the script. If only a run of the script would show a part of a value, the value contains
-:data:`UNTOLD`.
+toolkit does not run the script. In a value, :data:`UNTOLD` replaces each part that only a run of the script
+would show.
 """
 
 import re

@@ -5,9 +5,7 @@ from typing import NamedTuple
 
 
 class StarterCounts(NamedTuple):
-    """The number of nodes, and the number of ranks on each node; ``None`` for a number that no
-    option gives.
-    """
+    """The number of nodes, and the number of ranks per node. A number is ``None`` if no option sets it."""
 
     nodes: int | None = None
     ranks_per_node: int | None = None

@@ -128,8 +128,8 @@ def peers(starter: Starter) -> tuple[str, ...]:
 
 
 def _left_out(program: str, module: str) -> tuple[str, ...]:
-    """Return shell lines that remove the starter, or ``python -m`` with the starter's module, from the start
-    of ``"$@"``.
+    """Return shell lines that remove the starter from the start of ``"$@"``: the program, or ``python -m``
+    and the starter's module.
     """
     return (
         f'case "$1" in *{program} | *{program}-launch) shift ;;',

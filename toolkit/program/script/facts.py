@@ -77,10 +77,10 @@ class ScriptFacts:
 
     ``joins`` lists how the ranks join: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
     ``deepspeed``, ``lightning``, ``jax``, ``tf-config`` or ``keras-distribution``. ``serial`` is true if the
-    ranks never join, false if the ranks join, and ``None`` if toolkit cannot decide; ``unknown`` then has the
-    reasons. ``imports`` are modules outside the project. ``missing`` are modules that the project should
-    contain. ``files`` are the project files that toolkit read. ``trainer`` is true if the file runs one of
-    toolkit's trainers.
+    ranks never join, and false if the ranks join. If toolkit cannot decide, ``serial`` is ``None``, and
+    ``unknown`` lists the reasons. ``imports`` are modules outside the project. ``missing`` are modules that
+    the project should contain. ``files`` are the project files that toolkit read. ``trainer`` is true if the
+    file runs one of toolkit's trainers.
     """
 
     path: Path

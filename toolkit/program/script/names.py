@@ -31,7 +31,7 @@ class Names:
         return ".".join([self.meanings.get(node.id, node.id), *reversed(parts)])
 
     def readings(self, node: ast.AST) -> Iterator[str]:
-        """Yield the full dotted name of an expression, and the name that it would have in each module of
+        """Yield the possible full names of an expression: its dotted name, and this name in each module of
         ``stars``.
         """
         if name := self.dotted_name(node):

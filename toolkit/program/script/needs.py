@@ -138,7 +138,7 @@ def _gpu(call: ast.Call, name: str, names: Names, paths: Paths) -> str:
 
 
 def _is(node: ast.expr | None, paths: Paths, *words: str) -> bool:
-    """Return whether an expression is one of the words, with or without a device number, as in ``cuda`` and
-    ``cuda:0``.
+    """Return whether an expression is a string that equals one of the words. The string may end with a device
+    number, as in ``cuda:0``.
     """
     return node is not None and (paths.path(node) or "").partition(":")[0] in words

@@ -134,8 +134,9 @@ def _options(
 
 
 def _called(use: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> ast.Call:
-    """Return the method call that uses a parser's name, if the program certainly makes this call exactly
-    once.
+    """Return the method call on a parser or on an argument group, such as ``parser.add_argument(…)``.
+
+    The program certainly makes this call exactly once.
 
     Raises:
         _NotShown: if the call is in a loop, a branch or another function.

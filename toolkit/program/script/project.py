@@ -29,8 +29,8 @@ class Project:
         return self if root in self.roots else replace(self, roots=(*self.roots, root))
 
     def modules(self, name: str) -> list[Path]:
-        """Return the files that ``import NAME`` runs, packages first. Return an empty list for a module
-        outside the project.
+        """Return the files that ``import NAME`` runs: first the ``__init__.py`` of each package, then the
+        module. Return an empty list for a module outside the project.
         """
         for root in self.roots:
             if found := self._below(root, name.split(".")):

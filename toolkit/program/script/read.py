@@ -126,8 +126,8 @@ def _found_later(reading: _Reading) -> Iterator[Path]:
 
 
 def _text(reading: _Reading, path: Path) -> str | None:
-    """Return the text of a file, decoded with the encoding that the file declares. Return ``None`` after an
-    error.
+    """Return the text of a file, decoded with the encoding that the file declares. Return ``None`` if toolkit
+    cannot read or decode the file.
     """
     try:
         content = path.read_bytes()[: _LONGEST + 1]
