@@ -2,8 +2,8 @@
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone, and ``TOOLKIT_MADE`` to the path of a file
 that lists images. Containers, networks and volumes have the identity as a label. Images get no label, because
-a label would change an image's digest; toolkit adds their names to the file. Equal locks must give equal
-digests on every machine.
+a label would change an image's digest, and equal locks must give equal digests on every machine. Instead,
+toolkit adds the names of images to the file.
 """
 
 import contextlib

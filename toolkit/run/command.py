@@ -14,8 +14,8 @@ from toolkit.run.conversation import Conversation
 class Command:
     """A command as a list of words, which no shell interprets.
 
-    ``env`` contains variables that the runner adds to its environment. ``timeout`` is in seconds. ``cwd`` is
-    a folder on the runner's host.
+    ``env`` contains variables that the runner adds to the command's environment. ``timeout`` is in seconds.
+    ``cwd`` is a folder on the runner's host.
     """
 
     words: tuple[str, ...]
@@ -92,25 +92,28 @@ class Runner(Protocol):
         """
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
-        """Run a command until it exits. Pass each line of its output and errors to ``on_line`` immediately.
+        """Run a command until it exits. Pass each line of standard output and standard error to ``on_line``
+        as soon as the command writes it.
 
         The result contains at least the last 64 KiB of each stream; earlier output may be missing.
         """
 
     def converse(self, command: Command) -> Conversation:
-        """Start a command that receives input while it runs.
+        """Start a command, and return a conversation, through which the caller sends input while the command
+        runs.
 
         Raises:
             Missing: if the program does not exist or the host is unreachable.
         """
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
-        """Copy a file of this machine to ``target``. If ``target`` already has a part of the bytes, send only
-        the rest.
+        """Copy a file of this machine to ``target``. If ``target`` already contains the first part of the
+        file, send only the rest.
 
         The runner does not check the existing bytes, and does not delete a partial file after a failure;
-        :mod:`toolkit.run.stage` checks and renames the complete file. The first call of ``progress`` gets the
-        number of existing bytes. The runner creates the parent folders of ``target``.
+        :mod:`toolkit.run.stage` checks and renames the complete file. The first call of ``progress`` receives
+        the number of bytes that ``target`` already contained. The runner creates the parent folders of
+        ``target``.
         """
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:

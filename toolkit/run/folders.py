@@ -108,8 +108,8 @@ def _refusal(folder: Path, option: str, error: OSError) -> BadInput:
 
 
 def folder_mode(mode: int) -> int:
-    """Return the mode for creating the folder of a file with the mode ``mode``. The umask applies to the
-    returned mode.
+    """Return the mode with which to create the folder for a file of mode ``mode``. The umask still applies to
+    the returned mode.
 
     A private file gets a private folder. Files that toolkit later writes to this folder, such as a job's
     output and metrics, are then private, too.

@@ -161,7 +161,7 @@ class Verifier:
 
 
 def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
-    """Return the arguments of gpg that make it use only the keys in ``keyring``."""
+    """Return arguments with which gpg uses only the keys in ``keyring``."""
     with open_given(keyring, label=option) as file:
         head = file.read(12)
     home = ("--no-options", "--homedir", folder)
@@ -214,7 +214,8 @@ def _keys(text: str) -> list[tuple[str, str, str, str]]:
 
 def _gpg(*words: str, stdin: bytes | None = None, seconds: float = _SECONDS) -> Completed:
     env = {"LC_ALL": "C"}
-    # gpg's agent asks for the passphrase on this terminal; toolkit keeps a value that the user has set.
+    # gpg's agent asks for the passphrase on the terminal that GPG_TTY names. Keep a value that the user has
+    # set.
     if "GPG_TTY" not in os.environ and sys.stdin is not None and sys.stdin.isatty():
         env["GPG_TTY"] = os.ttyname(sys.stdin.fileno())
     command = Command(("gpg", "--batch", "--yes", *words), stdin=stdin, env=env, timeout=seconds)

@@ -53,7 +53,7 @@ def is_answer(status: str) -> bool:
     """Return whether gpg's status lines show that gpg used its keys to check the message.
 
     If gpg printed no line about the message, gpg checked nothing, for example because it has no home folder.
-    If gpg cannot open its keyring, gpg reports every key as missing.
+    If gpg cannot open its keyring, gpg reports every key as missing, so the function returns False.
     """
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):

@@ -65,8 +65,8 @@ def ensure_base(
 ) -> BaseImage:
     """Return the base image of a Debian ``release``; pull or build the image if the engine does not have it.
 
-    toolkit prefers the image that the engine already has, so that images built from it do not change. With
-    ``fresh``, toolkit asks the registry first. ``published`` is the image's reference in the registry.
+    toolkit prefers the base image that the engine already has, so that later builds use the same base image.
+    With ``fresh``, toolkit asks the registry first. ``published`` is the image's reference in the registry.
 
     Raises:
         Missing: if no registry has the image and mmdebstrap is not installed.

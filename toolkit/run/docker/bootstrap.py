@@ -38,8 +38,7 @@ _FOLDER = "toolkit-base"
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETGID", "SETUID", "SYS_CHROOT")
 """The Linux capabilities that chroot, dpkg and mknod need in the build (capabilities(7))."""
 
-# This command runs before mmdebstrap unpacks the first package, because packages need the links that it
-# creates.
+# This command creates links that packages need, so it runs before mmdebstrap unpacks the first package.
 _MERGED = 'for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d" && ln -s "usr/$d" "$1/$d"; done'
 
 # These commands remove logs and caches that differ between runs, and files that only the build needs.

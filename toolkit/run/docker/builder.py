@@ -88,8 +88,8 @@ def ensure_builder(client: "DockerClient", tell: Tell) -> str:
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image of an older Debian ``release``, with Apptainer and the newer glibc that
-    Apptainer needs.
+    """Return the name of an image of an older Debian ``release`` to which toolkit has added Apptainer and the
+    newer glibc that Apptainer needs.
     """
     arguments = {"BUILDER": ensure_builder(client, tell)}
     return _ensure(
@@ -111,8 +111,8 @@ def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
 
 
 def _selected_apptainer() -> str:
-    """Return the Apptainer release of the environment variable as ``VERSION:SHA256``, or an empty string for
-    the default release.
+    """Return the Apptainer release that ``TOOLKIT_APPTAINER`` selects, as ``VERSION:SHA256``, or an empty
+    string for the default release.
 
     Raises:
         BadInput: if the variable is not ``VERSION:SHA256``.

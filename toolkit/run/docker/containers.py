@@ -139,9 +139,7 @@ def create_container(
 
 
 def remove_stale(client: "DockerClient") -> None:
-    """Remove the containers that toolkit processes of this machine left behind; these processes no longer
-    run.
-    """
+    """Remove the containers of toolkit processes that ran on this machine and have exited."""
     with translate_errors("looking for containers of a killed command"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
     for container in listed:
@@ -202,7 +200,8 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         **_rights(box),
     )
     if box.nested:
-        # The docker command calls this systempaths=unconfined; the SDK has no such option.
+        # Empty lists have the effect of the docker command's option systempaths=unconfined, which the SDK
+        # lacks.
         settings |= {"MaskedPaths": [], "ReadonlyPaths": []}
     return {"environment": dict(box.env), "user": box.user or None, "host_config": settings}
 

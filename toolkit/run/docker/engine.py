@@ -85,8 +85,8 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 
 
 def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
-    """Return a client of the engine at the address ``where``, after the engine has answered. Error messages
-    also contain ``why``.
+    """Return a client of the engine at the address ``where``, after the engine has answered. ``why`` says
+    where the address comes from; error messages show it after the address.
     """
     with contextlib.ExitStack() as unless_it_answers:
         try:
@@ -249,7 +249,7 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 
 
 def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
-    """Yield a tar of a folder in an image, in chunks. The function does not run a program of the image."""
+    """Yield a tar of a folder in an image, in chunks, without running a program of the image."""
     doing = f"copying {folder} out of {image[:19]}"
     with translate_errors(doing), create_container(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)

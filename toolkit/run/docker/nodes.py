@@ -81,8 +81,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # If a node is stopped, Docker asks the host's DNS for its name. Such a request often times out
-            # after ten seconds.
+            # To resolve the name of a stopped node, Docker asks the host's DNS. Such a request often times
+            # out after ten seconds.
             "DnsOptions": ["timeout:1", "attempts:1"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],

@@ -64,7 +64,7 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
 
     Args:
         asking: the requirements, with the Python version and the platform.
-        build: whether uv may choose packages without a wheel.
+        build: whether uv may choose releases that have only a source distribution, which uv must build.
 
     Raises:
         UnresolvedPackages: if no set of packages satisfies the requirements.

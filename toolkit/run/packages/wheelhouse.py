@@ -110,7 +110,7 @@ def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -
 
 
 def _record_columns(content: bytes) -> str:
-    """Return the hash and the size with which a wheel's RECORD lists a file with this content.
+    """Return the hash and the size of a file with this content, in the form of a wheel's RECORD.
 
     Source: packaging.python.org, "Recording installed projects".
     """

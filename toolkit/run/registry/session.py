@@ -61,8 +61,8 @@ class RegistrySession:
         self._client.close()
 
     def find(self) -> None:
-        """Check that the registry answers. If the registry is on this machine, also detect whether it uses
-        TLS.
+        """Check that the registry answers. If the registry is on this machine and does not use TLS, switch to
+        plain HTTP.
 
         Raises:
             Missing: if no registry answers, or its certificate is not trusted.

@@ -55,9 +55,7 @@ class Tokens:
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
-        """Return whether the token server issued a token for a scope, which means that it accepted
-        the login.
-        """
+        """Return whether the token server issued a token for a scope, and so accepted the login."""
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 
@@ -122,8 +120,8 @@ class Tokens:
             }
             return self._send("POST", realm, {}, data=form)
         headers = {"Authorization": basic(login)} if login and login.password else {}
-        # In a query, each scope is a parameter; in the form above, all scopes are words of one value (RFC
-        # 6749, 3.3).
+        # In a query, each scope is a separate parameter. In the POST form above, one parameter contains all
+        # scopes, separated by blanks (RFC 6749, 3.3).
         query = {**parameters, "scope": parameters.get("scope", "").split()}
         return self._send("GET", realm, headers, params=query)
 

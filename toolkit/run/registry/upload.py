@@ -183,8 +183,8 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     with answer:
         if answer.status_code in _NO_CHUNKS:
             if upload.done:
-                # The registry accepted earlier chunks at this address, so the status means that it has
-                # deleted the upload.
+                # The registry accepted earlier chunks at this address. Therefore this status means that the
+                # registry has deleted the upload.
                 raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
             raise _NoChunksError
         upload.location = _location(answer, session)

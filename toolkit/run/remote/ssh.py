@@ -225,7 +225,7 @@ def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progr
 def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[paramiko.SFTPFile, int]":
     """Open a file on the host for writing, and return the file and its size.
 
-    If the file has more than ``total`` bytes, the function empties it first.
+    If the file has more than ``total`` bytes, the function first truncates it to 0 bytes.
     """
     with contextlib.suppress(FileNotFoundError):  # each of these calls is a request to the host
         if (done := sftp.stat(target).st_size or 0) <= total:

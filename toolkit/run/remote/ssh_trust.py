@@ -106,8 +106,8 @@ class Trust:
 
 
 def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric has no types
-    """Return the known keys for a connection's host. ``host`` is the SSH destination, or an empty string for
-    a gateway.
+    """Return the known keys of the host to which a connection leads. ``host`` is the SSH destination, or an
+    empty string for a gateway.
     """
     exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)

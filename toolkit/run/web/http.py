@@ -38,7 +38,7 @@ _LONGEST_PAUSE = 30.0
 
 
 class RefusedRequest(Missing):
-    """The server's final answer that the file is not available.
+    """The server refuses to send the file, so a retry would not help.
 
     ``status`` is the HTTP status of the response.
     """
@@ -49,8 +49,8 @@ class RefusedRequest(Missing):
 
 
 class Busy(Missing):
-    """The server asks for a later retry. ``retry_after`` is the value of the ``Retry-After`` header, or an
-    empty string if the header is missing.
+    """The server is busy and asks the client to try again later. ``retry_after`` is the value of the
+    ``Retry-After`` header, or an empty string if the header is missing.
     """
 
     def __init__(self, message: str, retry_after: str) -> None:
