@@ -14,7 +14,7 @@ _OUTCOME = 16
 
 def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
     """Yield the first line of the answer, the outcome of each launch mode, and the facts that decide these
-    outcomes. A command that prints the fact follows each fact.
+    outcomes. After each fact, yield a command that prints this fact.
     """
     yield from wrap_hanging("", _first(answers), width)
     yield ""

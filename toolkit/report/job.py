@@ -121,7 +121,8 @@ def jobs_table(job_records: Iterable[tuple[JobRecord, bool]], width: int | None)
     """Return a table of jobs, the newest first. A ``?`` marks jobs whose cluster is unreachable.
 
     Args:
-        job_records: the records in the order of submission, each with whether its cluster is reachable.
+        job_records: for each job, in the order of submission, its record and whether its cluster is
+            reachable.
         width: the width of the terminal in columns; a narrow table omits mode, cluster and submission time.
     """
     wide = width is None or width >= _WIDE

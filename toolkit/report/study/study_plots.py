@@ -34,7 +34,7 @@ class Plot:
 
 
 def plots(report: Report) -> list[Plot]:
-    """Return all plots for which a report has figures.
+    """Return all plots for which a report has values.
 
     Raises:
         Missing: if matplotlib is not installed.
@@ -94,7 +94,7 @@ def _plot(report: Report, name: str, title: str, draw: Draw) -> Plot:
 
 def _svg(figure: "Figure") -> str:
     out = io.StringIO()
-    # Do not write the date to the file, so that equal figures give equal files.
+    # Do not write the date to the file, so that equal values give equal files.
     figure.savefig(out, format="svg", metadata={"Date": None, "Creator": None}, transparent=True)
     text = out.getvalue()
     return make_visible(text[text.index("<svg") :])

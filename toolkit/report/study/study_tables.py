@@ -27,8 +27,8 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
     """The values of a curve for one number of ranks.
 
     In a row of measurements, fields whose names end with ``_low`` and ``_high`` have the lowest and the
-    highest value of all runs. In a row of predictions, toolkit expects 95 of 100 measurements between these
-    two values.
+    highest value of all runs. In a row of predictions, toolkit expects 95 of 100 future measurements to be
+    between these two values.
     """
 
     series: str
@@ -62,7 +62,7 @@ def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
 
 
 def csv_of(report: Report) -> str:
-    """Return all figures as CSV, rounded to six decimal places."""
+    """Return all values as CSV, rounded to six decimal places."""
     out = io.StringIO()
     writer = csv.DictWriter(out, TITLES, lineterminator="\n")
     writer.writeheader()
@@ -180,7 +180,7 @@ def _predicted_rows(line: ReportCurve) -> Iterator[SizeRow]:
 
 
 def _work(line: ReportCurve) -> float | None:
-    """Return how many units, such as images, an epoch has, or ``None`` if the rate is unknown."""
+    """Return the number of units, such as images, in an epoch, or ``None`` if the rate is unknown."""
     base = line.curve.base
     return base.rate.value * base.seconds.value if base.rate else None
 

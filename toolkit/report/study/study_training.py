@@ -90,8 +90,8 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
 
 
 def _chosen(report: Report) -> list[tuple[ReportCurve, list[MeasuredPoint]]]:
-    """Return the points of each series whose accuracy toolkit draws: all, or the points with the fewest and
-    the most ranks.
+    """Return the points of each series for which the plot shows the accuracy. If a series has too many
+    points, return its first points and the point with the most ranks.
     """
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []
