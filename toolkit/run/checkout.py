@@ -24,7 +24,7 @@ def commit() -> str:
         )
     except Missing:
         return ""
-    # The folder of an installed toolkit may be in the checkout of another project.
+    # The installation folder of toolkit may be inside the checkout of another project.
     if not known.ok or not head.ok:
         return ""
     return head.text.strip() + ("+changes" if changed.stdout.strip() else "")

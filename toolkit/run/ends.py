@@ -59,7 +59,7 @@ def is_cut(size: int) -> bool:
 
 
 def read_ends(runner: Runner, target: str) -> bytes:
-    """Return the content of a file on the runner's host. Of a long file, return the beginning and the end."""
+    """Return the content of a file on the runner's host, or the beginning and the end of a long file."""
     size = runner.size(target)
     if not is_cut(size):
         return runner.read(target, most=HEAD + TAIL)

@@ -1,8 +1,8 @@
-"""Kill the child processes of this process if a SIGKILL kills this process.
+"""Kill the child processes of toolkit if a SIGKILL kills toolkit.
 
-A small shell process reads from a pipe. This process holds the pipe's write end. When the process exits, the
-kernel closes the pipe. The shell then kills every registered process session that this process did not
-release. ``PR_SET_PDEATHSIG`` (prctl(2)) does not suffice. Grandchildren do not get its signal, and a child
+A small shell process reads from a pipe, and toolkit holds the pipe's write end. When toolkit exits, the
+kernel closes the pipe. The shell then kills every process session that toolkit registered and did not
+unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) does not suffice. Grandchildren do not get its signal, and a child
 gets the signal too early, when the *thread* that started the child exits.
 """
 

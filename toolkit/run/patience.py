@@ -85,8 +85,8 @@ class PatientRunner:
         return self._try_patiently(lambda: self._runner.size(target))
 
     def stop(self) -> None:
-        """Stop all retries. Call this method when no caller needs the results of the threads that use this
-        runner.
+        """Stop all retries. Call this method when other threads still use this runner, but no caller needs
+        their results.
         """
         self._stopped.set()
 

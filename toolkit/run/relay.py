@@ -69,8 +69,8 @@ class Connections:
         carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the other end. If the line has the number of an unknown connection, return the
-        kind of the line and this number.
+        """Handle a line from the other end. If the line has the number of an unknown connection, only return
+        the kind of the line and this number.
         """
         frame = _parse_frame(line)
         if frame is None:

@@ -1,8 +1,7 @@
-"""Find Singularity or Apptainer on this machine, inspect SIF files with it, and run commands in them.
+"""Find Singularity or Apptainer on this machine, use it to inspect SIF files, and run commands in SIF files.
 
-spython queries the version, inspects images and runs commands, but calls only a program named
-``singularity``. Therefore toolkit adds a folder to PATH in which ``singularity`` is a link to the real
-program.
+toolkit uses the library spython for these tasks, but spython calls only a program named ``singularity``.
+Therefore toolkit adds a folder to PATH in which ``singularity`` is a link to the real program.
 """
 
 import contextlib

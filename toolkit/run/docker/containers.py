@@ -121,8 +121,9 @@ def create_container(
 ) -> Iterator[str]:
     """Create a container of ``image`` without starting it, yield its name, and remove it afterwards.
 
-    ``doing`` says in an error message what toolkit was doing, for example ``running sh``. toolkit chooses the
-    container's name, so it can remove the container even if an interrupt comes before the engine's answer.
+    ``doing`` is the part of an error message that says what toolkit was doing, for example ``running sh``.
+    toolkit chooses the container's name, so toolkit can remove the container even if an interrupt comes
+    before the engine's answer.
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}

@@ -18,7 +18,9 @@ _CHUNK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class CopyOut:
-    """A file to copy: its ``path`` in the container, its ``target``, and the size limit ``most`` in bytes."""
+    """A file to copy: its ``path`` in the container, its ``target`` on this machine, and its maximum size
+    ``most`` in bytes.
+    """
 
     path: str
     target: Path

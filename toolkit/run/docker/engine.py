@@ -307,7 +307,7 @@ def _follow(
 def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
     """Return a build context in which the last step of the Dockerfile sets the labels.
 
-    If the labels were parameters of the build, the engine would run a separate step for each label.
+    Labels in the build request would be worse, because the engine would run a separate step for each label.
     """
     if not labels:
         return files
@@ -348,8 +348,8 @@ def _content(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:
-    """Remove the container of an interrupted build step at once, because the engine may remove the container
-    too late.
+    """Remove the container of an interrupted build step immediately. The engine itself may remove the
+    container too late.
     """
     if container:
         with contextlib.suppress(Exception):

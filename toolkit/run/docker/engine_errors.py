@@ -8,8 +8,8 @@ from toolkit.errors import CheckFailed, Missing
 
 @contextlib.contextmanager
 def translate_errors(doing: str) -> Iterator[None]:
-    """Translate the SDK's errors into toolkit's errors. ``doing`` says in the message what toolkit was doing,
-    for example ``tagging X``.
+    """Translate the SDK's errors into toolkit's errors. ``doing`` is the part of the message that says what
+    toolkit was doing, for example ``tagging X``.
     """
     try:
         yield

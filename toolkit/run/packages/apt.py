@@ -154,8 +154,8 @@ def origin_of(url: str, mirrors: Mirrors) -> str:
     """Return a package's address in Debian's archive as ``ARCHIVE:PATH``, without the mirror. Return any
     other address unchanged.
 
-    ``mirrors`` has further addresses of mirrors that the function recognises, for example of a snapshot of a
-    past day.
+    ``mirrors`` lists addresses that the function recognises in addition to Debian's usual addresses, for
+    example the address of a snapshot of a past day.
     """
     for archive, addresses in mirrors.items():
         for address in addresses:

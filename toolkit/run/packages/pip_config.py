@@ -17,7 +17,7 @@ class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
     """The package sources of pip: the index, further indexes, and folders with wheels (``find-links``).
 
     ``index`` is empty if pip has no configured index. Addresses may contain a login, so toolkit never writes
-    these addresses to a lock file. ``no_index`` is true if pip searches only the folders.
+    these addresses to a lock file. ``no_index`` is true if pip searches only the folders in ``links``.
     """
 
     index: str = ""

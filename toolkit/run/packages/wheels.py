@@ -133,8 +133,8 @@ def uv_settings() -> dict[str, str]:
     certificates and proxies.
 
     With UV_SYSTEM_CERTS, uv trusts the machine's certificates, as pip does (earlier releases of uv read
-    UV_NATIVE_TLS). UV_PYTHON_DOWNLOADS keeps uv from searching the network for the Python of the image: on a
-    machine without a network, each call of uv would wait for more than 10 s.
+    UV_NATIVE_TLS). UV_PYTHON_DOWNLOADS=never keeps uv from searching the network for the Python of the image.
+    Without this setting, each call of uv would wait for more than 10 s on a machine without a network.
     """
     index = pip_places().index
     settings = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", "UV_PYTHON_DOWNLOADS": "never"}

@@ -30,7 +30,9 @@ class _Errors(msgspec.Struct, frozen=True):
 
 
 def error_words(answer: "Response") -> str:
-    """Return a registry's error message on one line. A response to HEAD has a message only in a header."""
+    """Return a registry's error message on one line. A response to HEAD has no body, so its message can be
+    only in a header.
+    """
     try:
         content = msgspec.json.decode(answer.read(_MOST), type=_Errors)
     except (*DECODE_ERRORS, OSError):

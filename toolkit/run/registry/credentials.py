@@ -47,8 +47,8 @@ class _Helped(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login for a registry. toolkit exchanges ``token`` for other tokens (OAuth 2), and sends
-    ``bearer`` unchanged.
+    """A user's login for a registry. toolkit exchanges ``token`` for the tokens that requests need (OAuth 2),
+    and sends ``bearer`` itself as a token.
 
     ``source`` names the login file or the credential helper in messages.
     """

@@ -71,8 +71,8 @@ class SshRunner:
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         fix = "check the disk and your quota on that host; then run the same command to resume the copy"
-        # Open the source file first. If the file is missing, the host stays unchanged. If another process
-        # deletes the file later, toolkit can still read it.
+        # Open the source file first. If it is missing, nothing changes on the host. If another process
+        # deletes it later, toolkit can still read it.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
             sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
@@ -204,10 +204,10 @@ def _ignore_progress(_done: int, _total: int) -> None:
 
 
 def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
-    """Write the part of a file that ``target`` does not have yet.
+    """Write the part of a local file that the host's file ``target`` does not contain yet.
 
-    The function writes each byte at the byte's offset, so that two processes can write the same file at the
-    same time.
+    The function writes each byte at its offset in the local file, so that two processes can copy the same
+    file at the same time.
     """
     total = os.fstat(reading.fileno()).st_size
     writing, done = _begun(sftp, target, total)

@@ -126,7 +126,7 @@ class Client:
     ) -> Response:
         """Return the response to a request. ``limits`` apply to the response and its redirects together.
 
-        ``proof`` takes an address and returns the function that authenticates requests to this address.
+        ``proof`` maps an address to the function that authenticates requests to this address.
 
         Raises:
             BadRedirect: if toolkit refuses a redirect.
@@ -218,7 +218,8 @@ def _pool_classes(meter: Meter) -> dict[str, Any]:
 
         def connect(self) -> None:
             super().connect()
-            # With TLS to a proxy and TLS through this proxy, the real socket is inside another TLS object.
+            # If the connections to a proxy and through this proxy both use TLS, a second TLS object wraps the
+            # real socket.
             outer = getattr(self.sock, "socket", self.sock)
             if isinstance(outer, MeteredTls):
                 outer.meter = meter

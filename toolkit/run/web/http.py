@@ -65,8 +65,8 @@ class Slow(Missing):
 class Body:
     """A file object for the body of a response. A read raises :class:`Missing` if the server stops sending.
 
-    ``start`` is the offset of the first byte in the file: the requested offset, or 0 if the server sends only
-    whole files.
+    ``start`` is the offset in the file at which the body starts: the requested offset, or 0 if the server
+    sends only whole files.
     """
 
     def __init__(self, response: Response, url: str, limits: Limits, start: int = 0) -> None:

@@ -1,7 +1,7 @@
 """Enforce limits on one HTTP response at its socket: the waiting time, the bytes, and the bytes per second.
 
-HTTP libraries limit only the time between two bytes. Limits at the socket also cover headers, chunk sizes and
-trailers, which these libraries read without other limits.
+HTTP libraries limit only the time in which no byte arrives. Limits at the socket also cover headers, chunk
+sizes and trailers, which these libraries read without other limits.
 """
 
 import math
@@ -112,7 +112,7 @@ class Meter:
 
 
 class MeteredSocket(socket.socket):
-    """A socket whose received bytes a meter counts."""
+    """A socket with a meter, which counts the received bytes."""
 
     meter: Meter | None = None
 
@@ -124,8 +124,8 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """A TLS socket whose received bytes a meter counts. The time limit of the connection also applies to the
-    TLS handshake.
+    """A TLS socket with a meter, which counts the received bytes. The time limit of the connection also
+    applies to the TLS handshake.
     """
 
     meter: Meter | None = None
