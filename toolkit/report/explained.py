@@ -126,7 +126,9 @@ def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
 def _other_lines(
     output_explanation: OutputExplanation, causes: list[KnownFault], style: Style, width: int
 ) -> Iterator[str]:
-    """Yield lines about further possible causes, about consequences, and about ranks that exited."""
+    """Yield lines about further possible causes, about a consequence of the failure, and about a rank that
+    exited.
+    """
     possible = [
         known for known in output_explanation.findings if known.role == "possible" and known not in causes
     ]

@@ -43,8 +43,8 @@ def consequence(rule: Rule, example: Example | None) -> str:
 
 
 def general_fix(rule: Rule) -> str:
-    """Return the general fix of a rule. A finding about a particular launch names the launch mode that works
-    instead.
+    """Return the general fix of a rule. If the rule lists alternative launch modes, the fix suggests another
+    mode. A finding about a particular launch names the launch mode that works.
     """
     if not rule.instead:
         return rule.fix

@@ -59,7 +59,7 @@ class SafeStream(io.TextIOBase):
 
 
 def unfiltered_stream(stream: TextIO) -> TextIO:
-    """Return the stream that a :class:`SafeStream` filters. Only on the unfiltered stream can a progress line
-    move the cursor.
+    """Return the stream that a :class:`SafeStream` filters. A progress line needs the unfiltered stream to
+    move the cursor, because the filter escapes cursor codes.
     """
     return stream._below if isinstance(stream, SafeStream) else stream  # noqa: SLF001 - the same module

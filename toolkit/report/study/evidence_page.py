@@ -47,8 +47,8 @@ def json_of(form: Form, series_list: Sequence[Series]) -> bytes:
 
 
 def page(form: Form, report: Report, series_list: Sequence[Series], script: str) -> str:
-    """Return an HTML page with the measured values, the texts that the form demands, the environment and the
-    job script.
+    """Return an HTML page with the measured values, a list of the texts that the applicant must write, the
+    environment and the job script.
     """
     title = escape(form.title)
     source = escape(form.source)

@@ -73,7 +73,7 @@ def html_page(title: str, body: Iterable[str], style: str = "") -> str:
     """Return an HTML document that loads no other file.
 
     Args:
-        title: the title of the page, as HTML.
+        title: the title of the page, already as HTML.
         body: the parts of the page in order, as HTML; empty parts are omitted.
         style: CSS only for this page.
     """

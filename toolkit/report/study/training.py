@@ -22,9 +22,7 @@ def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
 
 
 def epochs_table(training: Training) -> str:
-    """Return a table with one row for each epoch. For a long training, the table has only a part of the
-    epochs.
-    """
+    """Return a table with one row for each epoch. For a long training, the table leaves out some epochs."""
     shown = thin_epochs(training.epochs, ROWS)
     rows = _rows(shown)
     if len(shown) == len(training.epochs):
