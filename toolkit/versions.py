@@ -40,8 +40,8 @@ def upstream(text: str) -> str:
 
 
 def is_same_version(left: str, right: str) -> bool:
-    """Return whether two texts name the same upstream version. If a text has no version, the two texts must
-    be equal.
+    """Return whether two texts name the same upstream version. If one of the texts has no version, return
+    whether the texts are equal.
     """
     a, b = parse(left), parse(right)
     return left == right if a is None or b is None else a == b
@@ -59,8 +59,8 @@ def older(left: str | None, right: str | None) -> bool:
 def within(text: str, bounds: str) -> bool:
     """Return whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
 
-    A pre-release is older than its release, so ``6.0.0rc2`` is within ``<6``. If ``bounds`` is empty, every
-    text satisfies it. A text without a version does not satisfy any other bounds.
+    A pre-release is older than its release, so ``6.0.0rc2`` is within ``<6``. Every text satisfies empty
+    ``bounds``. A text without a version satisfies only empty ``bounds``.
     """
     version = parse(text)
     clauses = [_clause(part) for part in bounds.split(",") if part.strip()]

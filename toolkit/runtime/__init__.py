@@ -83,7 +83,7 @@ class Runtime(Protocol):
         ...
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Return the facts about the runtime from a section of the probe's output, or ``None`` if the host
+        """Parse a section of the probe's output. Return the facts about the runtime, or ``None`` if the host
         lacks the runtime.
         """
         ...

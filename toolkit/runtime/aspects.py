@@ -1,4 +1,4 @@
-"""Two types: a part of a node that a container may share, and a section of the probe's output."""
+"""Define two types: a part of a node that a container may share, and a section of the probe's output."""
 
 from typing import Literal, Protocol
 

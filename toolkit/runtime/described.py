@@ -14,8 +14,8 @@ class Described:
 
     ``bind`` returns the words for all binds; each bind is ``(SOURCE, TARGET, OPTIONS)``. ``name`` returns the
     words for an image path, and ``folder`` returns the words for a working directory. ``start`` has the words
-    after the runtime's command, such as ``run``. ``set_env`` is the option that sets a variable of the image;
-    it is empty if the runtime sets these variables itself.
+    after the runtime's command, such as ``run``. ``set_env`` is the option with which toolkit sets each
+    variable that the image defines. ``set_env`` is empty if the runtime sets these variables itself.
     """
 
     NAMES: tuple[str, ...]

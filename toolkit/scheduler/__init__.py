@@ -1,8 +1,8 @@
 """The schedulers that toolkit supports. The module of each scheduler provides the header and the variables of
 a job script.
 
-To add a scheduler, add a module to this package, a template to ``slurm/``, and a name to ``SCHEDULERS`` and
-to ``model/site.py``.
+To add a scheduler, add a module to this package and a template to ``slurm/``. Then add the module to
+``SCHEDULERS``, and the scheduler's name to ``Site.scheduler`` in ``model/site.py``.
 """
 
 from typing import Protocol

@@ -44,7 +44,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
     # With --no-kill, Slurm removes a failed node from the job, and the other nodes continue.
     lines += ["--no-kill"] * spec.elastic
-    # With B:, Slurm sends the signal only to the job script, and the job script informs the trainer.
+    # With B:, Slurm sends the signal only to the job script, which then asks the trainer to stop.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
     # With --open-mode=append, a job that Slurm starts again appends to its earlier output.
