@@ -18,8 +18,8 @@ def plain(soname: str) -> str:
     """Return the soname of a library before auditwheel changed it: ``libpmix.so.2`` for
     ``libpmix-1a2b3c4d.so.2.13.7``.
 
-    auditwheel replaces the soname with the file name, which has all version numbers. The function returns
-    other names unchanged.
+    auditwheel replaces the soname with the file name, which has all version numbers. The function returns a
+    name without auditwheel's hash unchanged.
     """
     name = without_hash(soname)
     return name if name == soname else _NUMBERS.sub(r"\1", name)

@@ -2,10 +2,10 @@
 
 The gradients of a step have B bytes and become ready one after another within the time R. If Horovod reduces
 the gradients in k groups, each reduction takes the time a + b B/k. Horovod reduces the first groups while the
-framework computes later gradients. The training step waits for the reductions that finish after R. toolkit
-measures a and b, and suggests the number of groups k with the shortest wait. The suggested threshold is B/k,
-rounded up to a whole MiB. The suggested cycle time is the time in which B/k bytes become ready. Horovod's
-defaults are 128 MiB and 1 ms.
+framework computes later gradients. After R, the training step must wait for the reductions that have not
+finished. toolkit measures a and b, and suggests the number of groups k with the shortest wait. The suggested
+threshold is B/k, rounded up to a whole MiB. The suggested cycle time is the time in which B/k bytes become
+ready. Horovod's defaults are 128 MiB and 1 ms.
 """
 
 import math
@@ -52,7 +52,7 @@ def advise(tally: Tally) -> Advice | None:
     if steps < 3 or not fusion.groups:
         return None
     most = max(tensor.reduced for tensor in tally.tensors.values())
-    # A tensor that Horovod reduces in every step is a gradient; metrics are reduced less often.
+    # If Horovod reduces a tensor in every step, the tensor is a gradient. Horovod reduces metrics less often.
     gradient = sum(t.size for t in tally.tensors.values() if t.reduced > most / 2)
     ready = median(tally.ready)
     line = fusion.line()

@@ -99,9 +99,10 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     """Return the measured values that a regular expression finds in the output of rank 0.
 
     ``texts`` yields the parts of the output in their order. Each part ends at a line break. A group
-    ``(?P<seconds>…)`` matches the time of an epoch in seconds. A group ``(?P<rate>…)``, or otherwise the
-    first group, matches a number of units per second. If Slurm restarted the job, toolkit ignores the output
-    before the restart, because it belongs to an interrupted run.
+    ``(?P<seconds>…)`` matches the time of an epoch in seconds. A group ``(?P<rate>…)`` matches a rate in
+    units per second. If the expression has neither named group, its first group matches the rate. If Slurm
+    restarted the job, toolkit ignores the output before the restart, because that output belongs to an
+    interrupted run.
 
     Raises:
         CheckFailed: if the pattern finds no figure, finds no figure after the warm-up, or matches text that

@@ -162,7 +162,9 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
-    """Return, as text, the numbers of nodes that the user must still measure for a centre's form."""
+    """Return a text such as ``4 and 8`` with the numbers of nodes that a centre's form demands and that the
+    study has not measured yet.
+    """
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)
     sizes: list[int] = []

@@ -29,8 +29,8 @@ _LONGEST = 2000
 
 
 def figures(text: str) -> dict[str, float]:
-    """Return the last value of each metric in a program's output. If lines have rank labels, only the lines
-    of rank 0 count.
+    """Return the last value of each metric in a program's output. If lines have rank labels, the function
+    reads only the lines of rank 0.
 
     >>> figures("0: epoch 1 loss: 0.7\\n0: epoch 2 loss: 0.5, val_accuracy=0.9")
     {'loss': 0.5, 'val_accuracy': 0.9}
@@ -44,10 +44,10 @@ def figures(text: str) -> dict[str, float]:
 
 
 def history(text: str) -> list[dict[str, float]]:
-    """Return the metrics in each line of output that contains metrics. If lines have rank labels, only the
-    lines of rank 0 count.
+    """Return the metrics in each line of output that contains metrics. If lines have rank labels, the
+    function reads only the lines of rank 0.
 
-    If a program overwrites a line, as a progress bar does, only the last text of the line counts.
+    If a program overwrites a line, as a progress bar does, the function reads only the last text of the line.
 
     >>> history("epoch 1 loss: 0.7\\n1/2 loss: 0.6\\r2/2 loss: 0.5\\ndone")
     [{'loss': 0.7}, {'loss': 0.5}]

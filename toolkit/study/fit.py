@@ -1,10 +1,11 @@
 """Fit the scaling model to a curve, predict times on more ranks with their uncertainty, and check the model
 (pure functions).
 
-In each random draw, toolkit varies the measured times within their errors and fits the model again. The range
-of a prediction contains the results of 95 of 100 draws. For each draw, toolkit keeps every choice of the
-model's terms that fits nearly as well as the best choice. The measurements cannot decide between such
-choices. The range of a prediction includes the error of a future measurement.
+To find the uncertainty, toolkit repeats the fit many times. In each repetition, called a draw, toolkit
+changes the measured times at random within their errors and fits the model again. The range of a prediction
+contains the results of 95 of 100 draws. For each draw, toolkit keeps every choice of the model's terms that
+fits nearly as well as the best choice. The measurements cannot decide between such choices. The range of a
+prediction includes the error of a future measurement.
 """
 
 import math
@@ -65,7 +66,9 @@ class Fit:
 
     @property
     def serial(self) -> MedianSpread:
-        """Return the serial part of one rank's epoch time, from 0 to 1, which further ranks do not reduce."""
+        """Return the serial fraction of the epoch time on one rank, from 0 to 1. More ranks do not reduce the
+        serial time.
+        """
         parts = sorted(_serial(weights) for _, weights in self.draws)
         low, high = _middle_range(parts)
         value = _serial(self.weights)
@@ -145,7 +148,8 @@ def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
     errors = [_error(point, single) for point in points]
     best, weights = solutions(scaling, ranks, times, [t * e for t, e in zip(times, errors, strict=True)])[0]
     freedom = len(points) - sum(weight > 0 for weight in weights)
-    # If the measured times differ from the model by more than their errors, increase the errors.
+    # If the measured times differ from the fitted times by more than their errors explain, the errors are too
+    # small, so increase them.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
     # Users compare a prediction with a future run. Assume that the time of this run has a typical error.

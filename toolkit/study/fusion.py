@@ -8,7 +8,8 @@ class Fusion:
     """Sums of sizes in bytes and of times in microseconds, over all reductions. A reduction has one or
     several tensors.
 
-    Tensors belong to the same reduction if each tensor begins before the first of these tensors ends.
+    Several tensors belong to the same reduction if the allreduce of each tensor begins before any of these
+    allreduces ends.
     """
 
     groups: int = 0

@@ -82,8 +82,8 @@ def _threads(curve: Curve) -> Iterator[str]:
 
 
 def _causes(curve: Curve, point: MeasuredPoint, shares: Shares) -> Iterator[tuple[float, str]]:
-    """Yield each cause of lost time in a training step: its part of the step's time, from 0 to 1, and a
-    sentence.
+    """Yield each cause of lost time in a training step: the fraction of the step's time that the cause takes,
+    from 0 to 1, and a sentence about the cause.
     """
     alone = curve.base.seconds.value * curve.base.ranks / point.ranks
     # A timeline counts the wait for training samples as computation, so subtract this wait.

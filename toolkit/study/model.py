@@ -48,7 +48,7 @@ def solutions(
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
     fits = []
-    # There are only seven choices of one, two or three terms. To try all seven choices is exact and needs
+    # There are only seven choices of one, two or three terms. Trying all seven choices is exact and needs
     # less code than a solver.
     for size in range(1, min(count, len(ranks)) + 1):
         for chosen in combinations(range(count), size):

@@ -16,14 +16,16 @@ probability of 1/20.
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:
-    """Return the environment variables of each series in a study that tests the settings of ``advice``."""
+    """Return the environment variables of each series in a study that tests the settings which ``advice``
+    suggests.
+    """
     chosen = dict(variable.split("=", 1) for variable in advice.variables)
     return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """For each number of ranks, return a sentence that says whether the suggested settings helped. The result
-    is empty for a study without suggested settings.
+    """Return a line with the suggested settings, then a sentence for each number of ranks that says whether
+    these settings helped. The result is empty for a study without suggested settings.
     """
     if SUGGESTED not in study.settings:
         return []

@@ -16,8 +16,8 @@ from toolkit.study.statistics import Curve, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCurve:
-    """A curve that a report shows, with a label that is unique in the report. ``series`` is the label without
-    the number of nodes.
+    """A curve that a report shows, with a label that is unique in the report. ``series`` is the same label
+    without the number of nodes.
     """
 
     label: str
@@ -136,8 +136,8 @@ def _program(study: Study) -> str:
 
 
 def _series(study: Study, label: str) -> str:
-    """Return the label of a series. If the label is only a value, put the name of the compared option or
-    variable before it.
+    """Return the label of a series. If the label is only a value such as ``64``, put the name of the compared
+    option or variable before this value.
     """
     if not label or not study.compare or study.compare in {"strategy", "mode", "trainer"}:
         return label

@@ -73,9 +73,10 @@ def job_start(
 
 
 def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
-    """Return the recorded times by name, in seconds since 1970, and the number of rank 0's read system calls.
+    """Return the recorded times by name, in seconds since 1970, and the number of ``read`` system calls that
+    rank 0 made.
 
-    If the job script started its ranks again, the function ignores the times of the earlier ranks.
+    If the job script restarted the ranks, the function ignores the times that the earlier ranks recorded.
     """
     moments = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
     rank = _of_metrics(metrics)

@@ -32,8 +32,8 @@ class MeasuredPoint:
 
     ``runs`` has the seconds per epoch of each run. ``speedup`` compares the epoch times of the smallest size
     and of this size, and assumes a perfect speed-up at the smallest size. ``efficiency`` is the speed-up
-    divided by the number of ranks. ``waiting`` is the part of the time, from 0 to 1, in which a rank waits
-    for training samples, or ``None`` if unknown.
+    divided by the number of ranks. ``waiting`` is the fraction of the time, from 0 to 1, during which a rank
+    waits for training samples, or ``None`` if unknown.
     """
 
     ranks: int
@@ -50,10 +50,11 @@ class MeasuredPoint:
 
     @property
     def parts(self) -> dict[str, float] | None:
-        """The phases of a training step as parts of its time, which add up to 1, or ``None`` if unknown.
+        """The fraction of a training step's time in each phase, or ``None`` if unknown. The fractions add up
+        to 1.
 
-        A timeline counts the wait for training samples as computation. This property separates the wait from
-        the computation, as the phase ``input``.
+        A timeline counts the wait for training samples as computation. This property subtracts the wait from
+        the phase ``compute``, and reports it as the phase ``input``.
         """
         waiting = self.waiting or 0.0
         if self.shares is None:
@@ -152,8 +153,8 @@ def _measured_point(
 
 
 def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
-    """Return the speed-up as the ratio of two times. The range assumes that the errors of the times are
-    independent.
+    """Return the speed-up, computed from the time of the smallest size and the time of this size. The range
+    assumes that the errors of the times are independent.
     """
     if same and now == base:
         return MedianSpread(ranks, ranks, ranks)

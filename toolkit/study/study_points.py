@@ -26,9 +26,9 @@ _PLACES = ("{ranks}", "{nodes}", "{batch}")
 def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None) -> tuple[Size, ...]:
     """Return all requested sizes, the smallest first. A size is a number of ranks on a number of nodes.
 
-    With ``nodes``, each number of ranks runs on each number of nodes that divides it evenly. A node gets at
-    most ``ranks_per_node`` ranks. Without ``nodes``, each number of ranks runs on as few nodes as possible.
-    Without ``nodes``, ``ranks_per_node`` defaults to 1.
+    With ``nodes``, each number of ranks runs on each number of nodes that gives every node equally many
+    ranks. A node gets at most ``ranks_per_node`` ranks. Without ``nodes``, each number of ranks runs on as
+    few nodes as possible. Without ``nodes``, ``ranks_per_node`` defaults to 1.
 
     Raises:
         BadInput: if a number of ranks fits none of the numbers of nodes.
@@ -111,8 +111,8 @@ def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, .
 
 
 def _value(field: str, text: str) -> int | bool | str:
-    """Convert a value of ``--compare`` to the type of its job field. If the value is invalid, the later check
-    of the job reports it.
+    """Convert a value of ``--compare`` to the type of its job field. The function does not report an invalid
+    value, because toolkit checks the job later.
     """
     kind = _kind(field)
     if kind.startswith("bool"):
@@ -239,7 +239,7 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
 
 
 def _as_kept(study: Study) -> dict[str, Any]:
-    """Return the fields of a study as in its JSON file, but with the launch options at the top level."""
+    """Return the fields of a study's JSON file, with the launch options as top-level fields."""
     stored: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(study))
     fields: dict[str, Any] = stored.pop("said")
     return stored | fields

@@ -38,7 +38,9 @@ class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures_of(folder: Path, output: str) -> dict[str, float | None]:
-    """Return the last metrics of a task, from its trainer's metrics file or otherwise from its output."""
+    """Return the last metrics of a task from its trainer's metrics file, or from its output if there is no
+    such file.
+    """
     return _metrics(folder) or {**figures(output)}
 
 

@@ -1,10 +1,10 @@
 """Analyse Horovod's timeline: the phases of a step, and the ranks that are ready last.
 
-At each moment, the phase of a training step is the most advanced phase of all tensors. From the most to the
-least advanced, these phases are ``reduce``, ``copy``, ``queue`` and ``negotiate``. The phase is ``compute``
-if no tensor is in any of these four phases. A step starts when the ranks negotiate the first gradient.
-toolkit ignores a step before an evaluation or a checkpoint, because such a step takes much longer than other
-steps.
+Different tensors may be in different phases. At each moment, the phase of the training step is the most
+advanced of these phases. From most to least advanced, the phases are ``reduce``, ``copy``, ``queue`` and
+``negotiate``. The phase is ``compute`` if no tensor is in any of these four phases. A step starts when the
+ranks negotiate the first gradient. toolkit ignores a step before an evaluation or a checkpoint, because such
+a step takes much longer than other steps.
 """
 
 import math
@@ -196,7 +196,7 @@ def tally_events(lists: Iterable[list[Event]]) -> Tally:
 
 
 def shares(tally: Tally) -> Shares | None:
-    """Return which part of a step's time each phase takes, or ``None`` for fewer than three steps."""
+    """Return the fraction of a step's time that each phase takes, or ``None`` for fewer than three steps."""
     lengths = tally.lengths
     if len(lengths) < 3:
         return None
