@@ -157,7 +157,9 @@ class Store(ThreadingHTTPServer):
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the answer to a rank that joins. ``at`` is this node's address that the rank used."""
+        """Return the answer to a rank that joins. ``at`` is the address of this node to which the rank
+        connected.
+        """
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -227,7 +229,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200)
 
     def _greet(self, value: bytes) -> None:
-        """Answer a request to join. Reject a sender whose HMAC does not prove knowledge of the secret."""
+        """Answer a request to join. Reject the request if its HMAC does not prove that the sender knows the
+        secret.
+        """
         nonce, secret = self.headers.get(_NONCE, "").encode(), self.server.secret
         if not proves(self.headers.get(_PROOF, ""), secret, b"hello", nonce, value):
             return self._answer(403)
@@ -237,7 +241,9 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, body, proof(secret, b"answer", nonce, body))
 
     def _names(self) -> tuple[str, str] | None:
-        """Return the scope and the key in a request's path, or ``None`` if the secret start is missing."""
+        """Return the scope and the key in a request's path, or ``None`` if the path does not start with this
+        store's secret path.
+        """
         # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret path.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
@@ -330,7 +336,9 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return the first node's possible addresses, and the fault to report if no store answers there."""
+    """Return the possible addresses of the first node, and the fault to report if no store answers at these
+    addresses.
+    """
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"

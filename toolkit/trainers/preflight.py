@@ -3,8 +3,9 @@
 Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as the launcher
 started, and that messages arrive. The preflight also checks the network's speed and the state of every node.
 The preflight does not load TensorFlow and takes about a second. Without a preflight, you may notice only
-after hours that the job started wrongly. ``docs/preflight.md`` describes the checks and what they prove. Exit
-status: 0 if all checks passed; 1 with a sentence for each fault; 3 if mpi4py is not installed.
+after hours that the ranks of a job did not connect as they should. ``docs/preflight.md`` describes the checks
+and what they prove. Exit status: 0 if all checks passed; 1 with a sentence for each fault; 3 if mpi4py is not
+installed.
 """
 
 import array
@@ -69,8 +70,8 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
     if first and nodes.Get_size() > 1:
         facts = replace(facts, gbit=over_mpi(nodes))
     nodes.Free()
-    # All ranks leave a barrier within the time of one message, so toolkit can compare their clocks at this
-    # moment.
+    # All ranks leave a barrier within the time of one message. Therefore toolkit compares the clocks right
+    # after a barrier.
     world.Barrier()
     now = time.time()
     facts = replace(facts, ahead=now - world.bcast(now))

@@ -52,9 +52,9 @@ class Task(NamedTuple):
 def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
     """Return the secret of a job, which the job script wrote to the job's folder.
 
-    Job scripts of older toolkit releases do not write a secret. In this case, the ``first`` rank writes the
-    secret, and the other ranks wait for the file. ``alone`` means that all ranks are on one node. If ranks on
-    one node have no job folder, they use the folder for temporary files.
+    Job scripts of older toolkit releases do not write a secret. In this case, the rank with ``first`` writes
+    the secret to a file, and the other ranks wait for this file. ``alone`` means that all ranks are on one
+    node. If ranks on one node have no job folder, they use the folder for temporary files.
 
     Raises:
         RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no

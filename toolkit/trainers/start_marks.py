@@ -23,7 +23,7 @@ def marks() -> dict[str, float]:
     """Return the time, in seconds since 1970, at which each part of the start finished, and the number of
     read calls until the first batch.
 
-    If ``first_batch`` is missing, the rank has not trained yet.
+    The result has no entry ``first_batch`` before the rank has trained its first batch.
     """
     own = {"interpreter": BEGUN, **_MARKS}
     if (mounted := container_made(Path("/"), BEGUN)) is not None:

@@ -24,8 +24,8 @@ Passes = Literal["each", "shared"]
 
 
 def nothing(_: object) -> None:
-    """Do nothing. A trainer without a data check, or without additional options, has this function as its
-    default.
+    """Do nothing. This function is the default data check of a trainer, and the default function that adds
+    options.
     """
 
 

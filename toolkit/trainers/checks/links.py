@@ -1,4 +1,4 @@
-"""Measure the network speed between nodes, while each node sends to the next node, as in a ring."""
+"""Measure the network speed between nodes: all nodes send at once, each to the next node in a ring."""
 
 import socket
 import threading

@@ -76,7 +76,9 @@ def openable(devices: Path) -> tuple[int, ...]:
 
 
 def free(folder: Path) -> int | str:
-    """Return the number of free bytes in a folder, or the reason why this process cannot write there."""
+    """Return the number of free bytes on the file system of a folder, or the reason why this process cannot
+    write to the folder.
+    """
     try:
         told = os.statvfs(folder)
         if not os.access(folder, os.W_OK):

@@ -102,8 +102,7 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
         told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
         worst = next((said for said, _ in told if said), "")
         verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
-        # If a message between ranks failed, report only this fault, because this fault alone is enough to
-        # stop the job.
+        # If a message between ranks failed, report only this fault, because it already stops the job.
         verdict = replace(verdict, failures=(worst,)) if worst else verdict
         board.write("verdict", json.dumps(asdict(verdict)))
     said = json.loads(board.read("verdict"))

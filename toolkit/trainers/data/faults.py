@@ -15,7 +15,8 @@ _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "Fai
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
     """Run the body of the ``with`` statement; if it fails, find the sample that caused the failure.
 
-    The search needs a data source with a method ``fault``, which returns a sentence about a damaged sample.
+    The search works only for a data source with a method ``fault``, which returns a sentence about a damaged
+    sample.
 
     Raises:
         Trouble: if the search finds a damaged sample; the message names the sample.

@@ -32,7 +32,7 @@ class Feed(Protocol):
         """
 
     def waited(self) -> float | None:
-        """Return the total waiting time of steps for their batches, in seconds; ``None`` if unknown."""
+        """Return the total time in seconds that steps waited for their batches, or ``None`` if unknown."""
 
 
 class Portions(Protocol):

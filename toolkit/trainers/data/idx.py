@@ -1,4 +1,6 @@
-"""Read the idx files of MNIST and related data sets, and report their faults in one line."""
+"""Read the idx files of MNIST and related data sets. For a damaged file, raise an error with a one-line
+message.
+"""
 
 import math
 from pathlib import Path

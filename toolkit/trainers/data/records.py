@@ -108,7 +108,7 @@ class Records:
         return views.fault(found[IMAGE].numpy(), name) or (f"{name}: {strange}" if strange else "")
 
     def mislabelled(self, label: int) -> str:
-        """Return the reason why a label does not belong to a class, or an empty string for a valid label."""
+        """Return the reason why a label is not the label of a class, or an empty string for a valid label."""
         if label < self._lowest:
             return f"its label is {label}, and labels begin at {self._lowest}; renumber them"
         if label > self._highest:

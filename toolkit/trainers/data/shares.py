@@ -59,17 +59,17 @@ def share(
     """Return the numbers of the samples on which a rank trains in an epoch, in tables with one row per step.
 
     If the last step is smaller, a second table contains only this step. In an epoch, the ranks together make
-    ``passes`` passes over the data (default: as many passes as ranks). In each pass, toolkit shuffles all
-    ``count`` samples in an order that depends only on ``seed`` and the number of the pass. All ranks compute
-    the same order without messages. The passes form one stream, and each step takes ``batch`` samples per
-    rank from the stream. One process with a batch of ``size * batch`` would take the same batches. Samples at
-    the end of the stream that do not fill a step form one smaller last step. If there are as many passes as
+    ``passes`` passes over the data (default: as many passes as ranks). For each pass, toolkit shuffles all
+    ``count`` samples. The order depends only on ``seed`` and the number of the pass. All ranks compute the
+    same order without messages. The passes form one stream, and each step takes ``batch`` samples per rank
+    from the stream. One process with a batch of ``size * batch`` would take the same batches. Samples at the
+    end of the stream that do not fill a step form one smaller last step. If there are as many passes as
     ranks, all ranks have equally many samples in the last step.
 
-    The function skips the first ``done`` samples of the stream, which an earlier run has used, perhaps with
-    another number of ranks. If fewer samples than ranks remain after the last whole step, this step also
-    includes the remaining samples. If there are fewer samples than ranks and no whole step, several ranks
-    train on the same sample.
+    The function skips the first ``done`` samples of the stream, because an earlier run has used them, perhaps
+    with another number of ranks. If fewer samples than ranks remain after the last whole step, toolkit adds
+    these samples to that step. If there are fewer samples than ranks and no whole step, several ranks train
+    on the same sample.
     """
     import numpy as np
 

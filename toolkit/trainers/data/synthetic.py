@@ -29,7 +29,9 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """Random samples that a step generates when it needs them. A sample has the same content each time."""
+    """Random samples that a step generates when it needs them. The sample with a certain number has the same
+    content each time.
+    """
 
     shape: tuple[int, ...]
     classes: int

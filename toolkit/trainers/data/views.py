@@ -22,8 +22,8 @@ _AREA, _ASPECT, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
 
 
 def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Split a sample number that continues to count over all epochs. Return the number of the epoch, and the
-    number of the sample from 0 to ``count`` - 1.
+    """Split the number of a sample among all epochs into the number of the epoch and the number of the sample
+    in this epoch, from 0 to ``count`` - 1.
 
     >>> turn_and_sample(7, 5)
     (1, 2)

@@ -1,8 +1,8 @@
 """Skip the gradients of biases that have no effect because of a batch normalisation.
 
 The normalisation subtracts the mean of a batch, so a bias before the normalisation has no effect on the loss.
-The gradient of such a bias is 0 except for rounding, but to compute it, TensorFlow reads all gradients of the
-layer again. ResNet50 has 53 such layers.
+The gradient of such a bias is 0 except for rounding errors. To compute this gradient, TensorFlow would read
+all gradients of the layer's output again. ResNet50 has 53 such layers.
 """
 
 from collections.abc import Callable

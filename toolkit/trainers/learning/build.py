@@ -30,7 +30,7 @@ def build(
     try:
         return _build(make, world, learning, batch)
     except Trouble as trouble:
-        # All ranks have the same fault. With agree(), only one rank reports the fault.
+        # All ranks have found the same fault. agree() makes only one rank report it.
         world.agree(trouble)
         raise
 

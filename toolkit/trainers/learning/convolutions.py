@@ -38,8 +38,9 @@ def _plain(layer: "tf.keras.layers.Layer") -> bool:
 def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
-    """Return the layer that reads a convolution's output. Return ``None`` if several layers read the output,
-    or if the layer has another class than ``kind``, other inputs or another precision.
+    """Return the layer that reads a convolution's output. Return ``None`` if several layers read the output.
+    Also return ``None`` if the layer is not of the class ``kind``, has further inputs, or has another
+    precision than the convolution.
     """
     if len(convolution.outbound_nodes) != 1:
         return None

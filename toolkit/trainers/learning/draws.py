@@ -11,7 +11,8 @@ def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Ca
     """Return a function that creates the model and then sets a random seed that only this rank has.
 
     The returned function draws the initial weights before it sets the seed, so the weights are equal on all
-    ranks. Rank 0 draws the same random numbers as a training in a single process.
+    ranks. For rank 0, return ``make`` unchanged, so that rank 0 draws the same random numbers as a training
+    in a single process.
     """
     if not rank:
         return make

@@ -57,7 +57,7 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # A shift of both numbers by the same number of bits does not change the comparison.
+    # Compare both numbers without shifting them back, because a common shift does not change the result.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
         for shift in shifts

@@ -24,8 +24,8 @@ def synchronise(model: "tf.keras.Model", world: "World") -> int:
     kind = tf.keras.layers.BatchNormalization
     found = [layer for layer in model.submodules if isinstance(layer, kind)]
     for layer in found:
-        # Do not use the fused kernel: it computes the statistics internally, so other devices cannot
-        # contribute.
+        # Do not use the fused kernel. The kernel computes the statistics internally from this device's batch
+        # alone.
         layer.fused = False
         world.share_moments(layer)
     return len(found)

@@ -1,9 +1,9 @@
 """Provide SGD, Adam, LARS and LAMB, with weight decay for all variables except biases and normalisations.
 
-Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, was abandoned in 2024. The LARS in
-the TensorFlow Model Garden needs dozens of packages. This module implements LARS and LAMB from the
-publications with Keras's legacy optimizer API. Horovod supports this API, and the API's SGD and Adam update a
-variable with one fused kernel.
+Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, reached its end of life in 2024.
+The LARS in the TensorFlow Model Garden needs dozens of packages. This module implements LARS and LAMB from
+the publications with Keras's legacy optimizer API. Horovod supports this API, and the API's SGD and Adam
+update a variable with one fused kernel.
 """
 
 from functools import cache
@@ -28,7 +28,7 @@ def optimizer(
 ) -> "tf.keras.optimizers.Optimizer":
     """Return the optimizer ``name``. ``momentum`` applies to SGD and LARS, ``trust`` only to LARS.
 
-    With ``corrected`` and Nesterov's momentum, SGD can rescale its velocity when the learning rate changes.
+    With both ``corrected`` and ``nesterov``, SGD can rescale its velocity when the learning rate changes.
     """
     import tensorflow as tf
 

@@ -20,7 +20,7 @@ def not_negative(text: str) -> float:
 
 
 def share(text: str) -> float:
-    """Return the number in ``text``. Raise ``ArgumentTypeError`` unless 0 <= number < 1."""
+    """Return the number in ``text``. Raise ``ArgumentTypeError`` if the number is below 0 or at least 1."""
     value = float(text)
     if not 0 <= value < 1:
         raise argparse.ArgumentTypeError(f"{value} is not from 0 to below 1")

@@ -102,8 +102,8 @@ class Learning:
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
 
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-        """Return the variables that a checkpoint must contain in addition to the optimizer's
-        own variables.
+        """Return the variables that a checkpoint must contain in addition to the variables that the optimizer
+        itself lists.
         """
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
         return kept + precision.loss_scale(optimizer)

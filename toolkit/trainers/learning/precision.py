@@ -28,8 +28,8 @@ def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.
 
 
 def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-    """Return the variables of loss scaling: the factor, and the number of steps since it changed. The list is
-    empty without loss scaling.
+    """Return the variables of loss scaling: the scaling factor, and the number of steps since the factor
+    changed. The list is empty without loss scaling.
     """
     import tensorflow as tf
 

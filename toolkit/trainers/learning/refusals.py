@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Says that these ``strategies`` do not support the ``value`` of the option ``name``, and why."""
+    """The fact that certain ``strategies`` do not support the ``value`` of the option ``name``, with the
+    reason ``why``.
+    """
 
     name: str
     value: str | bool

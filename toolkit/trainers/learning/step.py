@@ -34,7 +34,7 @@ class GivenGradients:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Do nothing, so that an error propagates."""
+        """Do nothing: return None, so that an error in the ``with`` block propagates."""
 
 
 def training(

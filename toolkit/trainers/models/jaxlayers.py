@@ -182,7 +182,7 @@ def dropout(share: float) -> JaxModel:
 
         if key is None:
             return values, state
-        # Random bytes are faster to draw than 16-bit numbers, and are exact if the share is a multiple of
+        # JAX draws random bytes faster than 16-bit numbers. Bytes suffice if the share is a multiple of
         # 1/256.
         bits = 8 if (share * 256).is_integer() else 16
         draws = jax.random.bits(key, values.shape, f"uint{bits}")

@@ -98,8 +98,9 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
     """Return whether this rank sees only a part of the node's GPUs, which no other rank sees.
 
     ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the result is
-    False, the ranks of a node divide the GPUs that they see, which is safe in all cases. The result therefore
-    matters only if a rank gets too few GPUs from this division, or wants all GPUs.
+    False, the ranks of a node divide the GPUs that they see, which is safe in all cases. Therefore the result
+    may be False in a doubtful case, unless this division gives a rank too few GPUs or the rank wants all GPUs
+    that it sees.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
@@ -108,10 +109,10 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # If the ranks divide the GPUs, each rank gets enough GPUs. A rank that wants all GPUs may use all GPUs
-    # that it sees if Slurm gave this number of GPUs to each task. The rank may also use all GPUs that it sees
-    # if the kernel blocks the node's other GPUs. CUDA_VISIBLE_DEVICES alone does not suffice, because all
-    # ranks may have the same value.
+    # If the ranks divided the GPUs, each rank would get enough GPUs. A rank that wants all GPUs may use all
+    # GPUs that it sees if Slurm gave this number of GPUs to each task. The rank may also use all GPUs that it
+    # sees if the kernel blocks the node's other GPUs. CUDA_VISIBLE_DEVICES alone does not suffice, because
+    # all ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 
 

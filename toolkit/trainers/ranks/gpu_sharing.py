@@ -59,7 +59,7 @@ def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> lis
     """
     opens = openable(devices)
     if max(opens, default=0) > 50 or len(list(devices.glob("nvidia-caps/nvidia-cap*"))) > _ALWAYS_THERE:
-        # With MIG, several ranks may correctly have parts of the same GPU.
+        # With MIG, several ranks may correctly use different parts of the same GPU, so report no GPU numbers.
         return []
     named = environment.get("CUDA_VISIBLE_DEVICES")
     words = [str(index) for index in range(len(opens))] if named is None else named.split(",")

@@ -1,4 +1,4 @@
-"""Average gradients over all ranks with MPI, in threads, while the backward pass runs."""
+"""Average gradients over all ranks with MPI, in separate threads, while the backward pass runs."""
 
 import queue
 import threading
@@ -21,7 +21,7 @@ class GradientBuffer:
         self._error: BaseException | None = None
 
     def average(self, comm: "Comm") -> None:
-        """Replace the gradients by their means over the ranks of ``comm``. If this fails, store the error,
+        """Replace the gradients by their means over the ranks of ``comm``. If MPI fails, store the error,
         which :meth:`wait` then raises.
         """
         from mpi4py import MPI
@@ -93,8 +93,8 @@ class GradientBucket:
         """Return the mean gradients with which this step updates the model. Call :meth:`start` first.
 
         A delayed step uses the mean gradients of the previous step; the first delayed step uses zeros. The
-        first step after delayed steps adds the previous step's mean gradients to its mean gradients, so that
-        no gradient is lost.
+        first step after delayed steps uses the sum of the mean gradients of the previous step and of this
+        step, so that no gradient is lost.
         """
         import numpy as np
 

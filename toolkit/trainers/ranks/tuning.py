@@ -85,8 +85,8 @@ class Tuning:
         """Set Horovod's variables in ``environment``. Return a fault if the options are wrong, otherwise
         ``None``.
 
-        ``usual`` has the model's default settings. Options and existing variables override these defaults.
-        With Horovod's autotuning, toolkit does not set the defaults.
+        ``usual`` has the model's default settings. Options and existing variables override these defaults. If
+        the user requests Horovod's autotuning, toolkit does not set the defaults.
         """
         told = self.told()
         if told and strategy not in USERS:

@@ -120,8 +120,8 @@ class World(Protocol):
         return compiled
 
     def compile_score(self, score: Step) -> Callable[..., Any]:
-        """Return a compiled function that scores a batch. One rank may call the function more often than
-        another.
+        """Return a compiled function that scores a batch. The function must not exchange messages, because
+        one rank may call it more often than another rank.
         """
         import tensorflow as tf
 
@@ -177,8 +177,8 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """Handle an unexpected error. If another rank reports the cause of this error, the method may exit
-        this process.
+        """Handle an unexpected error. If the cause is a fault on another rank, which that rank reports, the
+        method may exit this process.
         """
 
     def leave(self, code: int) -> NoReturn:
@@ -209,8 +209,8 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
 
 
 def complain_once(message: str) -> NoReturn:
-    """Exit all processes of a job whose ranks are not connected yet. Only the first process prints
-    ``message``.
+    """Stop all processes of a job whose ranks are not connected yet. All processes must call this function,
+    and only the first process reports ``message``.
     """
     if started_rank(os.environ) == 0:
         raise Trouble(message)

@@ -102,8 +102,8 @@ class DistributedTorch(World):
             tensor.data.copy_(there)
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Return the complete tensor. With strategy ``ddp``, each rank already has the complete tensor. All
-        ranks must call this method.
+        """Return the complete tensor. With strategy ``ddp``, each rank already has the complete tensor. As
+        with other strategies, all ranks must call this method.
         """
         return tensor.detach()
 

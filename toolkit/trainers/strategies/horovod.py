@@ -115,7 +115,7 @@ def split_world(size: int, started: int) -> str:
     of ``size`` ranks.
 
     Ranks in separate worlds would train independently and overwrite each other's output. A world with more
-    than ``started`` ranks is correct, because the number may come from another launcher's variable.
+    than ``started`` ranks is correct, because ``started`` may come from the variable of another launcher.
     """
     each = (
         "each rank is a world of size 1"

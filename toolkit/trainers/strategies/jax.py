@@ -166,8 +166,8 @@ class RankLayout:
         return np.asarray(self._all(self._with_row(row)))
 
     def from_first(self, arrays: "Sequence[numpy.ndarray]") -> "list[numpy.ndarray]":
-        """Return rank 0's arrays on every rank. The other ranks pass arrays of the same shapes, whose values
-        do not matter.
+        """Return rank 0's arrays on every rank. The other ranks pass arrays of the same shapes; toolkit
+        ignores the values of these arrays.
         """
         import jax
         import numpy as np

@@ -71,8 +71,8 @@ def own_value(variable: "tf.Variable") -> "numpy.ndarray":
 
 
 def reserve() -> socket.socket:
-    """Return a bound socket. The socket reserves a free port until TensorFlow's server opens the
-    same port.
+    """Return a socket that is bound to a free port, so that no other program takes the port before
+    TensorFlow's server opens it.
     """
     # Both sockets allow the reuse of the port. Connections reach TensorFlow's socket, because only this
     # socket listens.

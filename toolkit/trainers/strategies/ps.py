@@ -44,7 +44,7 @@ class ParameterServers(TcpWorld):
         self._serving = False
         self._accumulated: list[tuple[tf.Variable, tf.Variable]] = []
         self._steer: Steer | None = None
-        # Hide all GPUs: no test has checked which GPU each worker would use.
+        # Hide all GPUs, because toolkit's developers have not tested which GPU each worker would use.
         os.environ["CUDA_VISIBLE_DEVICES"] = "-1"
         try:
             self._roles = roles(self.size, spread.servers)
@@ -100,8 +100,8 @@ class ParameterServers(TcpWorld):
 
     @property
     def averaged(self) -> int:
-        # The gradients of each worker cause a separate update, unless --sync makes the workers wait for each
-        # other.
+        # Without --sync, the gradients of each worker cause a separate update. With --sync, all workers
+        # together cause one update.
         return self.width if self._spread.sync else 1
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
@@ -123,8 +123,8 @@ class ParameterServers(TcpWorld):
     def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
         if not self._spread.sync:
             return steer
-        # Set the rate once per step for all workers. A second worker would see no change of the rate, and so
-        # would not rescale the velocity.
+        # Set the rate once per step for all workers. If each worker set the rate, the second worker would see
+        # no change, and so would not rescale the velocity.
         self._steer = steer
         return None
 

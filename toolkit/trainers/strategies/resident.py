@@ -25,12 +25,12 @@ class Resident:
             self.signature: Any = (rows,)
             return
         parts = tf.constant(data.inputs), tf.constant(data.classes, tf.int32)
-        # TensorFlow's public interface for data on a worker accepts only a tf.data.Dataset, with fixed
-        # samples for each worker.
+        # Use a private method. TensorFlow's public interface for data on a worker accepts only a
+        # tf.data.Dataset, which fixes the samples of each worker.
         hold = coordinator._create_per_worker_resources  # noqa: SLF001
         self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
-        # The signature of the compiled function must use the coordinator's tensor specifications, which have
-        # other names.
+        # Use the coordinator's tensor specifications in the signature, because they contain other names than
+        # the specifications of ``parts``.
         specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
         self.signature = (*specs, rows)
 
@@ -54,7 +54,7 @@ class Resident:
 
 
 class Numbers:
-    """Some rows of a table of sample numbers, with one row per step. The workers divide the columns among
+    """A part of a table of sample numbers, with one row per step. The workers divide the columns among
     themselves.
     """
 

@@ -57,8 +57,8 @@ class TcpWorld(World):
         raise trouble
 
     def failing(self, error: Exception) -> None:
-        # TensorFlow may notice a lost rank before the TCP group does. The TCP group reports the lost rank and
-        # exits this process.
+        # TensorFlow may notice a lost rank before the TCP group does. Wait for the TCP group, which reports
+        # the lost rank and exits this process.
         if type(error).__module__.startswith("tensorflow") and self.group.over.wait(_TIME_TO_NOTICE):
             time.sleep(WAIT_TO_BE_ENDED)
 

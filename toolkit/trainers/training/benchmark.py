@@ -75,7 +75,7 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
     check_own_gpus(world)
     tf.keras.utils.set_random_seed(options.seed)
     samples, _ = trainer.load(options.data or Path())
-    # A benchmark may use an image several times in a step, so no batch is too large for the data.
+    # A benchmark may use an image several times in a step, so a batch may be larger than the data set.
     options = with_batch(trainer, options, world, samples, repeated=True)
     loop = Loop(
         trainer.keras_model,

@@ -2,9 +2,9 @@
 damaged checkpoint.
 
 A checkpoint is a folder with two files. ``state.npy`` has the arrays of model and optimizer, one after the
-other, as ``numpy.save`` writes them. ``manifest.json`` has the progress of the training, and the digests of
-both files' contents. toolkit writes a checkpoint under a temporary name, synchronises the files to the disk,
-and renames the folder; see ``docs/checkpoints.md``.
+other, as ``numpy.save`` writes them. ``manifest.json`` has the progress of the training, the digest of
+``state.npy``, and a digest of all other fields of ``manifest.json``. toolkit writes a checkpoint under a
+temporary name, synchronises the files to the disk, and renames the folder; see ``docs/checkpoints.md``.
 """
 
 import contextlib
@@ -37,8 +37,8 @@ class EpochPart:
 
     ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are the sums of
     losses and right answers. In a checkpoint, the sums are over the samples of all ranks, otherwise over this
-    rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the
-    waiting time of steps for samples, in seconds, added over all ranks.
+    rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the time in seconds that
+    steps waited for samples, added up over all ranks.
     """
 
     images: int = 0
@@ -91,7 +91,8 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # If a checkpoint with this name already exists, it is damaged.
+                # A checkpoint with this name is damaged. Otherwise, the training would have resumed from it
+                # and would not write it again.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)

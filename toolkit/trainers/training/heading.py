@@ -65,8 +65,8 @@ def say(world: "World", line: str) -> None:
 
 
 def tell_epochs(asked: int, each: int) -> str:
-    """Return a phrase with the number of epochs per rank. Return an empty string if this number is the same
-    as in the user's option ``--epochs``.
+    """Return a phrase with the number of epochs per rank. Return an empty string if this number equals the
+    value of the user's option ``--epochs``.
     """
     if each == asked:
         return ""

@@ -177,8 +177,8 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return the augmentation as a function of the inputs and of the training's progress. The training's
-    progress serves as the random seed.
+    """Return the augmentation as a function of the inputs and of the training's progress, which serves as the
+    random seed.
     """
     import tensorflow as tf
 

@@ -30,8 +30,8 @@ def left_in_cgroups(own: Path, root: Path) -> int:
     folder ``root``.
 
     ``own`` is the file in which the kernel lists the cgroups of this process. Slurm sets the limits of a job,
-    step or task on these cgroups. In a container of Apptainer, ``root`` is the host's folder, so the limits
-    of the job are in folders below it.
+    step or task on these cgroups. In a container of Apptainer, ``root`` is the host's cgroup folder, so the
+    limits of the job are in folders below ``root``.
     """
     try:
         lines = own.read_text().splitlines()

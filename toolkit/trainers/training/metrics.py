@@ -84,8 +84,8 @@ class Metrics:
             line = json.dumps(values, allow_nan=False) + "\n"
             with writing(self._path):
                 self._file.write(line)
-                # Another program may read the file during the run, and Slurm may stop the job between two
-                # epochs.
+                # Write the line to the file now, because another program may read the file during the run,
+                # and Slurm may stop the job between two epochs.
                 self._file.flush()
             if self._scalars:
                 self._scalars.write(values)
@@ -106,8 +106,8 @@ class Metrics:
 def known(values: Mapping[str, Value]) -> dict[str, Value]:
     """Return the values of a line, with ``None`` instead of infinite values and NaN.
 
-    A test loss can overflow and become infinite. With float16, moving averages that are older than the
-    weights can cause large activations.
+    A test loss can overflow and become infinite. With float16, this can happen if the moving averages are
+    older than the weights, because activations then become large.
     """
     return {
         name: None if isinstance(one, float) and not math.isfinite(one) else one

@@ -9,9 +9,7 @@ Clock = Callable[[], float]
 
 
 class ProgressLine:
-    """Makes a log line every ``seconds`` seconds. The line contains rank 0's values, extrapolated to all
-    ranks.
-    """
+    """Makes a log line every ``seconds`` seconds. The line shows the mean loss of rank 0's samples."""
 
     def __init__(
         self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic

@@ -49,7 +49,7 @@ class TrainingStart:
         return f"resumes from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
     def _began(self, size: int) -> int:
-        """Return the number of devices of all ranks at the last start of the training, or ``size`` if
+        """Return the total number of devices that the previous run of this training used, or ``size`` if
         unknown.
         """
         told = [record for record in self.records if "world_size" in record]
@@ -133,7 +133,8 @@ class RankCheckpoints:
         if self._first:
             arrays = loop.state()
             if divergence.is_lost(arrays):
-                # If the checkpoint is at the start of an epoch, the training diverged in the epoch before.
+                # A checkpoint at the start of an epoch contains the weights after the previous epoch, so the
+                # training diverged in that epoch.
                 raise divergence.divergence_error(
                     epochs if part.images else epochs - 1, "a weight is not a number"
                 )

@@ -1,4 +1,4 @@
-"""The base class of the training loops, for dividing an epoch into slices of several steps and adding up the
+"""The base class of the training loops, which divides an epoch into slices of several steps and adds up the
 results.
 """
 
@@ -117,7 +117,7 @@ class Rounds:
         raise NotImplementedError
 
     def _seconds_waited(self) -> float | None:
-        """Return the total waiting time of steps for their batches, in seconds; ``None`` if unknown."""
+        """Return the total time in seconds that steps waited for their batches, or ``None`` if unknown."""
         raise NotImplementedError
 
     def collect(self) -> None:
@@ -184,7 +184,7 @@ class Rounds:
 
     @property
     def waited(self) -> float:
-        """The total waiting time of this rank's steps for samples, in seconds; 0 if unknown."""
+        """The total time in seconds that this rank's steps waited for samples, or 0 if unknown."""
         return self._seconds_waited() or 0.0
 
     def _score_all(self, sums: Sequence[float]) -> Score:

@@ -22,7 +22,7 @@ _TAGS = {
 
 class Scalars:
     """Writes metrics for TensorBoard. If the training writes a new header line to the metrics, this class
-    replaces all of its files, so that TensorBoard shows no epoch twice.
+    replaces the files of the earlier run, so that TensorBoard does not show an epoch twice.
     """
 
     def __init__(self, output: Path) -> None:

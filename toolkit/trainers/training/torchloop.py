@@ -182,8 +182,7 @@ class TorchLoop(Rounds):
         loss = right = 0.0
         self.model.eval()
         with torch.no_grad():
-            # With a sharded model, all ranks must take part in every forward pass, so all ranks make equally
-            # many passes.
+            # With a sharded model, every forward pass needs all ranks, so all ranks make equally many passes.
             for at in range(0, -(-len(data) // size), _EVALUATION_BATCH):
                 rows = inputs[at : at + _EVALUATION_BATCH]
                 batch = torch.from_numpy((rows if len(rows) else data.inputs[:1]).copy())

@@ -117,7 +117,7 @@ def _open_metrics(
         start: the point at which this run starts.
         epochs: the number of epochs.
         settings: values that must be equal in a resumed training.
-        first: values that only the header of a new training has.
+        first: values for the header of a new training that the line ``resumed`` does not have.
         resumable: values that may differ in a resumed training.
     """
     if start.name:

@@ -63,8 +63,8 @@ def with_batch(
     *,
     repeated: bool = False,
 ) -> Options:
-    """Return the options with a batch size. A resumed training takes the size from ``before``, the settings
-    of the earlier run; otherwise, toolkit finds the size by trial.
+    """Return the options with a batch size. If the user sets no size, a resumed training uses the size in
+    ``before``, the settings of the earlier run. A new training finds the size by trial.
 
     ``repeated`` says whether a step of all ranks may use a sample several times.
 
@@ -140,7 +140,7 @@ def fastest(tried: Sequence[BatchSpeed]) -> int:
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
     """Measure the speed with batch sizes that double each time. Return the speeds, and the reason why toolkit
-    did not try a larger batch. ``most`` is the reason for ``limit``.
+    did not try a larger batch. ``most`` is a text with the reason for ``limit``.
     """
     import tensorflow as tf
 
@@ -151,8 +151,8 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # The next batch needs about twice the memory of all earlier batches. The ranks of a node share the
-        # node's memory.
+        # The next batch adds about twice the memory that this batch added, or at least as much memory as all
+        # batches so far. The ranks of a node share the node's memory.
         need, left = (
             2 * max(grown, (before - first) // 2),
             int(_SHARE * memory.available()) // world.local_size,

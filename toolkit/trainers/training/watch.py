@@ -49,7 +49,9 @@ class Watch:
     """
 
     def __init__(self, world: World, seconds: float, file: Path) -> None:
-        """Store the time in ``seconds`` between two checkpoints, and the ``file`` that requests a stop."""
+        """Store the arguments. ``seconds`` is the time between two checkpoints; ``file`` is the file whose
+        existence requests a stop.
+        """
         self._world, self._seconds, self._file = world, seconds, file
         self._asked = False
         self._saved = time.monotonic()
