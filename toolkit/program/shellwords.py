@@ -98,8 +98,8 @@ def _after_documents(text: str, at: int, closing: list[str]) -> int:
 
 
 def blocks(words: list[str]) -> tuple[int, list[str]]:
-    """Return how much the keywords before a command change the block depth, and the words of the command
-    itself.
+    """Split the words of a command. Return how much the keywords before the command change the block depth,
+    and the words after these keywords.
 
     Each ``if``, ``while`` or ``{`` adds 1, and each ``fi``, ``done`` or ``}`` subtracts 1.
     """

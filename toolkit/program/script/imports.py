@@ -45,7 +45,7 @@ def _statement(node: ast.AST, names: Names, file: str, *, optional: bool) -> Ite
 
 def _branches(node: ast.If, names: Names, file: str, *, optional: bool) -> Iterator[Import]:
     """Yield the imports in both branches of an ``if``, except in the body of ``if TYPE_CHECKING``, which
-    never runs. The test ``__name__ == "__main__"`` counts as true.
+    never runs. The function assumes that the test ``__name__ == "__main__"`` is true.
     """
     never = names.dotted_name(node.test) in _NEVER_RUN
     test = node.test

@@ -21,8 +21,8 @@ def undefined_names(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
     """Yield each undefined name, the number of the first line that uses the name, and a hint with a similar
     name.
 
-    A name counts as defined if any scope of the module defines the name. For a module that may define names
-    at run time, the function yields no names.
+    The function treats a name as defined if any scope of the module defines the name. For a module that may
+    define names at run time, the function yields no names.
     """
     bound = set(_bound(tree))
     if "*" in bound:
