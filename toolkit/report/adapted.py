@@ -34,7 +34,9 @@ def already_text(result: AdaptedScript) -> str:
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
-    """Return the list of lines that toolkit left to the user, followed by the launch command ``launch``."""
+    """Return a list of the lines that the user must check or change, followed by the launch command
+    ``launch``.
+    """
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:

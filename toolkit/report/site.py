@@ -167,8 +167,8 @@ def _number_or_mark(number: int | None) -> str:
 
 
 def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
-    """Yield a line for each profile value that differs from the cluster or that toolkit cannot check, then a
-    summary.
+    """Yield a line for each profile value that does not match the cluster or that toolkit cannot check. Then
+    yield a summary.
     """
     for point in points:
         if point.state != "holds":

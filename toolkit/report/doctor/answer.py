@@ -19,8 +19,8 @@ _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unkn
 class DoctorAnswer:
     """The doctor's answer.
 
-    ``word`` says whether the image runs on the host. ``text`` is the launch mode or the reason, without a
-    full stop.
+    ``word`` says whether the image runs on the host. ``text`` is the launch mode that works, or the reason
+    why the image does not run, without a full stop.
     """
 
     word: Word

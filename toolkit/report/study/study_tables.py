@@ -72,8 +72,8 @@ def csv_of(report: Report) -> str:
 
 
 def _cell(value: object) -> object:
-    """Return a CSV cell. An apostrophe before a formula prevents spreadsheets from evaluating the formula
-    (OWASP).
+    """Return a CSV cell. Put an apostrophe before a text that looks like a formula, so that spreadsheets do
+    not evaluate the formula (OWASP).
     """
     if not isinstance(value, str):
         return value
