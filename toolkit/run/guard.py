@@ -37,7 +37,7 @@ _PATH = "/usr/bin:/bin"
 
 
 class Guard:
-    """Registers process sessions with a shell, which kills the sessions if this process is killed.
+    """Registers process sessions with a shell, which kills the sessions if a signal kills this process.
 
     If this process is killed between the start of a child and :meth:`watch`, the child continues to run. A
     call of :meth:`prepare` before the start reduces this interval to one system call.

@@ -41,8 +41,8 @@ def known_remote_hash(runner: Runner, path: str) -> str:
 
 
 def _identity(runner: Runner, path: str) -> tuple[str, bool]:
-    """Return a text that changes whenever the file changes, and whether the last change is over two seconds
-    ago.
+    """Return a text that changes whenever the file changes, and whether the file last changed more than two
+    seconds ago.
 
     The text is empty if the host does not print the file's change time.
     """

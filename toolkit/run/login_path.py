@@ -70,8 +70,8 @@ class LoginPathRunner:
         return replace(command, env={"PATH": self._path, **command.env})
 
     def _learns(self, program: str) -> bool:
-        """Ask a login shell for its PATH, and return whether this PATH has folders that the runner's PATH
-        lacks.
+        """Ask a login shell for its PATH, and return whether the login shell's PATH contains folders that are
+        missing in the runner's PATH.
         """
         if "/" in program or self._path or program in self._missed:
             return False

@@ -176,7 +176,7 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     # Other users can see a command line, so mmdebstrap reads an address with a password from standard input.
     hidden = where != without_login(where)
     mirror = ["-"] if hidden else [where] if where else []
-    # The copyright files stay, because a redistributed image must contain them.
+    # Keep the copyright files, because a redistributed image must contain them.
     keep_licences = "--dpkgopt=path-include=/usr/share/doc/*/copyright"
     dated = ACCEPT_OLD_INDEX if release in TESTING else ()
     words = ("mmdebstrap", "--variant=minbase", *dated, *excluded, keep_licences, release, str(tar), *mirror)

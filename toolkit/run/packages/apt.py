@@ -1,4 +1,4 @@
-"""Ask apt in a container which package files a set of packages needs, without installing them."""
+"""Ask apt in a container which package files a set of packages needs, without installing the packages."""
 
 import email.utils
 import os
@@ -34,7 +34,7 @@ if [ -n "$SOURCES" ]; then
     rm -rf /etc/apt/sources.list.d/*
     printf '%s\n' "$SOURCES" > /etc/apt/sources.list
 fi
-# Without a value both are those of this machine.
+# If ARCHITECTURE is empty, apt uses the architectures of the image.
 if [ -n "$ARCHITECTURE" ]; then
     foreign='APT::Architecture "%s";\nAPT::Architectures "%s";\n'
     # shellcheck disable=SC2059

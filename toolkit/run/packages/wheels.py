@@ -1,5 +1,5 @@
-"""Find the package files for another version of Python with uv and the package index, without installing
-them.
+"""Use uv and the package indexes to find the package files for any version of Python, without installing
+packages.
 """
 
 import tempfile

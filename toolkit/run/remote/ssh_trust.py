@@ -128,10 +128,12 @@ def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401
 
 
 def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 - see trust_of
-    """Make a connection check its host key with ``trust`` before it authenticates."""
+    """Make a connection check the host's key with ``trust`` before the connection authenticates the user."""
 
     class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc] # paramiko has no types
-        """Checks every host key, because toolkit gives paramiko's client no known hosts."""
+        """Checks every host key. paramiko calls a policy only for unknown hosts, so toolkit does not load any
+        known hosts into paramiko's client.
+        """
 
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:  # noqa: ANN401, ARG002
             trust.check(HostKey(key.get_name(), key.asbytes()))
