@@ -22,7 +22,7 @@ def _name(image: str) -> str:
 
 
 def _mounts(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
-    """Return Sarus's options for binds, without read-only binds, because Sarus mounts every bind writable."""
+    """Return Sarus's options for binds. The options omit ``ro``, because Sarus mounts every bind writable."""
     return tuple(f"--mount=type=bind,source={source},destination={target}" for source, target, _ in binds)
 
 

@@ -1,9 +1,9 @@
 """Rootless podman: write the command line of a container, and read the probe's output.
 
-The options are in podman-run(1); toolkit's developers ran them with podman 5.4.2 and crun 1.21 on cgroup v1
-(tests/matrix, flavour ``podman``). With ``--cgroups=disabled``, podman refuses ``--pid=host``. Without
-``--pid=host``, each rank has process number 1 in a separate process namespace. As a result, Open MPI mistakes
-another rank's shared memory for the shared memory of this rank.
+podman-run(1) documents the options. toolkit's developers ran podman 5.4.2 and crun 1.21 with these options on
+cgroup v1 (tests/matrix, flavour ``podman``). With ``--cgroups=disabled``, podman refuses ``--pid=host``.
+Without ``--pid=host``, each rank has process number 1 in a separate process namespace. As a result, Open MPI
+mistakes another rank's shared memory for the shared memory of this rank.
 """
 
 import re
