@@ -32,8 +32,8 @@ _LESS = "a larger batch needs fewer allreduces, a faster network makes each shor
 def sentences(
     curve: Curve, model: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
 ) -> list[str]:
-    """Return sentences that say how far a curve scales, and what limits the scaling. ``takes`` is the subject
-    and verb before a time, as in "an epoch takes".
+    """Return sentences that say how far a curve scales, and what limits the scaling. ``takes`` is the text
+    before a time in a sentence, for example "an epoch takes".
     """
     largest = curve.points[-1]
     if largest is curve.base:

@@ -59,8 +59,8 @@ def _even(ranks: int, nodes: int, most: int | None) -> bool:
 def points(study: Study) -> list[Point]:
     """Return all runs of a study in the order in which toolkit runs them.
 
-    Each round runs every size once, so that an hour with much load on the cluster affects all sizes. Runs
-    that record a timeline come last. A run with a single rank does not record a timeline.
+    Each round runs every size once, so that an hour with much load on the cluster affects all sizes and not
+    only one size. Runs that record a timeline come last. A run with a single rank does not record a timeline.
     """
     series = study.values or ("",)
     timed = [
