@@ -2,7 +2,7 @@
 
 ``--model resnet8``, ``resnet20`` and so on are the small networks that He et al. designed for these images.
 ``--model`` also accepts the names of the models in ``keras.applications``. The BSC course uses ResNet50V2 and
-ResNet152V2, which need larger images: ``--image-size 128``.
+ResNet152V2. These models need larger images, so also use ``--image-size 128``.
 
 The defaults are SGD with Nesterov's momentum, a warm-up of one epoch and then cosine decay. With these
 defaults, one process trained resnet8 in 12 epochs to a test accuracy of 0.8199.

@@ -152,7 +152,9 @@ class Store(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """Exit when the parent process exits, which is rank 0, or later the command that rank 0 executes."""
+        """Exit when the parent process exits. The parent process is rank 0, which later executes the command
+        in the same process.
+        """
         if os.getppid() != self.owner:
             raise SystemExit
 
@@ -285,7 +287,9 @@ def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "
 
 
 def serve_beside(store: Store) -> None:
-    """Run the store in a child process, so that this process can become the command and get its signals."""
+    """Run the store in a child process, so that this process can execute the command and srun's signals reach
+    the command.
+    """
     if os.fork():
         return store.server_close()
     try:

@@ -116,8 +116,8 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
 
 
 def _message(rank: int) -> bytes:
-    """Return the test message that a rank sends. No 32-byte piece occurs twice in the messages of
-    all ranks.
+    """Return the test message that a rank sends. Among the messages of all ranks, no 32-byte piece occurs
+    twice.
     """
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)

@@ -38,8 +38,8 @@ class Records:
     """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre if ``seed`` is
     ``None``.
 
-    ``lowest`` is the label of the first class. ``classes`` is the number of classes; with ``None``, labels
-    have no upper limit.
+    ``lowest`` is the label of the first class. ``classes`` is the number of classes. If ``classes`` is
+    ``None``, labels have no upper limit.
     """
 
     def __init__(

@@ -21,8 +21,7 @@ class Role:
 def roles(tasks: int, servers: int = 0) -> list[Role]:
     """Return the role of each task: first a coordinator, then the servers, then the workers.
 
-    By default, a quarter of the tasks are servers. Each server then exchanges its part of the model with
-    about three workers.
+    By default, a quarter of the tasks are servers. A job then has about three workers for each server.
 
     Raises:
         Trouble: if the tasks are too few for the roles.

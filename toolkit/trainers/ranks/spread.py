@@ -17,7 +17,7 @@ _FOR = {
 @dataclass(frozen=True, slots=True)
 class RankSpread:
     """Options of a strategy. For ``devices`` and ``servers``, 0 means an automatic choice; for ``ksteps``, -1
-    means all steps.
+    means that all steps are synchronous.
     """
 
     devices: int = 0

@@ -120,8 +120,8 @@ class TcpGroup:
             link.send(_FAIL, bytes([code]))
 
     def _lost(self, rank: int, code: int | None) -> None:
-        """Exit this process, because another rank failed. ``code`` is the other rank's exit status, or
-        ``None`` if the rank is lost.
+        """Exit this process after another rank failed. ``code`` is the other rank's exit status, or ``None``
+        if the rank is lost.
         """
         if self._done:
             return

@@ -25,8 +25,8 @@ class Horovod(World):
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
         # Horovod's default cycle time of 1 ms dominates the allreduce of a small network, in which a message
-        # takes 0.1 ms. Keep a value that the user set. Horovod's autotuning changes only settings without a
-        # value.
+        # takes 0.1 ms. Keep a value that the user set. With autotuning, set nothing, because Horovod tunes
+        # only settings that have no value.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
         # Let Open MPI yield the core while Horovod's thread polls for messages. Otherwise, if there are few

@@ -1,4 +1,4 @@
-"""Values for the first line of a training's metrics, and the first lines of its log."""
+"""Compute the values in the first line of a training's metrics, and the first lines of the training's log."""
 
 import platform
 from typing import TYPE_CHECKING

@@ -56,8 +56,8 @@ def _upwards(top: Path, path: str) -> Iterator[Path]:
     cgroup.
     """
     parts = PurePosixPath(path.lstrip("/"))
-    # If the cgroup is above the root cgroup of the container, the path has "..", and the container cannot
-    # read it.
+    # If the cgroup is above the root cgroup of the container, its path contains "..", and this process cannot
+    # read its files.
     if ".." not in parts.parts:
         yield from (top / one for one in (parts, *parts.parents))
 

@@ -53,8 +53,8 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The results of a trained epoch: the score, the training time, and ``waited``, the time of waiting for
-    samples.
+    """The results of a trained epoch: the score, the training time, and ``waited``, the time that steps
+    waited for samples.
 
     Times are in seconds. ``waited`` is the mean over all ranks, or ``None`` if unknown.
     """
