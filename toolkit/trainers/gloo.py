@@ -152,16 +152,12 @@ class Store(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """Exit when the parent process exits. The parent process is rank 0, which later executes the command
-        in the same process.
-        """
+        """Exit when the parent process exits: rank 0, which later becomes the command of rank 0."""
         if os.getppid() != self.owner:
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the answer to a rank that joins. ``at`` is the address of this node to which the rank
-        connected.
-        """
+        """Return the answer to a rank that joins. ``at`` is the address to which the rank connected."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -231,9 +227,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200)
 
     def _greet(self, value: bytes) -> None:
-        """Answer a request to join. Reject the request if its HMAC does not prove that the sender knows the
-        secret.
-        """
+        """Answer a request to join. Reject it if its HMAC does not prove that the sender knows the secret."""
         nonce, secret = self.headers.get(_NONCE, "").encode(), self.server.secret
         if not proves(self.headers.get(_PROOF, ""), secret, b"hello", nonce, value):
             return self._answer(403)
@@ -243,9 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, body, proof(secret, b"answer", nonce, body))
 
     def _names(self) -> tuple[str, str] | None:
-        """Return the scope and the key in a request's path, or ``None`` if the path does not start with this
-        store's secret path.
-        """
+        """Return the scope and the key in a request's path, or ``None`` without the store's secret path."""
         # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret path.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
@@ -287,9 +279,7 @@ def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "
 
 
 def serve_beside(store: Store) -> None:
-    """Run the store in a child process, so that this process can execute the command and srun's signals reach
-    the command.
-    """
+    """Run the store in a child process, so that this process can execute the command and get its signals."""
     if os.fork():
         return store.server_close()
     try:
@@ -340,9 +330,7 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return the possible addresses of the first node, and the fault to report if no store answers at these
-    addresses.
-    """
+    """Return the first node's possible addresses, and the fault to report if no store answers at them."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"
