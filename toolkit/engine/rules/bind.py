@@ -39,8 +39,9 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
     """The host's MPI must be in a separate folder, because the host's /usr cannot replace the image's /usr.
-    toolkit searches PATH, Cray's folders, and folders that variables of modules name. Facts contain no user
-    names, so toolkit cannot mount an MPI from a folder whose path contains your user name.
+    toolkit searches PATH, Cray's folders, and folders that variables of modules name. The facts that toolkit
+    records about a host contain no user names. toolkit therefore cannot mount an MPI from a folder whose path
+    contains your user name.
     """
     host = provider_guarded(case)
     if host is None:
@@ -73,7 +74,7 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
     """The loader compares sonames: ``libmpich.so.12`` is not ``libmpi.so.12`` and not ``libmpi.so.40``. A
-    program with a DT_RPATH first finds its own MPI; conda builds mpi4py with a DT_RPATH.
+    program with a DT_RPATH loads the MPI in this path first; conda builds mpi4py with a DT_RPATH.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.image.mpi
@@ -151,9 +152,9 @@ def bind_name_of_another(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_glibc_older(case: Case) -> Hit | None:
-    """A library of the host needs a new enough glibc in the image, and never works with musl. Even if
-    programs load the image's MPI, the loader prefers other mounted libraries to the image's libraries of the
-    same name.
+    """A library of the host works only if the glibc in the image is new enough, and never works with musl.
+    Even if programs load the image's MPI, the loader prefers other mounted libraries to the image's libraries
+    of the same name.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
     host, mpi, glibc = provider_guarded(case), case.image.mpi, case.image.glibc

@@ -36,8 +36,8 @@ def _tmp_is_bound(case: Case) -> bool:
 )
 def tmp_hidden(case: Case) -> Hit | None:
     """A PMIx 5 or 6 client reads the server's shared-memory files below /tmp; PMIx 3 and 4 clients do not use
-    such files. A PMIx 7 client has a different store; with a PMIx 5 or 6 server, it uses the component
-    ``hash``.
+    such files. A PMIx 7 client stores data in another way, and uses the component ``hash`` with a PMIx 5 or 6
+    server.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":

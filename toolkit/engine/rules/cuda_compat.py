@@ -160,9 +160,9 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     """If the driver's user-space libraries are older than its kernel module, every CUDA call returns error
     803.
 
-    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. At start, the images create
-    ``compat/lib`` only if programs need the libraries of ``compat/lib.real``. Without the folder
-    ``compat/lib``, its entry in LD_LIBRARY_PATH is harmless.
+    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. When a container of such an image
+    starts, its start-up script creates ``compat/lib`` only if programs need the libraries in
+    ``compat/lib.real``. Without the folder ``compat/lib``, its entry in LD_LIBRARY_PATH is harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):
@@ -241,7 +241,7 @@ def driver_not_searched(case: Case) -> Hit | None:
     "The image requires a newer NVIDIA driver, so enroot does not start the container",
     severity="error",
     fix=(
-        "use an image with an older CUDA; or, if the driver belongs to the same major release of CUDA, "
+        "use an image with an older CUDA; or, if the driver supports the same major release of CUDA, "
         "export NVIDIA_DISABLE_REQUIRE=1 before you submit; or ask the administrators to install a newer "
         "driver"
     ),
@@ -307,9 +307,10 @@ def _holds(case: Case, part: str, driver: str) -> bool | None:
     facts=("host.runtime", "host.gpus"),
 )
 def gpu_hook_lacks_rights(case: Case) -> Hit | None:
-    """CDI runs hooks that change the root folder of the container. With --userns=nomap, the user does not own
-    the root folder in the namespace. podman's older hook (--hooks-dir) changes cgroups. An ordinary user may
-    not change cgroups, so the hook needs 'no-cgroups = true' in /etc/nvidia-container-runtime/config.toml.
+    """CDI (Container Device Interface) runs hooks that change the root folder of the container. With
+    --userns=nomap, the user does not own this folder, so the hooks fail. podman's older hook (--hooks-dir)
+    changes cgroups, which an ordinary user cannot do. The older hook therefore needs 'no-cgroups = true' in
+    /etc/nvidia-container-runtime/config.toml.
     """
     host, words = case.host_facts, case.plan.container
     if runtime_of(host) is not podman or not host.gpus:

@@ -105,9 +105,8 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
 )
 def mpi_lacks_fabric(case: Case) -> Hit | None:
     """An MPI without a component for a network silently uses TCP, often with a tenth of the bandwidth and ten
-    times the latency. The results are right, but the job is slow. If the image contains libfabric or UCX, the
-    library helps only if the MPI opens it. Open MPI opens libfabric with its component mtl/ofi, and UCX with
-    pml/ucx.
+    times the latency. The results are right, but the job is slow. libfabric or UCX in the image helps only if
+    the MPI opens this library. Open MPI opens libfabric with its component mtl/ofi, and UCX with pml/ucx.
     """
     row = _slow_network(case, "none")
     if row is None:
@@ -216,7 +215,7 @@ def verbs_driver_missing(case: Case) -> Hit | None:
     device. If the driver is missing, UCX, libfabric and NCCL find no device and use TCP; NCCL prints 'NET/IB
     : No device found'. The host's drivers work only with the host's libibverbs.
 
-    NCCL opens libibverbs when NCCL starts. If a GPU image has no libibverbs, NCCL silently uses TCP.
+    NCCL looks for libibverbs only at run time. If a GPU image has no libibverbs, NCCL silently uses TCP.
     """
     case.have("host.infiniband")
     found = fabric.fabrics_of(case.host.infiniband or (), (), case.host_facts.link_layers)
@@ -259,7 +258,7 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 @rule(
     "fabric-devices-hidden",
-    "The container may not see the network cards of its node",
+    "The network cards of the node may be invisible in the container",
     severity="info",
     fix=(
         "pass the devices to the container: `--container-mounts=/dev/infiniband` of pyxis, "

@@ -198,7 +198,8 @@ def gpu_without_driver(case: Case) -> Hit | None:
 )
 def gpu_driver_mismatch(case: Case) -> Hit | None:
     """After a driver update without a restart, the old kernel module still runs, and --nv mounts the new
-    libraries. If the two differ, programs find no GPU: TensorFlow computes on the CPU, others fail.
+    libraries. If the releases differ, programs find no GPU: TensorFlow computes on the CPU, and other
+    frameworks fail.
     """
     case.have(*PAIR)
     return Hit(case.cite("host.gpu_mismatch", "host.gpu_driver")) if case.host_facts.gpu_mismatch else None
@@ -208,14 +209,13 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
     "gpu-of-amd",
     "The image is built for NVIDIA GPUs; this host has AMD GPUs",
     severity="warning",
-    fix="use an image that was built for ROCm, and start it with `--rocm`; "
-    "toolkit does not check such images",
+    fix="use an image that was built for ROCm, and start it with `--rocm`",
     source="Apptainer user guide, GPU support (--rocm); TensorFlow and PyTorch install guides: CUDA or ROCm",
     facts=("image.cuda", "host.gpu_driver", "host.amd_gpus"),
     advice=True,
 )
 def gpu_of_amd(case: Case) -> Hit | None:
-    """On AMD GPUs, CUDA programs silently compute on the CPU. toolkit does not check images for ROCm."""
+    """On AMD GPUs, CUDA programs silently compute on the CPU. toolkit checks ROCm images only in part."""
     case.have("image.cuda")
     if case.host_facts.gpu_driver:
         return None
@@ -253,7 +253,7 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
     """An NVIDIA driver has devices and libraries, and --nv mounts both. ROCm is in the image and needs only
     devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it; images
     with CUDA set this variable. podman mounts the devices that --device names. The device /dev/kfd belongs to
-    a group. In a user namespace, a process loses the device's group unless keep-groups keeps it.
+    a group. In a user namespace, a process loses this group unless ``--group-add=keep-groups`` keeps it.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):

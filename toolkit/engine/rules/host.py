@@ -30,13 +30,13 @@ _NAMES_HOSTS = frozenset(
     "slurm-absent",
     "Slurm is not installed on this machine",
     severity="error",
-    fix="name the cluster: `--host LOGIN, --cluster NAME` or `--facts FILE`;"
+    fix="name the cluster: `--host LOGIN`, `--cluster NAME` or `--facts FILE`;"
     " or run on this machine without Slurm: `toolkit launch --local`",
     source="sbatch(1), srun(1): every launch is a job of Slurm",
     facts=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
-    """A job needs a Slurm allocation, which is impossible without Slurm's commands.
+    """A Slurm job starts only through Slurm's commands, such as sbatch and srun.
 
     Ranks on this machine (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of other
     schedulers (PBS, LSF) start ranks with mpirun, or with a launcher that you name. An mpirun with a list of
@@ -85,9 +85,9 @@ def runtime_absent(case: Case) -> Hit | None:
 )
 def user_namespaces_off(case: Case) -> Hit | None:
     """An unprivileged Apptainer, enroot, podman and Charliecloud create a user namespace. If the kernel
-    forbids user namespaces, Apptainer needs a setuid installation. If toolkit knows that user namespaces or
-    setuid work, it does not report this fault. The options --userns and --fakeroot always need a user
-    namespace.
+    forbids user namespaces, Apptainer needs a setuid installation. toolkit does not report this fault if it
+    knows that the host allows user namespaces or that the runtime has setuid. The options --userns and
+    --fakeroot always need a user namespace.
     """
     case.ask("host.runtime")
     asked = options(case, IN_NAMESPACE)
@@ -196,7 +196,7 @@ def too_few_nodes(case: Case) -> Hit | None:
 
 @rule(
     "architecture-differs",
-    "The image was built for another processor architecture than the host has",
+    "The image and the host have different processor architectures",
     severity="error",
     fix="build the image on a machine with the cluster's processor architecture",
     source="execve(2): ENOEXEC; Apptainer user guide",
@@ -263,8 +263,8 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def mpi_type_not_offered(case: Case) -> Hit | None:
-    """The site profile names an MPI plugin of an earlier Slurm release. After an update, or on another
-    cluster, Slurm may not have the plugin that the profile names.
+    """A site profile names the --mpi type for one Slurm release on one cluster. After an update of Slurm, or
+    on another cluster, Slurm may not have this type.
     """
     case.ask("host.slurm.mpi_types")
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()

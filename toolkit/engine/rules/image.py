@@ -81,7 +81,7 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_moved(case: Case) -> Hit | None:
-    """Open MPI searches its plugins below the prefix of its build, or below OPAL_PREFIX. A moved Open MPI,
+    """Open MPI looks for its plugins below the prefix of its build, or below OPAL_PREFIX. A moved Open MPI,
     such as HPC-X copied from another image, finds no plugins. Without plugins, Open MPI aborts in MPI_Init
     before it looks for a launcher (opal_shmem_base_select failed).
     """
@@ -203,8 +203,8 @@ def libfabric_missing(case: Case) -> Hit | None:
 def libfabric_lacks_providers(case: Case) -> Hit | None:
     """The providers of Intel's libfabric are separate files. Without FI_PROVIDER_PATH, Intel's libfabric
     searches a folder that its build set and that images do not have. Without a provider, MPI_Init fails even
-    for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. A folder in LD_LIBRARY_PATH leads only
-    to libfabric, not to its providers.
+    for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. With LD_LIBRARY_PATH, the loader finds
+    libfabric, but libfabric does not look there for its providers.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
@@ -316,7 +316,7 @@ def brings_libfabric(case: Case) -> bool:
     "mpi-release-defect",
     "This MPI release has a fault that affects this launch",
     severity="error",
-    fix="use another release",
+    fix="use another release of this MPI",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[defect]]",
     facts=("image.mpi.version", "image.mpi.device"),

@@ -28,8 +28,8 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 )
 def image_tmpdir_not_writable(case: Case) -> Hit | None:
     """Open MPI's launcher creates its session directory below TMPDIR, and an image is read-only. The image
-    sets TMPDIR, or the runtime passes TMPDIR from the job. Ranks that srun or the host's mpirun starts do not
-    use TMPDIR, but the PMIx server's folder.
+    sets TMPDIR, or the runtime passes TMPDIR from the job. Ranks that srun or the host's mpirun starts use
+    the PMIx server's folder instead of TMPDIR.
     """
     mpi, folder = case.image.mpi, case.image_facts.environment.get("TMPDIR")
     evidence = f"image: ENV TMPDIR={folder}"
@@ -47,7 +47,7 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
 
 @rule(
     "image-launcher-interface",
-    "The image's launcher setting names a network interface that the host does not have",
+    "A launcher setting in the image names a network interface that the host does not have",
     severity="error",
     fix="remove oob_tcp_if_include from the image's openmpi-mca-params.conf or environment",
     instead=("srun-pmix", "mpirun-host"),

@@ -15,7 +15,7 @@ the container.
 
 @rule(
     "network-apart",
-    "Each container has its own network",
+    "Each container has its own network, so ranks may not reach each other",
     severity="error",
     fix="use the node's network: `podman run --network=host`, or Apptainer without `--net`",
     source="podman-run(1), --network; tests/matrix: 'without --network=host'",
@@ -56,7 +56,7 @@ def network_apart(case: Case) -> Hit | None:
     modes=_FROM_HOST,
 )
 def user_inside_differs(case: Case) -> Hit | None:
-    """A PMIx client sends its user id, and the server compares this id with the id of the user who started
+    """A PMIx client sends its user ID, and the server compares this ID with the ID of the user who started
     the job. If the user is root inside the container, the client sends 0.
     """
     case.ask("image.mpi.interfaces")

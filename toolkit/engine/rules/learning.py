@@ -51,8 +51,8 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
     "tensorflow-cuda-missing",
     "TensorFlow does not find the CUDA release that it was built for",
     severity="warning",
-    fix="install the CUDA that TensorFlow was built with: `pip install 'tensorflow[and-cuda]'`, or a base "
-    "image with that CUDA",
+    fix="install the CUDA that TensorFlow was built with: `pip install 'tensorflow[and-cuda]'`; "
+    "or use a base image with this CUDA",
     source="TensorFlow source, dso_loader; TensorFlow install guide, tested build configurations",
     facts=("host.gpu_driver", "image.tensorflow_cuda", "image.cuda"),
     advice=True,
@@ -73,7 +73,7 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
 
 @rule(
     "tensorflow-cudnn-mismatch",
-    "TensorFlow needs another cuDNN release than the image has",
+    "TensorFlow needs a different cuDNN release than the image has",
     severity="error",
     fix="install the cuDNN that TensorFlow was built with, or a newer cuDNN of the same major release",
     source="TensorFlow source, cuda_dnn: 'Loaded runtime CuDNN library: … but source was compiled with: …'",
@@ -83,8 +83,8 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
 )
 def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
     """Within a major release of cuDNN, programs work with a newer release than the release of their build,
-    but not with an older release. A cuDNN of a different major release has a different library name, so
-    TensorFlow does not find the library.
+    but not with an older release. A cuDNN of another major release has another library name, so TensorFlow
+    does not find the library.
 
     With a wrong cuDNN, TensorFlow fails at the first convolution, or trains on the CPU.
     """
@@ -128,8 +128,8 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     advice=True,
 )
 def tensorflow_compiles_at_start(case: Case) -> Hit | None:
-    """At the first start, the driver compiles TensorFlow's PTX code for minutes. The driver compiles the code
-    again on each node whose cache lacks the result.
+    """At the first start, the driver compiles TensorFlow's PTX code, which takes minutes. The driver compiles
+    the code again on each node whose cache lacks the result.
     """
     case.have("host.gpus", "image.tensorflow", "image.tensorflow_cuda")
     wheel = _wheel(case)
@@ -216,7 +216,7 @@ def cudnn_dropped_gpu(case: Case) -> Hit | None:
     "nccl-lacks-gpu",
     "The NCCL in the image has no code for this kind of GPU",
     severity="warning",
-    fix="install NCCL 2.25 or later for Blackwell, NCCL before 2.28 for Maxwell and Kepler",
+    fix="install NCCL 2.25 or later for Blackwell GPUs, or NCCL before 2.28 for Maxwell and Kepler GPUs",
     source="recipes/knowledge/cuda.toml, [[nccl_gpu]]",
     facts=("host.gpus", "image.nccl"),
     advice=True,
@@ -243,7 +243,7 @@ def _dropped_gpu(
 
 @rule(
     "nccl-cuda-mismatch",
-    "The NCCL in the image was built for another CUDA release than the image has",
+    "The NCCL in the image was built for a different CUDA release than the image has",
     severity="warning",
     fix=(
         "install the NCCL package for the CUDA of the image: nvidia-nccl-cu11, nvidia-nccl-cu12 or "
@@ -255,7 +255,7 @@ def _dropped_gpu(
 )
 def nccl_cuda_mismatch(case: Case) -> Hit | None:
     """NVIDIA builds each release of NCCL for some major releases of CUDA. An NCCL that was built for a
-    different CUDA release contains code of that release, and needs a driver that supports that release.
+    different CUDA release contains code for that release, and needs a driver that supports the release.
     """
     case.have("image.nccl", "image.cuda")
     release = cuda.major(case.image.cuda or "")
@@ -276,8 +276,8 @@ def nccl_cuda_mismatch(case: Case) -> Hit | None:
     advice=True,
 )
 def nccl_known_bad(case: Case) -> Hit | None:
-    """Some releases of NCCL hang or crash in correct jobs. You can replace the NCCL of a framework's build
-    with a later release of the same major version.
+    """Some releases of NCCL hang or crash in correct jobs. A later NCCL release of the same major version can
+    replace the release that the framework was built with.
     """
     case.have("image.nccl")
     version = case.image.nccl or ""

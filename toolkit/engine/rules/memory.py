@@ -92,8 +92,8 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
 )
 def namespaces_split_a_node(case: Case) -> Hit | None:
     """Without setuid, each start of a container creates a separate user namespace. Between user namespaces,
-    the kernel refuses shared memory through /proc, and cross-memory attach. Some builds of MPI do not detect
-    this refusal in time.
+    the kernel refuses shared memory through /proc, and cross-memory attach. Some builds of MPI detect the
+    refusal too late, and fail.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image_facts.mpi, alone_in_namespace(case)
@@ -157,9 +157,9 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
     advice=True,
 )
 def large_messages_hang(case: Case) -> Hit | None:
-    """Ranks start and exchange small messages, so a start-up test succeeds. If large messages between ranks
-    hang, the exchange of the first large gradient hangs. toolkit predicts only how ranks start, so this rule
-    does not change the predicted outcome.
+    """Ranks start and exchange small messages, so a start-up test succeeds. The program hangs later, when
+    ranks exchange the first large gradient. toolkit predicts only how ranks start, so this rule does not
+    change the predicted outcome.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image.mpi, alone_in_namespace(case)
@@ -185,14 +185,15 @@ def large_messages_hang(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
-    """Open MPI compares process numbers to decide whether a process created a shared-memory segment. If the
-    process numbers are equal, the rank uses an address that is valid only in the process that created the
-    segment. If each rank has its own process namespace, two ranks can have the same number, and then crash
-    with a segmentation fault.
+    """Open MPI compares process IDs to decide whether a rank itself created a shared-memory segment. If the
+    creator has the same process ID as the rank, the rank uses an address that is valid only in the creator.
+    If each rank has its own PID namespace, two ranks can have the same process ID, and then crash with a
+    segmentation fault.
 
-    One of four launches with two ranks crashes, so this rule does not change the predicted outcome. With
-    three ranks on a node, most launches crash. Intel MPI did not crash in 24 launches (6 with equal process
-    numbers). MPICH did not crash in any launch. ``--ipc`` alone is harmless.
+    Of toolkit's recorded launches with two ranks, one of four crashed, so toolkit only warns. With three
+    ranks on a node, most launches crash, and toolkit predicts a crash. Intel MPI did not crash in 24
+    launches, 6 of them with equal process IDs. MPICH did not crash in any launch. ``--ipc`` alone is
+    harmless.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")

@@ -49,9 +49,9 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
 )
 def image_compression_too_new(case: Case) -> Hit | None:
     """With setuid, the kernel mounts the file system in a SIF. If the kernel does not support the
-    compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. If the kernel
-    cannot mount the image, Apptainer 1.3 and later uses squashfuse, unless 'allow setuid-mount squashfs' or a
-    limit on images forbids it. The Linux 4 kernel of a distribution may have features of later kernels.
+    compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer 1.3
+    and later mount the image with squashfuse instead, unless 'allow setuid-mount squashfs' or a limit on
+    images selects the kernel. A distribution may add features of later kernels to Linux 4.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -155,7 +155,7 @@ def fuse3_too_old(case: Case) -> Hit | None:
 )
 def runtime_needs_newer_kernel(case: Case) -> Hit | None:
     """A runtime needs certain kernel features, and cannot start a container without these features. toolkit
-    does not check distributions that add such features to old kernels.
+    reports nothing if the distribution may have added these features to an older kernel.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -176,7 +176,7 @@ def runtime_needs_newer_kernel(case: Case) -> Hit | None:
 
 @rule(
     "writable-needs-folders",
-    "With --writable the runtime binds only to folders that the image has",
+    "With --writable, the runtime binds only to folders that the image has",
     severity="error",
     fix="create the folder in the image, or use `--writable-tmpfs` instead of `--writable`",
     source=(
@@ -187,7 +187,7 @@ def runtime_needs_newer_kernel(case: Case) -> Hit | None:
 )
 def writable_needs_folders(case: Case) -> Hit | None:
     """The runtime creates missing mount points in an overlay or underlay over the image. With --writable, the
-    container has neither an overlay nor an underlay.
+    container has neither an overlay nor an underlay, so the image must contain every mount point.
     """
     case.have("host.runtime")
     found = case.host_facts.runtime

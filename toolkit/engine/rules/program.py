@@ -179,7 +179,7 @@ def program_joins_no_ranks(case: Case) -> Hit | None:
 )
 def entry_point_skipped(case: Case) -> Hit | None:
     """Docker starts a command through the image's entry point. A job starts the command with `exec`, which
-    skips the entry point. Without the entry point, the command lacks settings that the entry point makes,
+    skips the entry point. Without the entry point, the command lacks the variables that the entry point sets,
     such as a library path.
     """
     image = case.image_facts
@@ -239,8 +239,8 @@ def ranks_not_told(case: Case) -> Hit | None:
     advice=True,
 )
 def image_lacks_framework(case: Case) -> Hit | None:
-    """The command may use packages outside the image, such as a virtual environment of the project. The
-    finding is only a warning, because a command that uses packages outside the image can work.
+    """toolkit only warns, because the command may load the framework from outside the image, for example from
+    a virtual environment of the project.
     """
     fact = f"image.{_FACTS[case.plan.program]}"
     case.ask(fact)

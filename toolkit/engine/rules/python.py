@@ -69,8 +69,8 @@ def _set(case: Case, name: str) -> str:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_nccl(case: Case) -> Hit | None:
-    """Without NCCL, Horovod copies gradients between GPUs through host memory and MPI. With NCCL, GPUs copy
-    gradients directly.
+    """Without NCCL, Horovod copies gradients between GPUs through host memory and MPI. With NCCL, gradients
+    move directly between GPUs.
     """
     case.have("image.horovod", "image.horovod_built", "host.gpus")
     several = len(case.host.gpus or ()) > 1 or case.request.nodes > 1
@@ -81,7 +81,7 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
 
 @rule(
     "horovod-other-tensorflow",
-    "Horovod was built for another TensorFlow release than the image has",
+    "Horovod was built for a different TensorFlow release than the image has",
     severity="error",
     fix="build Horovod again: `pip install --force-reinstall --no-cache-dir --no-build-isolation horovod`",
     source="horovod/horovod issues 551, 2619, 3754: undefined symbol, HorovodVersionMismatchError",
@@ -91,8 +91,8 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
 )
 def horovod_other_tensorflow(case: Case) -> Hit | None:
     """Horovod's library uses TensorFlow's C++ symbols, which differ between releases of TensorFlow. With a
-    different release of TensorFlow, ``import horovod.tensorflow`` fails with 'undefined symbol', or
-    'Framework tensorflow installed with version …'.
+    different TensorFlow release, ``import horovod.tensorflow`` fails with 'undefined symbol', or 'Framework
+    tensorflow installed with version …'.
     """
     case.have("image.horovod_tensorflow", "image.tensorflow")
     built, has = case.image.horovod_tensorflow or "", case.image.tensorflow or ""

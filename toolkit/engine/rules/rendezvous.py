@@ -82,9 +82,9 @@ _WORKER = re.compile(r"[\w.\]-]+:\d+")
     programs=WITHOUT_MPI,
 )
 def peers_not_told(case: Case) -> Hit | None:
-    """A launcher gives each rank its number and the number of ranks in its own variables. PyTorch needs
-    MASTER_ADDR, RANK and WORLD_SIZE, which no launcher sets. TensorFlow without TF_CONFIG starts as the only
-    worker. JAX reads Slurm's variables.
+    """srun and mpirun pass each rank its number and the number of ranks in their own variables. PyTorch needs
+    MASTER_ADDR, RANK and WORLD_SIZE, which neither srun nor mpirun sets. TensorFlow without TF_CONFIG starts
+    as the only worker. JAX reads Slurm's variables.
     """
     if sets_peers(case) or case.request.has_one_rank:
         return None
@@ -298,7 +298,7 @@ def accelerate_on_cpu(case: Case) -> Hit | None:
     "spawns-own-ranks",
     "The script starts its own ranks, and each copy of the script creates a separate world",
     severity="error",
-    fix="start one rank for each process: `torchrun SCRIPT`, or read RANK and WORLD_SIZE instead of mp.spawn",
+    fix="remove mp.spawn from the script, and read RANK and WORLD_SIZE, which toolkit sets for each rank",
     source="https://docs.pytorch.org/docs/stable/multiprocessing.html; tests/matrix/peers",
     facts=(),
     programs=("torch",),
@@ -321,7 +321,7 @@ def spawns_own_ranks(case: Case) -> Hit | None:
     "The interface for Gloo is missing, or does not reach other nodes",
     severity="error",
     fix="do not set GLOO_SOCKET_IFNAME, or name an interface of the compute "
-    "nodes: `toolkit probe` lists them",
+    "nodes: `toolkit probe` lists the interfaces of a node",
     source="pytorch/pytorch:torch/csrc/distributed/c10d/ProcessGroupGloo.cpp; tests/matrix/peers",
     facts=("host.interfaces",),
     programs=("torch",),

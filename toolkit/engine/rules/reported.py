@@ -14,7 +14,7 @@ _SOURCE = "recipes/knowledge/reported.toml"
     "reported-fault",
     "Public reports describe a fault of these releases that affects this launch",
     severity="error",
-    fix="use another release",
+    fix="use another release of the software that the title names",
     instead=MPI_MODES,
     source=_SOURCE,
     facts=(
@@ -27,9 +27,9 @@ _SOURCE = "recipes/knowledge/reported.toml"
     modes=(*MPI_MODES, "torch"),
 )
 def reported_fault(case: Case) -> Hit | None:
-    """Some faults appear only on hosts that the project does not have: many ranks on a node, old releases of
-    Slurm, or special network cards. A row of ``reported.toml`` lists the conditions in a public report of
-    such a fault. toolkit reports the fault only if all conditions are true.
+    """Some faults appear only on hosts on which the developers cannot test: many ranks on a node, old
+    releases of Slurm, or special network cards. A row of ``reported.toml`` lists the conditions in a public
+    report of such a fault. toolkit reports the fault only if all conditions are true.
     """
     if case.request.has_one_rank:
         return None

@@ -33,7 +33,7 @@ def ask_release(case: Case) -> None:
 )
 def runtime_cannot_read_image(case: Case) -> Hit | None:
     """Apptainer, and Singularity 3 and later, read SIF files. Only SingularityCE 4 reads OCI-SIF files. Other
-    runtimes print 'image format not recognized'.
+    runtimes fail with 'image format not recognized'.
     """
     case.have("host.runtime")
     found = case.host.runtime
@@ -56,9 +56,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """The launch line follows the runtime's documentation. toolkit also uses the documentation for the
-    namespaces, variables and folders that ranks share. No recorded launch confirms what the documentation
-    says.
+    """toolkit knows only from the documentation how to start this runtime, and which namespaces, variables
+    and folders the ranks share. No recorded launch confirms the documentation.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -109,8 +108,8 @@ def oci_mode(case: Case) -> Hit | None:
     facts=("host.runtime", "image.format"),
 )
 def image_kind_forbidden(case: Case) -> Hit | None:
-    """A centre may forbid sandbox folders, bare squashfs files or SIF files that are not encrypted:
-    'configuration disallows users from running sandbox containers'.
+    """Administrators can forbid sandbox folders, bare squashfs files or SIF files without encryption. The
+    runtime then fails, for example with 'configuration disallows users from running sandbox containers'.
     """
     case.have("host.runtime")
     rows = (row for row in runtime.runtime().forbidden if row.format == case.image.format)
@@ -165,8 +164,8 @@ def images_limited(case: Case) -> Hit | None:
 def bind_source_missing(case: Case) -> Hit | None:
     """If the source of a 'bind path' in the runtime's settings is missing, every container fails with 'mount
     source … doesn't exist'. The default settings bind /etc/localtime, which a minimal system may not have.
-    From Apptainer 1.1 and SingularityCE 3.10 on, --no-mount skips a single bind. This rule does not check
-    binds that you add.
+    Apptainer 1.1 or later and SingularityCE 3.10 or later can skip a single bind with --no-mount PATH. This
+    rule does not check binds that you add.
     """
     case.have("host.runtime")
     found = case.host.runtime
@@ -326,9 +325,9 @@ def binds_need_folders(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_not_allowed(case: Case) -> Hit | None:
-    """With 'user bind control = no', the runtime skips a bind with a warning. If the runtime skips the bind
-    of the host's MPI, programs load the image's MPI, but with variables that configure the host's MPI.
-    Without overlay and underlay, the launch fails if the image lacks the destination folder of a bind:
+    """With 'user bind control = no', the runtime prints a warning and skips the bind. If the runtime skips
+    the bind of the host's MPI, programs load the image's MPI, but with variables that configure the host's
+    MPI. Without overlay and underlay, the launch fails if the image lacks the destination folder of a bind:
     "destination … doesn't exist in container".
     """
     case.ask("host.mpis", "host.runtime")

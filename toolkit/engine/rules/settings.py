@@ -26,8 +26,8 @@ from toolkit.engine.wireup import leaves_out_home
 )
 def setting_breaks_mpi(case: Case) -> Hit | None:
     """Apptainer passes variables of the host into the container. Variables such as ``OMPI_MCA_btl=openib``
-    and ``OPAL_PREFIX=…`` configure the host's MPI. The MPI in the image also reads the variables for the
-    host's MPI, and fails.
+    and ``OPAL_PREFIX=…`` configure the host's MPI. The MPI in the image also reads these variables, and
+    fails.
     """
     mpi = case.image.mpi
     reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)

@@ -53,7 +53,7 @@ def kernel_too_old(case: Case) -> Hit | None:
 def image_needs_newer_processor(case: Case) -> Hit | None:
     """A library can declare the x86-64 level that it needs. On a processor below the library's level, glibc
     refuses to load the library: 'CPU ISA level is lower than required'. A library that needs a newer level
-    without a declaration fails with 'Illegal instruction'.
+    but does not declare it fails with 'Illegal instruction'.
     """
     case.ask("image.cpu_level", failed_only=True)
     wanted = glibc.level(case.image_facts.cpu_level or "")
@@ -82,8 +82,8 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     advice=True,
 )
 def tensorflow_needs_avx(case: Case) -> Hit | None:
-    """TensorFlow's wheels for x86-64 use AVX without a check. On a processor without AVX, ``import
-    tensorflow`` fails with 'Illegal instruction'.
+    """TensorFlow's wheels for x86-64 use AVX without checking the processor. On a processor without AVX,
+    ``import tensorflow`` fails with 'Illegal instruction'.
     """
     case.have("image.tensorflow", "host.cpu_level")
     row = glibc.glibc().avx

@@ -154,7 +154,7 @@ def nothing_offered(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_interface_differs(case: Case) -> Hit | None:
-    """toolkit chose the launcher's options for the host's MPI, but programs may load a different MPI. Without
+    """toolkit chose the launcher's options for the host's MPI, but programs may load another MPI. Without
     ``--mpi``, srun offers Slurm's default interface. ``srun --mpi=cray_shasta`` works only with Cray's MPI.
     """
     case.ask("image.mpi.interfaces")
@@ -177,10 +177,9 @@ def bind_interface_differs(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
-    """Open MPI's launcher offers PMIx, and Hydra offers PMI. If the MPI library and the launcher are of
-    different families, the library does not support the launcher's interface. An MPICH built only for PMIx
-    does not support Hydra either. Open MPI 1 is older than PMIx, and does not support the launcher of a newer
-    Open MPI.
+    """Open MPI's launcher offers PMIx, and Hydra offers PMI. An MPI library of a different family does not
+    support the launcher's interface. An MPICH built only for PMIx does not support Hydra either. Open MPI 1
+    is older than PMIx, and does not support the launcher of a newer Open MPI.
 
     On a Cray EX, PALS's mpiexec offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
     own MPI, each rank that PALS starts is rank 0 (ALCF user guide for Polaris, containers).
@@ -334,9 +333,9 @@ def pmix_refused(case: Case) -> Hit | None:
 def rank_outside_step(case: Case) -> Hit | None:
     """If another launcher starts Open MPI 4, Open MPI looks for a Slurm step before it connects to PMIx.
 
-    PRRTE starts the ranks on its own node outside any Slurm step. Slurm before 26.05 does not set
-    SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on PRRTE's node start as worlds of size
-    1. Ranks on other nodes wait forever for the ranks on PRRTE's node, or fail.
+    PRRTE, the launcher of Open MPI 5, starts the ranks on its own node outside any Slurm step. Slurm before
+    26.05 does not set SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on PRRTE's node start
+    as worlds of size 1. Ranks on other nodes wait forever for the ranks on PRRTE's node, or fail.
     """
     case.ask("image.mpi.version", "image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
