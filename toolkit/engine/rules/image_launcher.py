@@ -17,7 +17,7 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
     "image-tmpdir-not-writable",
     "TMPDIR names a folder in which the image's launcher cannot write",
     severity="error",
-    fix="export APPTAINERENV_TMPDIR=/tmp before you submit; or bind the folder of TMPDIR",
+    fix="export APPTAINERENV_TMPDIR=/tmp before you submit; or bind the folder that TMPDIR names",
     instead=("srun-pmix", "mpirun-host"),
     source=(
         "measured on five clusters with Open MPI 4.1.4: 'A call to mkdir was unable to create'; "

@@ -20,7 +20,7 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     "The MPI in the image uses Slurm's PMI-1 library, which does not work inside a container",
     severity="error",
     fix=(
-        "build the MPI with its own PMI for Slurm's pmi2 plugin (MPICH without `--with-pmi=slurm`); or "
+        "build the MPI with its own PMI (MPICH: leave out `--with-pmi=slurm`), and use the pmi2 plugin; or "
         "use an MPI that supports PMIx"
     ),
     instead=MPI_MODES,

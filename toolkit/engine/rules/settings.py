@@ -58,7 +58,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     "host-settings-leak",
     "Settings for the host's own MPI would reach the container",
     severity="warning",
-    fix="change nothing: toolkit unsets these settings; pass settings that the container needs with "
+    fix="change nothing: toolkit unsets these settings; if the container needs a setting, pass it with "
     "`toolkit launch --env`",
     source="Apptainer user guide, environment; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
     facts=("host.environment",),
