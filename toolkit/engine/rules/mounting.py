@@ -214,11 +214,11 @@ _UNPACK_ONCE = "unpack the image once with `apptainer build --sandbox DIR IMAGE`
     advice=True,
 )
 def squashfuse_absent(case: Case) -> Hit | None:
-    """Without setuid, the kernel cannot mount the image, so squashfuse mounts it. SingularityCE before 4.1
-    and Singularity 3 do not support squashfuse. Without squashfuse, the runtime unpacks the image into a
-    temporary folder at each start, once for each rank. Unpacking takes minutes, and needs several times the
-    image's size in /tmp. Without setuid, squashfuse needs Linux 4.18; on an older kernel, SingularityCE
-    unpacks the image.
+    """A runtime without setuid cannot mount the image through the kernel, and needs squashfuse. SingularityCE
+    before 4.1 and Singularity 3 do not support squashfuse. Without squashfuse, the runtime unpacks the image
+    into a temporary folder at each start, once for each rank. Unpacking takes minutes, and needs several
+    times the image's size in /tmp. squashfuse without setuid needs Linux 4.18; on an older kernel,
+    SingularityCE unpacks the image.
     """
     found = case.host.runtime
     if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":

@@ -126,8 +126,8 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     "The administrators allow only images in certain folders or of certain owners",
     severity="warning",
     fix=(
-        "ask the administrators which folders 'limit container paths' in apptainer.conf allows, and copy "
-        "the image to an allowed folder"
+        "ask the administrators which folders and owners the settings 'limit container …' in apptainer.conf "
+        "allow, and copy the image to an allowed folder"
     ),
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/prepare_linux.go, loadImage, at "
@@ -137,9 +137,9 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     advice=True,
 )
 def images_limited(case: Case) -> Hit | None:
-    """The administrator allows only images in certain folders or of certain owners. The runtime refuses other
-    images: 'image is not in an allowed configured path', 'image is not owned by required user(s)'. toolkit's
-    facts do not contain the allowed folders and owners.
+    """The runtime refuses an image in another folder or of another owner: 'image is not in an allowed
+    configured path', 'image is not owned by required user(s)'. toolkit does not know which folders and owners
+    the administrators allow.
     """
     case.ask("host.runtime")
     names = ("limit container paths", "limit container owners", "limit container groups")
@@ -195,7 +195,7 @@ def bind_source_missing(case: Case) -> Hit | None:
 )
 def runtime_retired(case: Case) -> Hit | None:
     """A release without maintenance gets no fixes, not even for security faults. An old release also lacks
-    later options: --env (3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
+    options of later releases: --env (since 3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -217,8 +217,8 @@ def runtime_retired(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_vulnerable(case: Case) -> Hit | None:
-    """Some security faults affect only setuid installations with a certain setting. Security faults do not
-    change how ranks start. The CVE's advisory says who can exploit the fault.
+    """The fault does not change how ranks start. Some faults affect only setuid installations, or only
+    installations with a certain setting. The CVE's advisory says who can exploit the fault.
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -251,14 +251,17 @@ def _line(case: Case, name: str) -> str:
     "home-not-mounted",
     "The runtime does not mount the home folder into containers",
     severity="info",
-    fix="bind the folders that the program needs: `--bind SOURCE`; `toolkit launch` binds its own folders",
+    fix=(
+        "bind each folder that the program needs from your home folder: `--bind FOLDER`; `toolkit launch` "
+        "already binds the folders of the job and the data"
+    ),
     source="Apptainer administrator guide, apptainer.conf: mount home",
     facts=("host.runtime",),
     advice=True,
 )
 def home_not_mounted(case: Case) -> Hit | None:
-    """The container does not have the files below your home folder. Programs cannot write caches into the
-    home folder, because the container's file system is read-only.
+    """Programs in the container cannot read the files in your home folder. They also cannot write caches
+    there, because the container's file system is read-only.
     """
     if setting(case, "mount home") != "no":
         return None
@@ -278,8 +281,8 @@ def home_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def binds_refused(case: Case) -> Hit | None:
-    """With 'user bind control = no', the runtime skips every --bind with a warning. The program then does not
-    find the folders that the skipped binds would mount.
+    """With 'user bind control = no', the runtime prints a warning and skips every --bind. The program then
+    does not find the folders that you asked the runtime to bind.
     """
     if setting(case, "user bind control") != "no":
         return None
@@ -292,15 +295,15 @@ def binds_refused(case: Case) -> Hit | None:
     "The runtime can bind only to folders that exist in the image",
     severity="info",
     fix=(
-        "bind to a folder that is in the image, such as /mnt or /opt; or create the folder in the "
-        "image's recipe"
+        "bind to a folder that is in the image, such as /mnt: `--bind SOURCE:/mnt`; or create the folder in "
+        "the image's recipe"
     ),
     source="Apptainer administrator guide, apptainer.conf: enable overlay, enable underlay",
     facts=("host.runtime",),
     advice=True,
 )
 def binds_need_folders(case: Case) -> Hit | None:
-    """The runtime creates missing mount points with an overlay or underlay, but the administrator allows
+    """The runtime needs an overlay or an underlay to create missing mount points, but its settings allow
     neither. A bind to a folder that the image lacks fails with "destination … doesn't exist in container".
     """
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
@@ -349,11 +352,11 @@ def bind_not_allowed(case: Case) -> Hit | None:
 
 @rule(
     "device-files-hidden",
-    "Containers have a minimal /dev: no InfiniBand or RoCE, no shared memory of the host",
+    "Containers have a minimal /dev, without InfiniBand, RoCE and the host's shared memory",
     severity="warning",
     fix=(
-        "with 'mount dev = minimal', use `--bind /dev`; or ask the administrators to set 'mount dev = "
-        "yes' in apptainer.conf"
+        "if apptainer.conf has 'mount dev = minimal', add `--bind /dev`; or ask the administrators to set "
+        "'mount dev = yes' in apptainer.conf"
     ),
     source=(
         "Apptainer administrator guide, apptainer.conf: mount dev; apptainer/apptainer:internal/pkg/runtime/"
@@ -376,7 +379,7 @@ def device_files_hidden(case: Case) -> Hit | None:
 
 @rule(
     "session-folder-small",
-    "The container's own tmpfs is too small for large files",
+    "The tmpfs that a container can write to is too small for large files",
     severity="info",
     fix=(
         "write large files to a folder that you bind into the container; or ask the administrators to "
@@ -387,8 +390,8 @@ def device_files_hidden(case: Case) -> Hit | None:
     advice=True,
 )
 def session_folder_small(case: Case) -> Hit | None:
-    """With --writable-tmpfs, programs write into a tmpfs whose size is 'sessiondir max size'. Files that are
-    larger than the tmpfs fail with 'No space left on device'.
+    """With --writable-tmpfs, programs write into a tmpfs whose size is 'sessiondir max size'. When the tmpfs
+    is full, a write fails with 'No space left on device'.
     """
     size = setting(case, "sessiondir max size")
     if not size.isdecimal() or int(size) >= runtime.runtime().session.small:

@@ -75,7 +75,10 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     "slurm-tmp-not-mounted",
     "The container does not have Slurm's folder for temporary files",
     severity="warning",
-    fix="bind that folder: `--bind FOLDER` (TmpFS or PMIxCliTmpDirBase of `scontrol show config`)",
+    fix=(
+        "bind the folder PMIxCliTmpDirBase or, if this is not set, TmpFS of `scontrol show config`: "
+        "`--bind FOLDER`"
+    ),
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-22-05-8-1: cli_tmpdir, spmix_appdir_…",
     facts=("host.slurm",),
     modes=("srun-pmix",),
@@ -83,8 +86,8 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
 )
 def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     """Slurm's PMIx plugin creates a session folder below TmpFS and passes the folder's name to the ranks. If
-    TmpFS is not /tmp, the container does not have the session folder. From Slurm 22.05 on, mpi.conf may name
-    a folder that differs from TmpFS.
+    TmpFS is not /tmp, the container does not have the session folder. Since Slurm 22.05, PMIxCliTmpDirBase in
+    mpi.conf can name a different folder.
     """
     case.ask("host.slurm")
     settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
@@ -93,7 +96,7 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     folder = settings.get(name, "")
     if not folder.startswith("/") or _bound(case, folder):
         return None
-    fix = f"bind that folder: `--bind {folder}`"
+    fix = f"bind Slurm's folder: `--bind {folder}`"
     return Hit((f"host: scontrol show config: {name} = {folder}",), fix=fix)
 
 
@@ -101,16 +104,19 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     "pmix-folder-not-mounted",
     "The container does not have the PMIx server's folder, so PMIx uses messages instead of shared memory",
     severity="info",
-    fix="for most jobs, change nothing; for thousands of ranks, bind SlurmdSpoolDir",
+    fix=(
+        "change nothing for most jobs; for thousands of ranks, bind the folder SlurmdSpoolDir of `scontrol "
+        "show config`: `--bind FOLDER`"
+    ),
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c; openpmix/openpmix:src/mca/gds",
     facts=("host.pmix", "image.pmix", "host.slurm.settings", "image.pmix_components"),
     modes=("srun-pmix",),
     advice=True,
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
-    """PMIx servers before release 5 keep their shared store in PMIX_SERVER_TMPDIR, which is below
-    SlurmdSpoolDir. A client that cannot read the server's folder sends messages to the server instead. Such a
-    launch works, but jobs with very many ranks start more slowly.
+    """PMIx servers before release 5 keep their shared memory in PMIX_SERVER_TMPDIR, which is below
+    SlurmdSpoolDir. A client that cannot read this folder sends messages to the server instead. The launch
+    works, but jobs with thousands of ranks start more slowly.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
@@ -129,17 +135,17 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
 
 @rule(
     "pmix-store-of-early-5",
-    "The PMIx server and client have incompatible stores",
+    "The PMIx server and client use incompatible formats of shared memory",
     severity="warning",
-    fix="`--env PMIX_MCA_gds=hash`",
+    fix="use messages instead of shared memory: `--env PMIX_MCA_gds=hash`",
     source="openpmix/openpmix:docs/news/news-v5.x: 5.0.2 replaced shmem by shmem2",
     facts=("host.pmix", "image.pmix"),
     modes=("srun-pmix",),
     advice=True,
 )
 def pmix_store_of_early_5(case: Case) -> Hit | None:
-    """PMIx 5.0.0 and 5.0.1 have their own format of the shared store (shmem). Later PMIx releases cannot read
-    the format of 5.0.0 and 5.0.1, and 5.0.0 and 5.0.1 cannot read later formats.
+    """PMIx 5.0.0 and 5.0.1 write shared memory in the format shmem, and PMIx 5.0.2 replaced this format.
+    Releases with different formats cannot read each other's shared memory.
     """
     case.have("host.pmix", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -149,7 +155,7 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     early = [within(version, known.early) for version in (server, client)]
     if early[0] == early[1] or not all(within(version, known.in_tmp) for version in (server, client)):
         return None
-    title = f"The PMIx server {server} and the client {client} have incompatible stores"
+    title = f"The PMIx server {server} and the client {client} use incompatible formats of shared memory"
     return Hit(case.cite("host.pmix", "image.pmix"), title=title)
 
 
@@ -157,7 +163,10 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
     "pmix-lacks-native-security",
     "The PMIx client in the image lacks the security module 'native'",
     severity="warning",
-    fix="bind the munge socket (`--bind /run/munge`), or rebuild PMIx with its component psec/native",
+    fix=(
+        "bind the host's munge socket: `--bind /run/munge`; or rebuild the image's PMIx with the component "
+        "psec/native"
+    ),
     source="openpmix/openpmix:src/mca/psec; Slurm MPI Users Guide, PMIX_MCA_psec",
     facts=("image.pmix", "image.pmix_components", "host.munge"),
     modes=("srun-pmix", "mpirun-host"),
@@ -165,9 +174,9 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
 )
 def pmix_lacks_native_security(case: Case) -> Hit | None:
     """The PMIx server and its client need a common security module (psec), which proves the user's identity.
-    Nearly every build has the module 'native'. A client that has only the module 'munge' needs the host's
-    munge socket, which a container does not have. The server refuses a client with neither munge nor native:
-    INVALID-CREDENTIAL.
+    Nearly every build of PMIx has the module 'native'. A client that has only the module 'munge' needs the
+    host's munge socket, which a container does not have. The server refuses a client that can use neither
+    module, with the error INVALID-CREDENTIAL.
     """
     case.have("image.pmix")
     ways = set(case.image_facts.pmix_components.get("psec", ()))
@@ -181,16 +190,16 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
     "preload-leaks",
     "The container inherits LD_PRELOAD from the host",
     severity="warning",
-    fix="unset LD_PRELOAD before the job (`env -u LD_PRELOAD`)",
+    fix="unset the variable before you launch the job: `unset LD_PRELOAD`",
     source="Apptainer user guide, environment; ld.so(8), LD_PRELOAD",
     facts=("host.environment",),
     advice=True,
 )
 def preload_leaks(case: Case) -> Hit | None:
-    """The container's loader looks for the host's library that LD_PRELOAD names. Usually the image does not
-    have the library in LD_PRELOAD, so every program prints "object '…' from LD_PRELOAD cannot be preloaded:
-    ignored". If the image has a library at the same path, this library may need a different C library and
-    crash the program.
+    """LD_PRELOAD names a library of the host, and the loader in the container searches the image for this
+    library. Usually the image does not have the library, so every program prints "object '…' from LD_PRELOAD
+    cannot be preloaded: ignored". If the container has a library at the same path, this library may need a
+    different C library and crash every program.
     """
     case.ask("host.environment")
     return Hit((_cite_variable(case, "LD_PRELOAD"),)) if _is_inherited(case, "LD_PRELOAD") else None
@@ -200,15 +209,18 @@ def preload_leaks(case: Case) -> Hit | None:
     "library-path-forced",
     "A variable of the host replaces the image's search path for libraries",
     severity="warning",
-    fix="unset the variable before the job; set paths of the image in the image's own environment",
+    fix=(
+        "unset the variable before you launch the job; set the image's search path when you build the image "
+        "(`%environment` or `ENV`)"
+    ),
     source="Apptainer user guide, environment: APPTAINERENV_LD_LIBRARY_PATH",
     facts=("host.environment",),
     advice=True,
 )
 def library_path_forced(case: Case) -> Hit | None:
-    """The runtime does not pass the host's LD_LIBRARY_PATH to the container. Instead, the runtime replaces
-    the image's LD_LIBRARY_PATH with the value of APPTAINERENV_LD_LIBRARY_PATH. With the replaced
-    LD_LIBRARY_PATH, programs miss libraries, or load libraries of the host.
+    """The runtime does not pass the host's LD_LIBRARY_PATH to the container, but a variable such as
+    APPTAINERENV_LD_LIBRARY_PATH replaces the image's LD_LIBRARY_PATH. Programs then do not find libraries of
+    the image, or load libraries of the host.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]
@@ -243,8 +255,8 @@ def nodes_differ(case: Case) -> Hit | None:
     advice=True,
 )
 def compute_nodes_not_asked(case: Case) -> Hit | None:
-    """Login nodes often have no GPU and no InfiniBand, and differ from compute nodes in processors and
-    limits.
+    """Login nodes often have no GPU and no InfiniBand. Compute nodes often also have other processors and
+    resource limits.
     """
     case.have("host.slurm")
     if case.host.compute_nodes:
