@@ -79,7 +79,7 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
         if found.st_uid not in {0, os.geteuid()}:
             raise BadInput(
                 f"{name}: another user owns the file",
-                fix=f"copy the file, and run `chmod 600 {path}` on the copy",
+                fix="copy the file, run `chmod 600 COPY`, and give the copy",
             )
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise BadInput(

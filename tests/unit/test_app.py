@@ -188,11 +188,11 @@ def test_a_verdict_probes_the_place_that_is_named(cluster: list):
     [
         (
             lambda: app.doctor("my.sif", FACTS, host="login"),
-            "this argument contains the facts of the host; leave out host",
+            "this argument contains the facts of the host, so it cannot be combined with host",
         ),
         (
             lambda: app.doctor("my.sif", FACTS, partition="x"),
-            "this argument contains the facts of the host; leave out host",
+            "this argument contains the facts of the host, so it cannot be combined with host",
         ),
         (lambda: app.doctor("my.sif", FACTS, nodes=0), "--nodes 0: at least 1"),
         (lambda: app.doctor("my.sif", FACTS, nodes="2"), "--nodes write a whole number"),

@@ -125,8 +125,8 @@ def doctor(
     where = _where(host, cluster, ssh_config)
     if place is not None and (where.remote or ssh_config is not None or partition is not None):
         raise BadInput(
-            "place: this argument contains the facts of the host; leave out host, cluster, "
-            "ssh_config and partition"
+            "place: this argument contains the facts of the host, so it cannot be combined with host, "
+            "cluster, ssh_config or partition"
         )
     tell = tell or Silent()
     given = image if isinstance(image, ImageFacts) else os.fspath(image)

@@ -226,7 +226,8 @@ def _resolve_name(given: str | None) -> str:
         return DEFAULT_NAME
     if DEFAULT_NAME in found:
         raise BadInput(
-            f"there are clusters named {DEFAULT_NAME} and {_FORMER_NAME}", fix=f"give `--name {DEFAULT_NAME}`"
+            f"the clusters {DEFAULT_NAME} and {_FORMER_NAME} both exist, so --name is necessary",
+            fix=f"`--name {DEFAULT_NAME}` or `--name {_FORMER_NAME}`",
         )
     say(
         f"warning: the default name is {DEFAULT_NAME} now; write --name {_FORMER_NAME} for this cluster",

@@ -98,7 +98,7 @@ def _studies(jobs: tuple[str, ...]) -> bool:
     found = [is_study(Path(job)) for job in jobs]
     if not all(found) and len(jobs) > 1:
         other = jobs[found.index(False)]
-        raise BadInput(f"{other}: not a study; only studies can be shown together")
+        raise BadInput(f"{other}: not a study; several arguments must all be studies")
     return any(found)
 
 
@@ -107,7 +107,7 @@ def _timeline(file: Path, jobs: tuple[str, ...], *, as_json: bool) -> None:
     from toolkit.report.study.timeline import read_timeline
 
     if jobs:
-        raise BadInput(f"--timeline: cannot be combined with {jobs[0]}; give only the file")
+        raise BadInput(f"--timeline: cannot be combined with the argument {jobs[0]}; give only the timeline")
     text, encoded = read_timeline(file, width_of_stdout())
     if as_json:
         say_json(encoded)

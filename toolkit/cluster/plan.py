@@ -183,8 +183,8 @@ def check_listen(listen: str) -> str:
         known = None
     if known is None or known.is_unspecified or not (port.isdecimal() and 1024 <= int(port) < 1 << 16):
         raise BadInput(
-            f"--listen {listen}: expected an IPv4 address of this machine and a port from 1024",
-            fix="write the address of this machine that the class can reach, as in "
+            f"--listen {listen}: expected an IPv4 address of this machine and a port of 1024 or higher",
+            fix="give the address at which the users' machines reach this machine, as in "
             "`--listen 192.168.1.10:2222`",
         )
     return f"{known}:{int(port)}"

@@ -95,7 +95,9 @@ def check_user(cluster: Cluster, user: str) -> str:
             if cluster.users
             else f"`toolkit cluster up --name {cluster.name} --users 20` makes user01 to user20"
         )
-        raise BadInput(f"--user {user}: the cluster {cluster.name} has {_name_range(known)}", fix=fix)
+        raise BadInput(
+            f"--user {user}: no such user; the cluster {cluster.name} has {_name_range(known)}", fix=fix
+        )
     return user
 
 

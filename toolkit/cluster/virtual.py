@@ -215,8 +215,8 @@ def _check_owner(name: str, containers: dict[str, NodeContainer]) -> None:
         return
     if any(machine.labels.get(clone.LABEL) != own[clone.LABEL] for machine in containers.values()):
         raise BadInput(
-            f"`make` in this clone did not create the cluster {name}",
-            fix=f"if no other user needs this cluster: `toolkit cluster down --name {name}`",
+            f"the cluster {name} exists, but `make` in this clone did not create the cluster",
+            fix=f"remove the cluster if no other user needs it: `toolkit cluster down --name {name}`",
         )
 
 

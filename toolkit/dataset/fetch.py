@@ -128,8 +128,8 @@ def _none_gave(
         if isinstance(error, CheckFailed):
             return CheckFailed(error.message, fix=error.fix, detail=detail)
     return Missing(
-        f"no source has {file.name} of {dataset.name}",
+        f"no source has the file {file.name} of the data set {dataset.name}",
         fix="connect this machine to the Internet, set a proxy (https_proxy), install npm, or copy the "
-        "files here yourself",
+        "files of the data set to this machine yourself",
         detail=detail,
     )

@@ -103,7 +103,7 @@ def _runtime(text: str) -> tuple[str, str]:
     known = tuple(name for kind in RUNTIMES for name in kind.NAMES)
     if name not in known or (version and parse(version) is None):
         raise BadInput(
-            f"cluster.runtime: {text!r} is not a container runtime and its release",
+            f"cluster.runtime: {text!r} is not the name and release of a container runtime",
             fix=f"write name and release, as in: apptainer 1.3.4; names: {', '.join(known)}",
         )
     return name, version
@@ -114,7 +114,7 @@ def _mpi(text: str, key: str) -> tuple[str, str]:
     name = _NAMES.get(word.lower().replace(" ", ""), word.lower().replace(" ", ""))
     if name not in _MPIS or parse(release) is None:
         raise BadInput(
-            f"{key}: {text!r} is not a name and a release",
+            f"{key}: {text!r} is not the name and release of an MPI library",
             fix=f"write name and release, as in: openmpi 4.1.5; names: {', '.join(_MPIS)}",
         )
     return name, release

@@ -94,7 +94,7 @@ def test_no_layer_is_built_on_a_python_that_is_too_old_for_the_trainers(adopt, t
     files = {"/usr/bin/python3": "->python3.8", "/usr/bin/python3.8": elf()}
     sandbox(tmp_path / "theirs", files)
     with pytest.raises(
-        BadInput, match=r"theirs: its Python is 3\.8 \(.*\), and the trainers need 3\.11"
+        BadInput, match=r"theirs: its Python is 3\.8 \(.*\), but the trainers need 3\.11"
     ) as told:
         adopt("--layer")
     assert "your own program" in told.value.fix

@@ -78,4 +78,7 @@ def test_make_leaves_a_cluster_alone_that_it_did_not_make(monkeypatch):
     for verb in ("up", "down"):
         shown = CliRunner().invoke(cli, ["cluster", verb, "--name", "demo"])
         assert isinstance(shown.exception, BadInput)
-        assert "`make` in this clone did not create the cluster demo" in shown.exception.message
+        assert (
+            "the cluster demo exists, but `make` in this clone did not create the cluster"
+            in shown.exception.message
+        )

@@ -65,8 +65,8 @@ def test_the_questions_on_a_terminal():
     typed = ["24.11", "pmi2 pmix pmix_v5", "docker 27", "apptainer 1.4.5", "", "", "lam 7", "openmpi 5.0.7"]
     said = on_a_terminal(["doctor", "--ask"], "".join(f"{word}\n" for word in [*typed, "many", "2", "4"]))
     text = said.decode().replace("\r\n", "\n")
-    assert "'docker 27' is not a container runtime and its release" in text
-    assert "'lam 7' is not a name and a release" in text
+    assert "'docker 27' is not the name and release of a container runtime" in text
+    assert "'lam 7' is not the name and release of an MPI library" in text
     assert "'many' is not a valid integer" in text
     assert text.count("Number of nodes") == 2
     assert "Yes, if " in text

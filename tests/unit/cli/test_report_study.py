@@ -70,5 +70,5 @@ def test_a_timeline_is_told_as_text_and_as_json():
     told = json.loads(report("--timeline", TIMELINE, "--json").stdout)
     assert told["advice"]["groups"] == 1
     assert told["shares"]["steps"] > 30
-    with pytest.raises(BadInput, match="give only the file"):
+    with pytest.raises(BadInput, match="give only the timeline"):
         report("mnist-2026", "--timeline", TIMELINE)

@@ -42,7 +42,7 @@ def test_a_learner_comes_by_the_own_key(monkeypatch):
     ],
 )
 def test_a_user_that_the_cluster_has_not_is_refused_with_those_that_it_has(users, known, fix):
-    with pytest.raises(BadInput, match="--user user04: the cluster demo") as caught:
+    with pytest.raises(BadInput, match="--user user04: no such user; the cluster demo") as caught:
         shell_words(msgspec.structs.replace(CLUSTER, users=users), "login", "user04")
     assert caught.value.message.endswith(known)
     assert caught.value.fix == fix

@@ -85,7 +85,7 @@ def test_a_python_that_is_too_old_for_the_trainers_is_told_and_refused(tmp_path,
         require_python(facts, "x")
         return
     assert "3.11 or later" in lacks["old-python"].fix
-    why = f"x: its Python is {python} \\(/usr/bin/python3 says so\\), and the trainers need 3.11 or later"
+    why = f"x: its Python is {python} \\(/usr/bin/python3 says so\\), but the trainers need 3.11 or later"
     with pytest.raises(BadInput, match=why) as refused:
         require_python(facts, "x")
     assert "toolkit image list" in refused.value.fix

@@ -67,9 +67,7 @@ def test_a_description_is_read_back():
 
 @every_row("text", ["", "{}", json.dumps({"recipe": 1})])
 def test_a_description_that_is_none_is_refused(text):
-    with pytest.raises(
-        CheckFailed, match=r"x: /opt/toolkit/stack.json in the image is not a file of toolkit"
-    ):
+    with pytest.raises(CheckFailed, match=r"x: /opt/toolkit/stack.json in the image is not valid"):
         read_stack(text, "x")
 
 

@@ -126,7 +126,7 @@ def test_a_demanded_key_refuses_all_others(keys, bundle, tmp_path):
 
 def test_a_demanded_key_needs_the_archive(keys, tmp_path):
     error = failed("unbundle", tmp_path, "--verify-key", keys.public(tmp_path / "ada.asc", ADA))
-    assert "is a folder; only the archive is signed" in error.message
+    assert "is a folder; only the archive of a bundle has a signature" in error.message
 
 
 @every_row("verb", ["unbundle", "build", "render"])

@@ -209,7 +209,7 @@ def test_of_several_platforms_this_machines_is_taken_or_the_one_that_is_asked_fo
     assert inspect(layout).digest == manifests[0]["digest"]
     monkeypatch.setattr("toolkit.image.files.oci.platform.machine", lambda: "riscv64")
     assert this_platform() == "linux/riscv64"
-    with pytest.raises(BadInput, match="no image for linux/riscv64: linux/amd64, linux/arm64"):
+    with pytest.raises(BadInput, match="no image for linux/riscv64; its platforms: linux/amd64, linux/arm64"):
         inspect(layout)
     assert inspect(layout, platform="linux/amd64").digest == manifests[0]["digest"]
     # The configuration of all test images names amd64.
@@ -298,7 +298,7 @@ def _with_manifest(**changes):
         (_with_manifest(Layers=["x"] * 600), CheckFailed, "600 layers, more than any engine accepts"),
         (_with_manifest(Layers=[]), CheckFailed, "0 layers, but its configuration names 3"),
         (_without(docker_archive(layers()), named(layers()[1])), CheckFailed, "layer.tar is missing"),
-        ({"oci-layout": b"{}", "index.json": b'{"manifests": []}'}, BadInput, "the layout is empty"),
+        ({"oci-layout": b"{}", "index.json": b'{"manifests": []}'}, BadInput, "the layout contains no image"),
         ({"oci-layout": b"{}", "index.json": b"[]"}, CheckFailed, "index.json: cannot be read"),
         (
             {"index.json": b'{"manifests": [{"digest": "../../etc/passwd", "size": 1}]}'},

@@ -161,7 +161,7 @@ def foreign(recipe):
 def test_a_foreign_origin_is_shown_and_refused_before_engine_and_network(foreign, words):
     done = foreign.run(words[0], foreign.name, *words[1:])
     assert isinstance(done.exception, BadInput), done.exception
-    assert f"names files on {EVIL_HOST}" in done.exception.message
+    assert f"neither your mirror nor your package index: {EVIL_HOST}" in done.exception.message
     assert f"--accept-origin {EVIL_HOST}" in done.exception.fix
     assert any(foreign.lock["base"]["packages"][0]["file"] in line for line in done.exception.detail)
     assert not (foreign.folder / "out").exists()

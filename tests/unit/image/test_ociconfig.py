@@ -22,7 +22,7 @@ def test_host_names_are_left_out_and_labels_are_sorted():
 
 
 def test_a_configuration_of_another_shape_is_refused():
-    with pytest.raises(BadInput, match="unknown way"):
+    with pytest.raises(BadInput, match="description of this image"):
         read_config(image(Env={"A": "b"}))
 
 

@@ -77,7 +77,7 @@ def test_where_containers_start_an_image_in_which_nothing_runs_is_refused(whole,
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     maker.__class__.said = said
     monkeypatch.setattr(sif, "start_obstacle", lambda: "")
-    with pytest.raises(CheckFailed, match="no command runs in it") as caught:
+    with pytest.raises(CheckFailed, match="but a test command in it failed") as caught:
         sif.verify(whole, maker, {})
     assert caught.value.detail == (said,)
 

@@ -338,7 +338,7 @@ def test_a_sif_that_another_program_replaces_while_it_is_signed_is_left_as_that_
         return clearsign(*words)
 
     monkeypatch.setattr(signing, "clearsign", meanwhile)
-    with pytest.raises(CheckFailed, match="another program changed it"):
+    with pytest.raises(CheckFailed, match="another program changed the SIF"):
         sign(sif, USER, Silent())
     assert sif.read_bytes() == content_of_newer
     assert left_over(tmp_path) == {"image.sif"}

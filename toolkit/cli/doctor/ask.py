@@ -57,7 +57,7 @@ def _ask_ticket() -> Ticket:
     if not sys.stdin.isatty():
         raise BadInput(
             "--ask: standard input is not a terminal",
-            fix="write the facts into a file: `toolkit doctor --ask --facts TICKET.toml`",
+            fix="write the answers into a file, then run: `toolkit doctor --ask --facts TICKET.toml`",
         )
     say("Leave unknown values empty.", err=True)
     given: dict[str, dict[str, object]] = {"cluster": {}, "image": {}, "job": {}}

@@ -46,7 +46,9 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
     from toolkit.job.facts import read_or_probe
 
     if options.fix:
-        raise BadInput(f"--fix: {file} is not an image yet", fix="build the image, and give its name")
+        raise BadInput(
+            f"--fix: needs an image, but {file} is a build file", fix="build the image, and give its name"
+        )
     with tell:
         asked = request_launch(_question(options, str(file), ready=False), tell)
         host = read_or_probe(options.facts, options.where, options.partition)

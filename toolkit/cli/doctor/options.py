@@ -107,7 +107,7 @@ def _check_live(options: DoctorOptions) -> None:
             raise BadInput("--live and --fix: cannot be combined; give one of them")
         if options.facts is not None:
             raise BadInput(
-                "--live and --facts: cannot be combined; --live needs a cluster, not its description"
+                "--live and --facts: cannot be combined; --live runs on a cluster, not on a file of facts"
             )
         if options.env_image is not None:
             raise BadInput("--env-image: needs an IMAGE, and cannot be combined with --live")

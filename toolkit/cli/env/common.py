@@ -72,7 +72,7 @@ def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
         if (found := folder / lock.base.name).is_file():
             return found.resolve()
     raise BadInput(
-        f"{env}: {lock.base.name}, the image of this environment, is not in the same folder",
+        f"{env}: toolkit cannot find {lock.base.name}, the image of this environment",
         fix="name the image: `--over IMAGE`",
     )
 

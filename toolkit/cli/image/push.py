@@ -83,7 +83,7 @@ def command(
     quiet = ctx.obj["quiet"]
     if is_registry_name(target):
         if host or cluster:
-            raise BadInput(f"{target}: this target contains the host; leave out --host and --cluster")
+            raise BadInput(f"{target}: this target already contains the host; leave out --host and --cluster")
         if facts:
             raise BadInput(f"--facts: {target} is in a registry; toolkit writes facts only beside a file")
         from toolkit.image.transfer.push import push
@@ -153,7 +153,7 @@ def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str
     """
     if target.startswith(_SSH):
         if host or cluster:
-            raise BadInput(f"{target}: this target contains the host; leave out --host and --cluster")
+            raise BadInput(f"{target}: this target already contains the host; leave out --host and --cluster")
         try:
             parts = urlsplit(target)
             port = parts.port

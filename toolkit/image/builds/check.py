@@ -84,7 +84,7 @@ def read_stack(text: str, name: str) -> Stack:
     try:
         return msgspec.json.decode(text, type=Stack)
     except DECODE_ERRORS as error:
-        raise CheckFailed(f"{name}: {STACK_PATH} in the image is not a file of toolkit: {error}") from error
+        raise CheckFailed(f"{name}: {STACK_PATH} in the image is not valid: {error}") from error
 
 
 def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:

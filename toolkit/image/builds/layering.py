@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SECONDS = 900.0
 _TRIAL_SECONDS = 120.0
 _KEPT_LINES = 12
-_STILL = "your own program still runs in the image without the trainers"
+_STILL = "your own programs run in the image; only the trainers do not"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
 """The start of each generated Dockerfile. toolkit overwrites a folder only if its Dockerfile starts with this
@@ -77,7 +77,7 @@ def require_python(facts: ImageFacts, name: str) -> None:
     """
     if older(facts.python, OLDEST_PYTHON):
         raise BadInput(
-            f"{name}: its Python is {facts.python} ({facts.cite('python')}), and the trainers need "
+            f"{name}: its Python is {facts.python} ({facts.cite('python')}), but the trainers need "
             f"{OLDEST_PYTHON} or later",
             fix="build an image from a recipe that `toolkit image list` shows: `toolkit image build RECIPE`; "
             + _STILL,

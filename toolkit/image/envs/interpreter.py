@@ -78,7 +78,8 @@ def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
         raise BadInput(f"{name}: the image has no Python 3 on PATH", fix="choose an image with Python")
     if not facts.glibc or not facts.architecture:
         raise BadInput(
-            f"{name}: the image has no glibc, for which wheels are made", fix="choose another image"
+            f"{name}: the image has no glibc; toolkit installs only wheels that need glibc",
+            fix="choose an image with glibc",
         )
     command = _command(tree, facts)
     sites = tuple(_sites(tree, command, ".".join(version.split(".")[:2]), facts))

@@ -101,7 +101,7 @@ def _project(path: Path) -> EnvRequirements:
         raise BadInput(f"-f {path}: the table [project] is missing", fix="give a requirements file")
     if "dependencies" in project.get("dynamic", ()):
         raise BadInput(
-            f"-f {path}: the dependencies are dynamic (its build back end computes them)",
+            f"-f {path}: the dependencies are dynamic: the project's build back end computes them",
             fix="write the dependencies into a file: `uv pip compile pyproject.toml -o requirements.txt`",
         )
     lines = project.get("dependencies", [])
@@ -190,7 +190,7 @@ def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
     bare = requirement.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()
     if not folder.is_dir():
-        raise BadInput(f"{where}: {requirement}: not a folder of a project", fix="name the project's folder")
+        raise BadInput(f"{where}: {requirement}: not a folder", fix="give the folder of the project")
     project = folder / "pyproject.toml"
     if project.is_file():
         return _project(project)

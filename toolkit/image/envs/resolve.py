@@ -225,5 +225,5 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
 def _check_hash(name: str, sha256: str, wanted: EnvRequirements) -> str:
     demanded = wanted.hashes.get(name)
     if demanded and f"sha256:{sha256}" not in demanded:
-        raise CheckFailed(f"{name}: the index has a file with another hash than the requirements demand")
+        raise CheckFailed(f"{name}: the file in the index has none of the hashes in the requirements")
     return sha256

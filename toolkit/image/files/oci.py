@@ -144,7 +144,7 @@ def _choices(candidates: list[_Candidate]) -> str:
 
 def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _Candidate:
     if not candidates:
-        raise BadInput(f"{name}: the layout is empty")
+        raise BadInput(f"{name}: the layout contains no image")
     if len({c.descriptor.digest for c in candidates}) == 1 and not wanted:
         return candidates[0]
     platform = wanted or this_platform()
@@ -152,7 +152,7 @@ def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _
     if not fits or (len({c.descriptor.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
         shown = ", ".join(sorted({str(c.platform or "unnamed platform") for c in candidates})[:20])
         raise BadInput(
-            f"{name}: the layout has no image for {platform}: {shown}",
+            f"{name}: the layout has no image for {platform}; its platforms: {shown}",
             fix="choose a platform with `--platform`",
         )
     return fits[0]

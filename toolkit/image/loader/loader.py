@@ -174,7 +174,8 @@ class Loader:
             self.listed += _weight(elf) if elf else 0
             if self.listed > _MOST_NAMES:
                 raise CheckFailed(
-                    "the programs and libraries of the image list more names than toolkit's limit"
+                    "the image's programs and libraries name more libraries, folders and versions than "
+                    "toolkit's limit"
                 )
             self.spent += pages.held
         return self._elves[real]

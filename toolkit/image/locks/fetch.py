@@ -247,8 +247,8 @@ def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: 
     return Missing(
         f"{file.file}: every address failed" if detail else f"{file.file}: no package index offers the file",
         detail=detail,
-        fix=f"connect this machine to the Internet or set a proxy (https_proxy); if the file was removed "
-        f"for good: `{again}`",
+        fix=f"connect this machine to the Internet or set a proxy (https_proxy); if the publisher "
+        f"removed the file, lock again: `{again}`",
     )
 
 

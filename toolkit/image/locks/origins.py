@@ -56,8 +56,8 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
         return
     options = " ".join(f"{ACCEPT} {host}" for host in sorted(foreign))
     raise BadInput(
-        f"{where}: the lock names files on {', '.join(sorted(foreign)[:_NAMED])}, which is neither your "
-        "mirror nor your package index",
+        f"{where}: the lock names files on a host that is neither your mirror nor your package index: "
+        f"{', '.join(sorted(foreign)[:_NAMED])}",
         detail=[f"{host}: {_some(names)}" for host, names in sorted(foreign.items())[:_NAMED]],
         fix=f"if you trust the author of this lock: {options}",
     )

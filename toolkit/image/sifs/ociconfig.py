@@ -53,7 +53,7 @@ def read_config(image: "Image") -> OciConfig:
         return msgspec.convert(fields, OciConfig)
     except msgspec.ValidationError as error:
         raise BadInput(
-            f"{image.id}: the Docker engine describes this image in an unknown way: {error}"
+            f"{image.id}: toolkit cannot read the Docker engine's description of this image: {error}"
         ) from error
 
 
@@ -73,7 +73,7 @@ def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ
         return moment
     if seconds := env.get(EPOCH):
         if not seconds.isdecimal():
-            raise BadInput(f"{EPOCH}={seconds}: write seconds since 1970, as `date +%s` does")
+            raise BadInput(f"{EPOCH}={seconds}: expected whole seconds since 1970, as `date +%s` prints")
         return min(int(seconds), _LATEST)
     return _seconds(str(image.attrs.get("Created") or "")) or 0
 

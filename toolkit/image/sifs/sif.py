@@ -189,7 +189,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     # machine.
     if why := start_obstacle():
         return why
-    raise CheckFailed("toolkit wrote the SIF, but no command runs in it", detail=last)
+    raise CheckFailed("toolkit wrote the SIF, but a test command in it failed", detail=last)
 
 
 def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:

@@ -138,7 +138,7 @@ def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedR
             raise BadInput(
                 f"{locked.place}: the lock is based on the published image {locked.lock.base.published}, "
                 "which a bundle cannot contain",
-                fix="pull this image on the target machine from a registry, and build from the lock there",
+                fix="on the target machine, pull this image from a registry, then build from the lock",
             )
     return locks
 
@@ -222,7 +222,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
             raise BadInput(
                 f"{option}: two files are called {name}, or their names differ only by "
                 "case; a bundle can contain only one of them",
-                fix="leave one of the files out, or rename it",
+                fix="leave out or rename one of the files",
             )
 
 

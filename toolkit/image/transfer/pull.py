@@ -102,9 +102,9 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
         platforms = sorted(
             {str(d.platform) for d in manifest.manifests if d.platform and d.platform.os != "unknown"}
         )
-        shown = ", ".join(re.sub(r"[^\w/.-]", "?", text) for text in platforms[:20]) or "none that says"
+        shown = ", ".join(re.sub(r"[^\w/.-]", "?", text) for text in platforms[:20]) or "unknown"
         raise BadInput(
-            f"{name}: the layout has no image for {wanted}: {shown}",
+            f"{name}: the registry has no image for {wanted}; its platforms: {shown}",
             fix="choose a platform with `--platform`",
         )
     return fits[0]
@@ -123,7 +123,7 @@ def _choose_platform(
         chosen = choose(manifest, str(source), platform)
         text, manifest = fetch_manifest(session, source, chosen.digest)
         if manifest.manifests:
-            raise CheckFailed(f"{source}: its index names another index")
+            raise CheckFailed(f"{source}: its index contains an index instead of an image")
     return text, manifest
 
 

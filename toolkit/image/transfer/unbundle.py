@@ -106,7 +106,7 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
         return signature_of(source, keyring)
     if keyring is not None:
         raise BadInput(
-            f"--verify-key: {source} is a folder; only the archive is signed",
+            f"--verify-key: {source} is a folder; only the archive of a bundle has a signature",
             fix="`toolkit image unbundle BUNDLE.tar --verify-key FILE`",
         )
     return FileSignature()

@@ -118,7 +118,9 @@ def full_object(sif: Path) -> Object:
     with sif.open("rb") as file:
         digest = rootfs_sha256(file, sif)
     if digest not in {subject.digest.get("sha256") for subject in statement.subject}:
-        raise BadInput(f"--provenance full: {path} is about another image", fix="`toolkit image sif --fresh`")
+        raise BadInput(
+            f"--provenance full: {path} describes another image", fix="`toolkit image sif --fresh`"
+        )
     return Object(JSON, text, FULL_NAME)
 
 

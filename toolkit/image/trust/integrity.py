@@ -57,7 +57,7 @@ def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
     for entry in table.used:
         if not entry.group and entry.kind != SIGNATURE:
             raise CheckFailed(
-                f"{path}: {entry.shown} is in no group, so no signature covers it",
+                f"{path}: {entry.shown} is in no group of objects, so no signature covers it",
                 fix="build the image again",
             )
     return tuple(sorted({entry.group for entry in table.used if entry.kind != SIGNATURE}))

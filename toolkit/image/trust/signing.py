@@ -125,7 +125,7 @@ def _replace_by_signed(
         shutil.copymode(sif, part)
         if identity(real) != before_copy:
             raise CheckFailed(
-                f"{sif}: another program changed it while it was signed", fix="sign the SIF again"
+                f"{sif}: another program changed the SIF while toolkit signed it", fix="sign the SIF again"
             )
         # Lock the new file, too, because the lock belongs to the file and not to its name. A process that
         # opens the new file then waits until toolkit has written the checksum.

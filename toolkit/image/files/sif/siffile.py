@@ -53,7 +53,8 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
     root = next((entry for entry in table.used if _is_root(entry)), None)
     if root is None:
         raise BadInput(
-            f"{path}: this SIF has no squashfs partition to start from (encrypted or OCI-SIF?)",
+            f"{path}: this SIF has no squashfs partition with a root file system; it may be encrypted, or an "
+            "OCI-SIF",
             fix="build the image without encryption, with `apptainer build`",
         )
     code = root.extra[8:10].decode("ascii", "replace")
