@@ -57,5 +57,5 @@ def _explain(file: str) -> "OutputExplanation":
     if file != "-":
         return app.explain(file)
     if sys.stdin is None:
-        raise BadInput("standard input is closed", fix="give the file that sbatch wrote")
+        raise BadInput("standard input is closed", fix="give the output file of the job")
     return app.explain(sys.stdin.buffer)

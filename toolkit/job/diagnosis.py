@@ -191,7 +191,8 @@ def with_env(launch_request: LaunchRequest, image: ImageFacts, image_path: str, 
     file = Path(image_path)
     if not file.is_file():
         raise BadInput(
-            f"--env-image: {image_path} is not a file", fix="give the SIF that the job starts from"
+            f"--env-image: needs an image in a file, but {image_path} is not a file",
+            fix="give the SIF of the job as IMAGE",
         )
     digest = (image.digest or "").removeprefix("sha256:") or hash_file(file)
     startable = StartableImage(image_path, image, digest, file, image_path)

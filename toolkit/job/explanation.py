@@ -97,7 +97,7 @@ def _of_slurm(number: str) -> OutputExplanation:
     if not pieces:
         raise BadInput(
             f"{number}: not a file, not a job of toolkit, and not a failed Slurm job on this cluster",
-            fix="give the file that sbatch wrote: `toolkit explain slurm-JOB.out`",
+            fix="give the output file of the job: `toolkit explain slurm-JOB.out`",
         )
     return explain_pieces(pieces)
 
@@ -111,7 +111,7 @@ def _of_folder(folder: Path) -> OutputExplanation:
         return of_job(record)
     outputs = {file for pattern in _OUTPUTS for file in folder.glob(pattern) if file.is_file()}
     if not outputs:
-        raise BadInput(f"{folder}: a folder without job output", fix="give the file that sbatch wrote")
+        raise BadInput(f"{folder}: a folder without job output", fix="give the output file of the job")
     files = sorted(outputs, key=lambda file: (file.stat().st_mtime, file.name))[-_MOST_FILES:]
     numbers = {file.stem.removeprefix("slurm-") for file in files if file.stem.startswith("slurm-")}
     ends = _ends(numbers.pop()) if len(numbers) == 1 else []
@@ -154,7 +154,7 @@ def of_file(path: Path) -> OutputExplanation:
     Raises:
         BadInput: if the file does not exist, or toolkit cannot read it.
     """
-    with open_given(path, fix="give the file that sbatch wrote, or -") as opened:
+    with open_given(path, fix="give the output file of the job, or -") as opened:
         return of_stream(opened)
 
 

@@ -141,7 +141,7 @@ def _bench(
     image = startable.facts
     if image.format != "sif":
         raise BadInput(
-            f"{request.image}: {image.format}; --live needs a SIF file, which every runtime starts"
+            f"{request.image}: the format of this image is {image.format}; --live needs a SIF file"
         )
     trial.library(image, "srun-pmix")  # raises an error before toolkit copies a file
     programs = trial.programs(image, runner)

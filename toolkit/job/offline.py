@@ -97,13 +97,15 @@ def check_not_there(job: JobFile) -> None:
     """Raise an error if an option names a file on the cluster, to which toolkit does not connect."""
     if job.env_image:
         raise BadInput(
-            f"--env-image {job.env_image}: toolkit compares this environment with the image on the cluster",
+            f"--env-image {job.env_image}: toolkit does not connect to the cluster, so it cannot compare "
+            "this environment with the image",
             fix="also give `--host`",
         )
     for option, value in (("image", job.image), ("data", job.data)):
         if value and value.startswith(ON_CLUSTER):
             raise BadInput(
-                f"--{option} {value}: the file is on the cluster", fix="also give `--host` with `--dry-run`"
+                f"--{option} {value}: the file is on the cluster, to which toolkit does not connect",
+                fix="also give `--host` with `--dry-run`",
             )
 
 

@@ -60,8 +60,8 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
         if getattr(changes, name) is not None:
             option = name.replace("_", "-")
             raise BadInput(
-                f"--{option}: cannot be combined with --from-job, which repeats image and mode",
-                fix="to choose image and mode, launch without `--from-job`",
+                f"--{option}: cannot be combined with --from-job, which uses the value of the earlier job",
+                fix="to choose another value, launch without `--from-job`",
             )
     old = relaunch(record)
     spec = _apply_changes(old, changes, call.words)

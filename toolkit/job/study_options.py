@@ -168,7 +168,7 @@ def _check_settings(study: Study) -> None:
     if study.profile and job.workdir:
         raise BadInput(
             f"{origins['workdir']}: --profile needs the job's folder as working directory, "
-            "because Horovod writes its timeline to it",
+            "because Horovod writes its timeline to the working directory",
             fix="leave out the working directory or `--profile`",
         )
 
@@ -215,7 +215,7 @@ def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
     if options.prove is None:
         return {}
     if options.compare:
-        raise BadInput("--prove and --compare: cannot be combined; --prove compares its own settings")
+        raise BadInput("--prove and --compare: cannot be combined; --prove chooses the settings itself")
     if min(options.ranks) < 2:
         raise BadInput("--prove: one rank has no reductions to compare", fix="give 2 or more with `--ranks`")
     advice = advise(tally_events(events(options.prove)))

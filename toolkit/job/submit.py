@@ -185,6 +185,6 @@ def _check_again(call: Call) -> None:
     }
     if clashing := [option for option, value in options.items() if value]:
         raise BadInput(
-            f"--from-job: cannot be combined with {' and '.join(clashing)}, which the job record sets",
+            f"--from-job: cannot be combined with {' and '.join(clashing)}; it repeats a recorded launch",
             fix="leave out the option, or launch without `--from-job`",
         )

@@ -114,7 +114,9 @@ def checked_name(name: str) -> str:
         BadInput: the name is not valid.
     """
     if not _NAME.fullmatch(name) or name.endswith(SUFFIX) or name == _EXAMPLE:
-        raise BadInput(f"{name!r} is not a name for a site", fix="use letters, digits, dots, dashes and _")
+        raise BadInput(
+            f"{name!r} is not a valid name for a site", fix="use letters, digits, dots, dashes and _"
+        )
     return name
 
 

@@ -129,7 +129,8 @@ def wait_until_ready(
             if time.monotonic() - running_since > _START_SECONDS:
                 raise CheckFailed(
                     f"job {record.id} runs, but Jupyter did not start within {_START_SECONDS:.0f} s",
-                    fix=f"`toolkit jobs logs {record.key}`; `toolkit jobs cancel {record.key}`",
+                    fix=f"see why: `toolkit jobs logs {record.key}`; to stop the job: "
+                    f"`toolkit jobs cancel {record.key}`",
                 )
         else:
             pause = min(pause * 1.5, _POLLS[1])

@@ -50,7 +50,7 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     python = TrialProgram("trial.py", (folder / "trial.py").read_bytes())
     if image.glibc is None and image.python is None:
         why = image.absent.get("glibc") or image.unknown.get("glibc", "the release of its glibc is unknown")
-        raise Missing(f"--live: the image has no Python, and the C program needs glibc: {why}")
+        raise Missing(f"--live: the image has no Python, and the test program in C needs glibc: {why}")
     binary = (
         _compile_program((folder / "trial.c").read_bytes(), image.architecture, runner)
         if image.glibc
@@ -60,8 +60,8 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
         return (starter, python, TrialProgram("trial", binary, 0o755))
     if image.python is None:
         raise Missing(
-            "--live: the image has no Python, and no C compiler for it was found",
-            fix="install gcc on this machine; the C program compiles without MPI",
+            "--live: the image has no Python, and toolkit found no C compiler for the test program",
+            fix="install gcc on this machine; the test program compiles without MPI",
         )
     return (starter, python)
 
@@ -76,7 +76,7 @@ def library(image: ImageFacts, mode: Mode) -> str:
         Missing: if the image has no MPI library.
     """
     if image.mpi is None:
-        raise Missing("--live: the image has no MPI library to try")
+        raise Missing("--live: the image has no MPI library to test")
     if mode == "bind":
         return image.mpi.soname or posixpath.basename(image.mpi.library)
     return image.mpi.library

@@ -89,7 +89,8 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     if cut:
         return dict(_sections(body))
     raise CheckFailed(
-        f"{place}: the answer of the probe ended after {len(body)} lines", fix="run the same command again"
+        f"{place}: the output of the probe is incomplete: it ended after {len(body)} lines",
+        fix="run the same command again",
     )
 
 

@@ -130,7 +130,9 @@ def test_a_changed_image_is_refused(image, env):
 def test_a_runtime_that_cannot_mount_it_is_refused(image, env, tmp_path):
     with pytest.raises(BadInput, match=r"podman (mounts no file|needs)"):
         prepared(image, env, runtime="podman")
-    with pytest.raises(BadInput, match=r"--env-image my\.env: podman cannot mount a file over an image"):
+    with pytest.raises(
+        BadInput, match=r"--env-image my\.env: podman cannot mount an environment over an image"
+    ):
         check_runtime("my.env", "podman")
     check_runtime("my.env", "/usr/bin/singularity")
     check_runtime(None, "podman")

@@ -100,7 +100,7 @@ def test_without_a_folder_for_everybody_the_image_is_copied(image, tmp_path):
 
 def test_a_variable_that_the_cluster_has_not_is_named(image, monkeypatch):
     monkeypatch.delenv("PROJECT")
-    with pytest.raises(Missing, match="has no variable PROJECT"):
+    with pytest.raises(Missing, match="the variable PROJECT, which"):
         prepared(image)
 
 

@@ -165,7 +165,7 @@ def test_data_of_a_command_are_mounted_and_named_by_a_variable():
 def test_the_home_folder_does_not_travel(folder, monkeypatch):
     monkeypatch.setenv("HOME", str(folder))
     code = code_of(job_of("python", "alone.py"), Flags())
-    with pytest.raises(BadInput, match="whole folder"):
+    with pytest.raises(BadInput, match="neither your home folder nor /"):
         copy_project(code, Flags(), "/big", Silent())
 
 

@@ -25,7 +25,7 @@ def test_a_login_banner_is_dropped():
 
 
 def test_an_answer_that_was_cut_is_no_empty_machine():
-    with pytest.raises(CheckFailed, match="login: the answer of the probe ended"):
+    with pytest.raises(CheckFailed, match="login: the output of the probe is incomplete: it ended"):
         parse(ANSWER.removesuffix("@end\n"), "login")
 
 

@@ -32,7 +32,7 @@ def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -
         return None
     if not value.strip():
         raise BadInput(
-            "--verify-key '': empty", fix="give a file of public keys; a shell variable may be unset"
+            "--verify-key '': empty", fix="give a file of public keys; if you gave a shell variable, set it"
         )
     path = Path(value)
     from toolkit.run.gpg import check_keyring  # slow import, which --help does not need

@@ -146,7 +146,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
         return None
     if code.root in {Path.home(), Path("/")}:
         raise BadInput(
-            f"{code.root}: toolkit does not copy this whole folder as a project",
+            f"{code.root}: toolkit copies neither your home folder nor / as a project",
             fix="move the script to a separate folder, name a smaller folder with `--project DIR`, or give "
             "`--no-sync`",
         )

@@ -78,7 +78,7 @@ def check_runtime(option: str | None, command: str) -> None:
     kind = runtime_of_name(command)
     if option and not kind.MOUNTS_IMAGES:
         raise BadInput(
-            f"{OPTION} {option}: {kind.NAMES[0]} cannot mount a file over an image",
+            f"{OPTION} {option}: {kind.NAMES[0]} cannot mount an environment over an image",
             fix="launch a SIF with Apptainer or Singularity: `--runtime apptainer`",
         )
 

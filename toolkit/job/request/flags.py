@@ -46,7 +46,9 @@ def check_words(request: JobRequest, flags: Flags) -> Fix | None:
     check_directory(job.directory or "")
     fix = _load_fix(flags.fix) if flags.fix is not None else None
     if fix and job.mode not in {None, fix.launch.mode}:
-        raise BadInput(f"--mode {job.mode}: {flags.fix} is for {fix.launch.mode}; leave out one of them")
+        raise BadInput(
+            f"--mode {job.mode}: {flags.fix} is for mode {fix.launch.mode}; leave out --mode or --fix"
+        )
     merge_demands(flags.verify_key, flags.no_verify, request.key, request.site, job.site)
     return fix
 

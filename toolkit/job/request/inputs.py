@@ -221,7 +221,8 @@ def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
     if site is None or not site.shared:
         raise BadInput(
             f"--{option} {value}: the site profile names no shared folder",
-            fix=f"give `--site` with a profile that has the key shared, or {ON_CLUSTER} and the full path",
+            fix=f"give `--site` with a profile that has the key `shared`, or the full path, as in "
+            f"{ON_CLUSTER}/work/shared/{_LIKE[option]}",
         )
     return OnCluster(posixpath.join(site.shared, posixpath.dirname(_LIKE[option]), word))
 

@@ -82,7 +82,7 @@ def _check_file(required: RequiredKey) -> None:
     if not required.key:
         raise BadInput(
             f"{required.by}: the value is empty",
-            fix="give a file of public keys, or leave out the option; a shell variable may be unset",
+            fix="give a file of public keys, or leave out the option; if you gave a shell variable, set it",
         )
     from toolkit.run.gpg import check_keyring  # slow import, not needed for --help
 

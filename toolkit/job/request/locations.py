@@ -216,6 +216,6 @@ def _value(runner: Runner, name: str) -> str:
     if value := login_variable(runner, name):
         return value
     raise Missing(
-        f"{runner.place} has no variable {name}, which the site profile uses for the folder",
+        f"{runner.place}: the variable {name}, which the site profile uses in a path, is not set",
         fix=f"set {name} on {runner.place}, or give `--directory` with a full path",
     )

@@ -60,7 +60,7 @@ def _in_folder(folder: Path) -> JobStart | None:
 def _require_start(start: JobStart | None, job: str) -> JobStart:
     if start is None:
         raise CheckFailed(
-            f"{job}: the job recorded no times; its script may not have started",
+            f"{job}: the job did not record the times of its start; its script may not have started",
             fix="launch the job with this release of toolkit, and wait until the job starts",
         )
     return start

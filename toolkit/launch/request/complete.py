@@ -61,12 +61,12 @@ def _with_array(merged: MergedJob) -> MergedJob:
     job, origins = merged.job, merged.origins
     if not job.sweep:
         if job.sweep_parallel is not None and origins["sweep_parallel"].startswith("-"):
-            raise BadInput("--sweep-parallel: needs --sweep", fix="give an array of tasks: `--array 0-7%2`")
+            raise BadInput("--sweep-parallel: needs --sweep", fix="for an array: `--array 0-7%2`")
         return merged
     if job.array:
         raise BadInput(
-            f"{origins['array']}: a sweep sets the array; leave out the array or the sweep",
-            fix="`--sweep-parallel N` limits how many tasks run at once",
+            f"{origins['array']}: a sweep sets the array itself; leave out the array or the sweep",
+            fix="to limit how many tasks run at once: `--sweep-parallel N`",
         )
     array = sweep_values.array(job.sweep, job.sweep_parallel)
     return MergedJob(msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged.note)

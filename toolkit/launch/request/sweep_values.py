@@ -66,12 +66,13 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
     for at, variable_name in enumerate(variables):
         if variable_name in variables[:at]:
             raise BadInput(
-                f"--sweep {names[at]}: {names[variables.index(variable_name)]} also sets {variable_name}"
+                f"--sweep {names[at]}: {names[variables.index(variable_name)]} also sets the variable "
+                f"{variable_name}"
             )
     count = math.prod(len(_values(item.partition("=")[2])) for item in sweep)
     if count > MOST_TASKS:
         raise BadInput(
-            f"--sweep: {count} tasks; toolkit follows at most {MOST_TASKS} tasks of a job",
+            f"--sweep: {count} tasks; a job of toolkit has at most {MOST_TASKS} tasks",
             fix="split the sweep into several launches",
         )
     return f"0-{count - 1}" + (f"%{parallel}" if parallel else "")

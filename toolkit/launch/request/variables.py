@@ -101,7 +101,7 @@ def secrets_of_record(
     names = tuple(names)
     if absent := [name for name in names if name not in secrets and name not in environment]:
         raise BadInput(
-            f"{', '.join(absent)}: not set; toolkit does not store secret values in a job record",
+            f"{', '.join(absent)}: not set; a job record does not contain the values of secrets",
             fix=f"`read -rs {absent[0]} && export {absent[0]}`, then run the command again",
         )
     return {name: secrets.get(name, Hidden(environment.get(name, ""))) for name in names}

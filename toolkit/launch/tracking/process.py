@@ -77,7 +77,8 @@ def group_of(record: JobRecord) -> int:
         raise CheckFailed(f"{record.key}: process {number} of the job has just ended") from error
     if group != number:
         raise CheckFailed(
-            f"{record.key}: the job script (process {number}) shares its process group with its parent",
+            f"{record.key}: toolkit cannot stop only this job, because the job script (process {number}) has "
+            "the process group of its parent",
             fix="stop the program that started the job, for example with Ctrl-C in its terminal",
         )
     return number

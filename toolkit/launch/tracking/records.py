@@ -144,7 +144,8 @@ def require_check(record: JobRecord) -> None:
     """
     if record.image_check is None:
         raise CheckFailed(
-            f"{record.key}: toolkit did not check the image", fix=f"`toolkit launch --from-job {record.key}`"
+            f"{record.key}: the job record does not contain a check of the image",
+            fix=f"`toolkit launch --from-job {record.key}`",
         )
 
 

@@ -83,13 +83,13 @@ def _check_file(runner: Runner, record: JobRecord, option: str, image: str, dige
     if actual is None:
         raise Missing(
             f"{runner.place}: {image}, the image of {record.key}, no longer exists",
-            fix=f"launch with {option} and a copy of the file; toolkit compares its digest",
+            fix=f"copy the file back to this path, or launch a new job with `{option} FILE`",
         )
     if actual != wanted:
         raise CheckFailed(
             f"{runner.place}: {image} has changed since {record.key}: "
             f"sha256 {actual[:12]}… instead of {wanted[:12]}…",
-            fix=f"launch with {option} to use another file on purpose",
+            fix=f"to use the changed file, launch a new job with `{option} FILE`",
         )
 
 

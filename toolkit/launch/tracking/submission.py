@@ -148,8 +148,8 @@ def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
         return successors.active_successors(runner, record)
     except Missing as error:
         raise Missing(
-            f"{runner.place}: Slurm does not say whether a job already resumes {record.key}; "
-            "nothing was submitted",
+            f"{runner.place}: Slurm does not answer, so another job may already resume {record.key}; toolkit "
+            "submitted nothing",
             fix=f"when `squeue --me` answers on {runner.place}: `toolkit jobs resume {record.key}`",
             detail=error.detail or (error.message,),
         ) from error

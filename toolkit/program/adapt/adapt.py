@@ -37,12 +37,13 @@ def way_of(source: ScriptSource, name: str) -> Way:
     packages = {meaning.partition(".")[0] for meaning in source.names.meanings.values()}
     if packages & {"tensorflow", "keras", "tf_keras", "torch"}:
         raise BadInput(
-            f"{name}: toolkit found no training: neither fit, tape.gradient nor backward",
+            f"{name}: toolkit found no training: the script calls neither fit, tape.gradient nor backward",
             fix="give the file that contains the loop over the batches",
         )
     raise BadInput(
         f"{name}: the script uses neither Keras nor PyTorch",
-        fix="join the ranks as docs/howto/own-script.md shows, or run copies: `toolkit launch --copies`",
+        fix="connect the ranks as docs/howto/own-script.md shows, or run separate copies of the script: "
+        "`toolkit launch --copies`",
     )
 
 
@@ -111,8 +112,8 @@ def _strategy(source: ScriptSource) -> Work:
     plain = Work.of(source, "", "")
     if gradients(plain):
         raise BadInput(
-            "adapt changes a loop with GradientTape only for Horovod, because a TensorFlow strategy needs "
-            "more changes",
+            "toolkit can change a loop with GradientTape for Horovod, but not for a TensorFlow strategy, "
+            "which needs more changes",
             fix="`--program horovod`",
         )
     if _keras_3(source) is not None:
@@ -162,6 +163,6 @@ def _torch(source: ScriptSource) -> Work:
 def _put_head(work: Work, imports: list[str], start: list[str], *, early: bool) -> None:
     if not put_head(work, imports, start, early=early):
         raise BadInput(
-            "the script has no import on a separate line before its first step",
+            "toolkit cannot insert its lines: the script has no import on a separate line at its start",
             fix="put the imports at the top of the file, one per line",
         )
