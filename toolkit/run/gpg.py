@@ -76,7 +76,9 @@ def signing_key(key_name: str) -> SigningKey:
             f"--key {key_name}: the key {fingerprint} cannot sign", fix="use another key, or make a new key"
         )
     if len(fingerprint) != _FINGERPRINT:
-        raise BadInput(f"--key {key_name}: this is a key of a newer version; a SIF accepts only version 4")
+        raise BadInput(
+            f"--key {key_name}: this OpenPGP key has a newer version; a SIF accepts only keys of version 4"
+        )
     return SigningKey(fingerprint, user)
 
 
@@ -94,7 +96,8 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     needs_person = done.timed_out or any(hint in line.lower() for line in messages for hint in _NO_PERSON)
     raise CheckFailed(
         f"gpg did not sign with the key {key.fingerprint}",
-        fix="gpg's agent needs the passphrase of the key: sign in a terminal, or unlock the key first with"
+        fix="gpg's agent needs the passphrase of the key: sign in a terminal, or unlock the key first: "
+        "`gpg --clearsign` on any text"
         if needs_person
         else "try: `gpg --clearsign` on any text",
         detail=messages[-3:],

@@ -140,5 +140,5 @@ def _number(text: str, pattern: str) -> float:
     except (ValueError, AttributeError):
         raise CheckFailed(f"--pattern {pattern!r} finds {text!r}, which is not a number") from None
     if not 0 < value < float("inf"):
-        raise CheckFailed(f"--pattern {pattern!r} finds {text}, which is neither a time nor a speed")
+        raise CheckFailed(f"--pattern {pattern!r} finds {text}, but a time or speed is a positive number")
     return value

@@ -70,9 +70,9 @@ def read_training(folder: Path) -> Training:
     path = folder / METRICS
     if not is_there(path):
         raise BadInput(
-            f"{folder}: holds no {METRICS}, and its output has no figures",
-            fix="print lines such as `epoch 1 loss: 0.31 accuracy: 0.9`, or read the output with `toolkit "
-            "jobs logs`",
+            f"{folder}: does not contain {METRICS}, and the job's output has no figures",
+            fix="make the program print lines such as `epoch 1 loss: 0.31 accuracy: 0.9`, or read the output "
+            "with `toolkit jobs logs`",
         )
     training = parse_metrics(read_given(path, most=_LARGEST), str(path))
     if not training.epochs:

@@ -48,7 +48,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
 
 def _fewest(ranks: int, most: int) -> int:
     if ranks > most and ranks % most:
-        raise BadInput(f"--ranks {ranks}: cannot be divided into nodes with --ranks-per-node {most} each")
+        raise BadInput(f"--ranks {ranks}: not a multiple of --ranks-per-node {most}")
     return max(1, ranks // most)
 
 
@@ -172,11 +172,9 @@ def check(study: Study) -> None:
             "the command contains {batch}, but the size of the batch is missing", fix="`--batch N`"
         )
     if trainer and any(word.split("=")[0] in {"--epochs", "--batch-size"} for word in study.words):
-        raise BadInput(
-            "--epochs and --batch-size after --: give --epochs and --batch to toolkit scale itself"
-        )
+        raise BadInput("--epochs and --batch-size: not allowed after --; give --epochs and --batch before --")
     if trainer and study.scaling == "strong" and study.batch is None:
-        raise BadInput("--strong: give the batch of all ranks together with --batch")
+        raise BadInput("--strong: needs --batch, the total batch size of all ranks")
     if trainer and study.epochs is not None and study.epochs <= study.warm_up:
         raise BadInput(
             f"--epochs {study.epochs}: the first {study.warm_up} are left out as warm-up, so no epoch would "
@@ -199,7 +197,7 @@ def _check_series(study: Study) -> None:
         raise BadInput(f"{option}: toolkit scale sets this option itself in each run", fix=by_nodes)
     if _kind(name).startswith(("tuple", "dict")):
         raise BadInput(
-            f"{option}: this option takes several values at once; toolkit scale compares single values",
+            f"{option}: a value of this option is a list, and toolkit scale compares only single values",
             fix="run a study for each value with `--study DIR`; `toolkit report` shows several studies "
             "together",
         )

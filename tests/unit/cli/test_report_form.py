@@ -49,7 +49,7 @@ def test_a_complete_study_makes_a_page_with_its_job_script(tmp_path):
 
 def test_what_is_missing_is_written_and_ends_with_status_1(tmp_path):
     where = measured(tmp_path / "study", gpu=None)
-    with pytest.raises(CheckFailed, match="also requires: the GPU utilisation"):
+    with pytest.raises(CheckFailed, match="does not meet a requirement of the form"):
         report(where, "--for", FORM, "-o", tmp_path / "out")
     assert 'class="unmet"' in (tmp_path / "out" / f"{FORM}.html").read_text()
 

@@ -247,7 +247,10 @@ def test_an_interrupt_leaves_no_part(folder):
 
 
 def test_only_http_addresses_are_opened():
-    with pytest.raises(Missing, match="only http and https"), http.open_address("file:///etc/passwd"):
+    with (
+        pytest.raises(Missing, match="only from http:// and https:// addresses"),
+        http.open_address("file:///etc/passwd"),
+    ):
         pass
 
 

@@ -89,7 +89,7 @@ def test_a_named_group_says_that_it_is_a_time():
         ("nothing", r"(\d+) img", "finds nothing"),
         ("5 img", r"(\d+) img", "finds 1 figures, but 1 are left out"),
         ("x img\ny img", r"(\w) img", "is not a number"),
-        ("5 img\n0 img", r"(\d+) img", "neither a time nor a speed"),
+        ("5 img\n0 img", r"(\d+) img", "but a time or speed is a positive number"),
     ],
 )
 def test_output_without_a_figure_that_counts_is_told(text, pattern, said):

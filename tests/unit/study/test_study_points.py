@@ -29,7 +29,7 @@ def test_without_nodes_the_ranks_fill_as_few_as_may_be():
     ("ranks", "nodes", "each", "said"),
     [
         ([3], [2], None, "cannot be divided evenly"),
-        ([6], [], 4, "cannot be divided into nodes"),
+        ([6], [], 4, "not a multiple of --ranks-per-node"),
         ([2, 4], [1], 2, "4: cannot be divided evenly among --nodes 1, at most --ranks-per-node 2"),
     ],
 )
@@ -154,8 +154,8 @@ def test_a_point_is_one_job_of_its_size_whatever_else_is_said():
     [
         *((name, "toolkit scale sets this option itself", "") for name in STUDY_FIELDS if name != "nodes"),
         ("nodes", "--compare nodes: toolkit scale sets this option itself", "--nodes 1,2"),
-        ("modules", "several values at once", "--study"),
-        ("env", "several values at once", "--study"),
+        ("modules", "is a list, and toolkit scale", "--study"),
+        ("env", "is a list, and toolkit scale", "--study"),
     ],
 )
 def test_no_series_is_made_of_what_a_study_sets_itself_or_of_lists(compare, said, fix):

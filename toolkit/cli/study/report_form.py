@@ -48,7 +48,8 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
     missing = [demand for series in found for demand in series.demands if not demand.met]
     if missing:
         raise CheckFailed(
-            f"{where}: the form {form.name} also requires: {missing[0].text}", fix=missing[0].fix
+            f"{where}: the study does not meet a requirement of the form {form.name}: {missing[0].text}",
+            fix=missing[0].fix,
         )
 
 

@@ -103,7 +103,7 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
         raise Missing(
             f"{reference}, the base that the lock names, cannot be pulled: {error}",
             fix=(
-                "pull the image once on a network where a registry answers, or lock "
+                "pull the image once on a network with access to the registry, or lock "
                 "again: `toolkit image lock "
                 "RECIPE --upgrade`"
             ),

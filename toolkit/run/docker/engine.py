@@ -270,7 +270,7 @@ def build_memory(client: "DockerClient") -> int:
     if limit := os.environ.get(MEMORY):
         match = _SIZE.fullmatch(limit.strip().lower())
         if not match:
-            raise BadInput(f"{MEMORY}={limit}: write a size as in 6g or 6000m")
+            raise BadInput(f"{MEMORY}={limit}: expected a size, such as 6g or 6000m")
         return int(match["number"]) << _SHIFTS[match["unit"]]
     _, total = machine(client)
     return min(_AMPLE_MEMORY, total * 3 // 4)

@@ -52,7 +52,7 @@ def _as_ours(error: Exception, doing: str) -> CheckFailed | Missing:
 
     explanation = getattr(error, "explanation", None)
     if isinstance(error, docker.errors.APIError) and explanation:
-        return CheckFailed(f"the Docker engine refused while {doing}: {explanation}")
+        return CheckFailed(f"the Docker engine reported an error while {doing}: {explanation}")
     if "Read timed out" in str(error):
         return CheckFailed(
             f"the Docker engine did not answer in time while {doing}",

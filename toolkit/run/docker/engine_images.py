@@ -72,7 +72,7 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
     for chunk in stream_archive(client, str(image.id)):
         size += len(chunk)
         if size > most:
-            raise CheckFailed(f"the Docker engine sends more than {most >> 20} MiB for {image.id}")
+            raise CheckFailed(f"the Docker engine sends more than {most >> 20} MiB for the image {image.id}")
         file.write(chunk)
     file.flush()
     return size

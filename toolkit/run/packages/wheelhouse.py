@@ -43,7 +43,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
     for python in pythons:
         if not re.fullmatch(r"\d\.\d{1,2}", python) or older(python, OLDEST_PYTHON):
             raise BadInput(
-                f"--python {python}: toolkit needs {OLDEST_PYTHON} or later, written as in {OLDEST_PYTHON}"
+                f"--python {python}: expected {OLDEST_PYTHON} or a later Python release, in this form"
             )
     tell.step("Packing toolkit itself")
     own = _own_wheel(folder, tell)
@@ -84,7 +84,7 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
         rebuild_wheel(importlib.metadata.distribution(DISTRIBUTION), folder)
     wheels = sorted(folder.glob(f"{DISTRIBUTION.replace('-', '_')}-*.whl"))
     if not wheels:
-        raise CheckFailed(f"pip made no wheel of {checkout}")
+        raise CheckFailed(f"pip did not build a wheel of {checkout}")
     return wheels[0]
 
 

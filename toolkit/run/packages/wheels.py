@@ -123,7 +123,8 @@ def uv_program() -> str:
         import uv
     except ImportError as error:
         raise Missing(
-            "uv, which resolves wheels, is not installed beside toolkit", fix="`pip install 'uv>=0.8'`"
+            "uv, which resolves wheels, is not installed in toolkit's Python environment",
+            fix="in this environment: `pip install 'uv>=0.8'`",
         ) from error
     return str(uv.find_uv_bin())
 

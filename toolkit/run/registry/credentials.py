@@ -107,7 +107,7 @@ def read_config(text: bytes, file: Path) -> _DockerConfig:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)
     except DECODE_ERRORS as error:
         raise BadInput(
-            f"{file}: is not a file of docker login", fix="fix the file, or log in again"
+            f"{file}: not a valid file of docker login", fix="fix the file, or log in again"
         ) from error
 
 
@@ -144,7 +144,7 @@ def _from_entry(entry: _Entry, file: str) -> Login | None:
             text = base64.b64decode(entry.auth, validate=True).decode()
         except (binascii.Error, ValueError) as error:
             raise BadInput(
-                f"{file}: the field auth is not a value of docker login", fix="log in again"
+                f"{file}: the field auth does not contain a user and a password in base64", fix="log in again"
             ) from error
         user, _, password = text.partition(":")
     login = Login(file, user, password.rstrip("\0"), entry.identitytoken, entry.registrytoken)
@@ -165,7 +165,7 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
         lines = (done.text.strip() or done.errors.strip()).splitlines()[:1]
         if lines and "not found" in lines[0]:
             return None
-        raise CheckFailed(f"{program} has no login for {key}: {lines[0] if lines else 'no reason'}")
+        raise CheckFailed(f"{program} cannot read the login for {key}: {lines[0] if lines else 'no reason'}")
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
     except DECODE_ERRORS as error:

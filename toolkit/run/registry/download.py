@@ -81,7 +81,9 @@ def _append(
             file.truncate(0)  # the response does not begin at the requested offset
             file.seek(0)
             if answer.status_code != 200:
-                raise Missing(f"{session.host} sends another part of {blob.digest[:19]}… than requested")
+                raise Missing(
+                    f"{session.host} sends a different part of {blob.digest[:19]}… than toolkit requested"
+                )
         _copy(session, blob, answer, file, on_got)
 
 

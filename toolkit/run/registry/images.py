@@ -119,5 +119,5 @@ def wrong(what: str, expected: str, actual: str) -> CheckFailed:
     """Return the exception to raise for bytes that do not match their digest."""
     return CheckFailed(
         f"{what} differs from its digest: {actual[:19]}… instead of {expected[:19]}…",
-        fix="run the same command again; if it happens again, the registry or a proxy has damaged data",
+        fix="run the same command again; if the error returns, the registry or a proxy has damaged data",
     )

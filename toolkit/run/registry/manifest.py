@@ -81,12 +81,12 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
             f"{name}: its manifest is of version {manifest.schema_version}; toolkit reads version 2"
         )
     if len(manifest.layers) > _MOST_LAYERS or len(manifest.manifests) > _MOST_LAYERS:
-        raise CheckFailed(f"{name}: its manifest names more than {_MOST_LAYERS} parts")
+        raise CheckFailed(f"{name}: its manifest names more than {_MOST_LAYERS} layers or images")
     for part in (*manifest.blobs, *manifest.manifests):
         if not _DIGEST.fullmatch(part.digest):
             raise CheckFailed(f"{name}: its manifest names {part.digest[:80]!r}, which is not a SHA-256")
         if not 0 <= part.size <= _MOST_SIZE:
-            raise CheckFailed(f"{name}: its manifest names a part with an invalid size: {part.size} bytes")
+            raise CheckFailed(f"{name}: its manifest names a blob with an invalid size: {part.size} bytes")
     return manifest
 
 

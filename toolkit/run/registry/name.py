@@ -65,7 +65,7 @@ def parse_name(text: str) -> RegistryName:
     scheme, separator, rest = text.partition("://")
     if not separator or scheme not in SCHEMES:
         raise BadInput(
-            f"{text}: not an image of a registry; write docker://HOST/NAME:TAG or oras://HOST/NAME:TAG"
+            f"{text}: not the name of an image in a registry; write docker://HOST/NAME:TAG or oras://HOST/NAME:TAG"
         )
     first, slash, path = rest.partition("/")
     if slash and (first == "localhost" or set(first) & set(".:[")):

@@ -139,7 +139,7 @@ class Tokens:
     def _check_protected(self, secret: str) -> None:
         if self._is_exposed:
             raise CheckFailed(
-                f"{self._host} wants {secret} of {self.source} over plain HTTP, which others on the "
+                f"{self._host} requests {secret} of {self.source} over plain HTTP, which other users of the "
                 "network can read",
                 fix=(
                     "set up TLS for the registry, and omit `--plain-http`; or remove the login: `docker "
@@ -160,7 +160,7 @@ class Tokens:
             shown = without_login(realm)[:80]
             raise CheckFailed(
                 f"{self._host} names a token server at {shown!r}, which is not protected by TLS",
-                fix="ask the operators of the registry",
+                fix="ask the operators of the registry to protect the token server with TLS",
             )
 
 

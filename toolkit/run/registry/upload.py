@@ -76,7 +76,7 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
             _send_whole(session, name, blob)
         if not has_blob(session, name, blob.digest):
             raise CheckFailed(
-                f"{session.host} accepted the blob {blob.digest[:19]}…, but does not list the blob"
+                f"{session.host} accepted the blob {blob.digest[:19]}…, but does not have it afterwards"
             )
     memory.remember_blob(session.host, blob.digest, name.repository)
     return upload is not None
@@ -229,7 +229,7 @@ def received_bytes(header: str) -> int:
 def _location(answer: Response, session: RegistrySession) -> str:
     where = answer.headers.get("Location", "")
     if not where:
-        raise CheckFailed(f"{session.host} does not say where an upload resumes")
+        raise CheckFailed(f"{session.host} does not send the address at which the upload continues")
     return session.absolute(where)
 
 

@@ -180,7 +180,7 @@ def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: 
         detail=[
             (
                 "if the host asks for a password or a second factor, "
-                "let toolkit share a connection of ssh, as docs/ssh.md shows"
+                "let toolkit share a connection that ssh opened, as docs/ssh.md shows"
             ),
         ],
     )

@@ -72,7 +72,7 @@ class Trust:
             case "revoked":
                 return Missing(
                     f"{self.place}: its host key {key} is revoked in {where}; this may be an attack",
-                    fix="do not connect; ask the operators which key replaces this key",
+                    fix="do not connect; ask the operators for the new host key",
                 )
             case "changed":
                 return Missing(

@@ -139,7 +139,7 @@ def open_address(
     """
     shown = without_login(url)
     if not url.startswith(("http://", "https://")):
-        raise Missing(f"{shown}: toolkit reads only http and https")
+        raise Missing(f"{shown}: toolkit downloads only from http:// and https:// addresses")
     client = Client(ssl.create_default_context())
     try:
         with _answer(client, url, start, stalled) as response:

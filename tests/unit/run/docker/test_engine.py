@@ -28,7 +28,7 @@ def test_the_memory_of_a_build_can_be_asked_for(text, size, monkeypatch):
 @every_row("text", ["lots", "-1g", "6t", "1.5g"])
 def test_a_size_that_is_none_is_refused(text, monkeypatch):
     monkeypatch.setenv(MEMORY, text)
-    with pytest.raises(BadInput, match=f"{MEMORY}={text}: write a size as in 6g"):
+    with pytest.raises(BadInput, match=f"{MEMORY}={text}: expected a size, such as 6g"):
         build_memory(None)
 
 

@@ -11,7 +11,7 @@ from toolkit.run.docker.engine_errors import no_engine, translate_errors
 
 def test_a_refusal_of_the_engine_is_told_in_its_words():
     error = docker.errors.APIError("x", response=None, explanation="name in use")
-    said = "the Docker engine refused while tagging a: name in use"
+    said = "the Docker engine reported an error while tagging a: name in use"
     with pytest.raises(CheckFailed, match=said), translate_errors("tagging a"):
         raise error
 

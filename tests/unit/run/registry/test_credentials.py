@@ -126,10 +126,10 @@ def test_a_helper_that_is_not_there_or_no_name(home):
 def test_a_damaged_file_is_named_and_not_shown(home, text):
     (home / ".docker").mkdir()
     (home / ".docker/config.json").write_text(text)
-    with pytest.raises(BadInput, match=r"config\.json: is not a file of docker login"):
+    with pytest.raises(BadInput, match=r"config\.json: not a valid file of docker login"):
         find_login("h.example")
     write(home, {"auths": {"h.example": {"auth": "%%%"}}})
-    with pytest.raises(BadInput, match="not a value of docker login"):
+    with pytest.raises(BadInput, match="does not contain a user and a password in base64"):
         find_login("h.example")
 
 

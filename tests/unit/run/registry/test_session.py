@@ -389,7 +389,7 @@ def test_an_upload_of_an_earlier_run_goes_on(server, session, name, monkeypatch)
 def test_a_registry_that_loses_what_it_took_is_told(server, session, name):
     upload_answers(server, (202, {"Location": "/up"}, b""))
     server.answers[f"HEAD /v2/a/blobs/{BLOB.digest}"] = (404, {}, b"")
-    with pytest.raises(CheckFailed, match="does not list the blob"):
+    with pytest.raises(CheckFailed, match="does not have it afterwards"):
         send(session, name)
 
 
