@@ -1,4 +1,5 @@
-"""List the compressions that a SIF can have; docs/images.md has measurements of each compression."""
+"""List the compressions in which toolkit can write a SIF; docs/images.md has measurements of each
+compression."""
 
 from dataclasses import dataclass
 

@@ -78,7 +78,8 @@ def convert(
     packing: Packing = DEFAULT,
     fresh: bool = False,
 ) -> Converted:
-    """Write an image as the SIF ``target`` with a checksum file, unless it already contains the image.
+    """Write an image as the SIF ``target`` with a checksum file, unless ``target`` already contains the
+    image.
 
     If ``target`` is a symbolic link, toolkit writes the file to which the link points. After an error,
     toolkit removes the incomplete file.
@@ -185,8 +186,8 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     if done.status == 0:
         return ""
     last = done.output.strip().splitlines()[-_KEPT_LINES:]
-    # A broken image and a machine that forbids mounts cause the same error of the runtime, so check the
-    # machine.
+    # The runtime reports the same error if the image is broken and if the machine forbids mounts, so check
+    # the machine.
     if why := start_obstacle():
         return why
     raise CheckFailed("toolkit wrote the SIF, but a test command in it failed", detail=last)
@@ -222,7 +223,7 @@ def full_disks(where: Path) -> Iterator[None]:
 
 
 def _metadata(sif: Path) -> bytes:
-    """Return the contents of a SIF's objects, such as definition and signatures, without its file system."""
+    """Return the contents of a SIF's objects, such as definition and signatures, but not its file system."""
     with sif.open("rb") as file:
         sif_file = read_sif(file, sif)
         return b"".join(

@@ -58,7 +58,8 @@ exec "$@"
 def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tuple[Node, ...]:
     """Return all files and folders to add to the squashfs, each folder before its content.
 
-    The image's own files stay unchanged, except in ``.singularity.d`` and :data:`EMPTY`.
+    toolkit replaces ``.singularity.d``, empties the files in :data:`EMPTY`, and leaves all other files of the
+    image unchanged.
     """
     folders = (*KERNEL_FOLDERS, *_FOLDERS, ROOT, f"{ROOT}/actions", f"{ROOT}/env", f"{ROOT}/libs")
     files = {

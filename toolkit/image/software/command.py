@@ -34,9 +34,10 @@ class StartedProgram:
     """The program that a command starts after all wrappers.
 
     ``path`` is the file in the image. ``modules`` are the modules that a Python script imports, or None if
-    the script is unknown. ``environment`` has the variables of the program, including variables from wrapper
-    scripts. ``chain`` are the wrappers and the program, in the order in which they start. ``why`` is the
-    reason why the program is unknown; it is empty for a known program.
+    the script is unknown. ``environment`` maps the names of the program's variables to their values,
+    including variables that wrapper scripts set. ``chain`` lists the wrappers and then the program, in the
+    order in which they start. ``why`` is the reason why the program is unknown; it is empty for a known
+    program.
     """
 
     path: str = ""
@@ -166,9 +167,9 @@ def _imported_modules(text: str | None) -> frozenset[str] | None:
 def _of_shell(
     loader: Loader, words: list[str], program: StartedProgram
 ) -> StartedProgram | tuple[list[str], StartedProgram]:
-    """Return the command that a shell starts last, and the variables that the shell sets before.
+    """Return the command that a shell starts last, and the variables that the shell sets before this command.
 
-    ``words`` start with the shell, for example ``sh script.sh x`` or ``sh -c 'a; b'``.
+    ``words`` is the command line of the shell, for example ``sh script.sh x`` or ``sh -c 'a; b'``.
     """
     inline = next((n for n, word in enumerate(words[1:], start=1) if _INLINE.match(word)), None)
     if inline is not None:
@@ -193,7 +194,7 @@ def _merge_variables(before: Mapping[str, str], exports: Environment) -> dict[st
 
 
 def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the package folders that a program's Python searches, in order."""
+    """Return the package folders that a program's Python searches, in the order of the search."""
     prefix = posixpath.dirname(posixpath.dirname(program.path))
     own = [site for site in sites if site.startswith(f"{prefix}/lib")]
     if prefix == "/usr":

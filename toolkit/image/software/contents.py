@@ -67,8 +67,8 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
 def _applications(tree: FileTree) -> dict[str, str]:
     """Return the Python files and packages in folders that Docker images often use as working directory.
 
-    Apptainer starts a container in the user's current folder, so a relative path does not lead to these
-    files.
+    Apptainer starts a container in the user's current folder, so a command cannot reach these files by a
+    relative path.
     """
     folders = (folder for pattern in _APPLICATIONS for folder in files.glob(tree, pattern))
     found: dict[str, str] = {}

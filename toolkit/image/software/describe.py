@@ -68,7 +68,8 @@ def describe(
 ) -> ImageFacts:
     """Return the facts of an image; ``config`` is the image's OCI configuration.
 
-    With ``view``, the facts are about the MPI of the rank's program, and exclude files that mounts hide.
+    If ``view`` is given, the MPI facts describe the MPI that the rank's program loads, and all facts ignore
+    files that mounts hide.
 
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.
@@ -296,7 +297,9 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add the glibc version and the x86-64 level that the files read so far need; call this function last."""
+    """Add the glibc version and the x86-64 level that files need; call this function last, because it ignores
+    unread files.
+    """
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,

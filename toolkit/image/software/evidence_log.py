@@ -22,7 +22,9 @@ class ImageEvidence:
         return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
 
     def take(self, name: str, version: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
-        """Record the evidence of the fact ``name``, or why it is absent or unknown; return its value."""
+        """Record the evidence of the fact ``name``, or why the fact is absent or unknown; return the fact's
+        value.
+        """
         if isinstance(version, UnknownVersion):
             self.unknown[name] = version.reason
             return None
@@ -44,7 +46,9 @@ class ImageEvidence:
     def list(
         self, name: str, names: tuple[str, ...] | None, line: str, *, known: bool = True
     ) -> tuple[str, ...] | None:
-        """Record the evidence of the list ``names``, or why it is absent or unknown; return the list."""
+        """Record the evidence of the list ``names``, or why the list is absent or unknown; return
+        ``names``.
+        """
         book = self.evidence if names is not None else self.absent if known else self.unknown
         book[name] = line
         return names

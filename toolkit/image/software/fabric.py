@@ -57,8 +57,8 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, ``line`` is the reason why toolkit has no list. Without a list, ``known`` is true if
-    the image certainly has no such parts, and false if it may have some.
+    If ``names`` is None, ``line`` is the reason why toolkit has no list; ``known`` is then true if the image
+    certainly has no such parts, and false if the image may have some.
     """
 
     names: tuple[str, ...] | None
@@ -96,8 +96,8 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     """Return the path of the libfabric that programs load, or of Intel MPI's own libfabric.
 
     ``prefix`` is the installation prefix of Intel MPI. Unless I_MPI_ROOT is set, Intel MPI's mpirun adds the
-    folder of Intel MPI's libfabric to LD_LIBRARY_PATH (env/vars.sh). An mpi4py for several MPIs opens Intel
-    MPI's libfabric by its path. Other programs do not find this file.
+    folder of Intel MPI's libfabric to LD_LIBRARY_PATH (env/vars.sh). A build of mpi4py that supports several
+    MPIs opens Intel MPI's libfabric by its path. Other programs do not find this libfabric.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -114,7 +114,7 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
 
 
 def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | UnknownVersion | None:
-    """Return the version of the libfabric at ``path``, or None without libfabric."""
+    """Return the version of the libfabric at ``path``, or None if ``path`` is None."""
     return finder.version(path, ("libfabric1",) if path else (), rb"[12]\.\d{1,3}\.\d{1,3}")
 
 
@@ -154,7 +154,7 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     """Return the folder with libfabric's plugins if libfabric does not search this folder.
 
     The result is empty if libfabric contains providers, searches the folder, or has no plugins. The result is
-    None without libfabric, or if toolkit does not know which folders libfabric searches.
+    None if the image has no libfabric, or if toolkit does not know which folders libfabric searches.
 
     libfabric searches the folders in FI_PROVIDER_PATH or, by default, its compiled-in folder, which the
     library contains as text (ofiwg/libfabric:src/fabric.c, fi_ini).
@@ -214,7 +214,9 @@ def nccl_ofi(finder: Finder) -> PackageVersion | None:
 
 
 def nccl_ofi_found(finder: Finder) -> bool | None:
-    """Return whether ld.so finds NCCL's plugin for libfabric by its name; None without this plugin."""
+    """Return whether ld.so finds NCCL's plugin for libfabric by its name; None if the image lacks this
+    plugin.
+    """
     plugin = nccl_ofi(finder)
     folders = {*finder.loader.library_path, *finder.loader.default_folders}
     return posixpath.dirname(plugin.version) in folders if plugin else None

@@ -29,7 +29,7 @@ information, and function names (horovod/horovod:horovod/common/ops).
 
 @dataclass(frozen=True, slots=True)
 class HorovodPackage:
-    """A Horovod installation; ``libraries`` has the path of the native library for each framework."""
+    """A Horovod installation; ``libraries`` maps each framework to the path of its native library."""
 
     libraries: dict[str, str]
     built: tuple[str, ...]

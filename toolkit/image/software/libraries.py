@@ -23,7 +23,9 @@ _LIBC = (
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Find libraries in an image; ``loads`` has the libraries that the image's MPI loads (soname → path)."""
+    """Find libraries in an image; ``loads`` maps the soname of each library that the image's MPI loads to its
+    path.
+    """
 
     loader: Loader
     places: SearchFolders
@@ -89,7 +91,7 @@ class Finder:
 def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | UnknownVersion | None:
     """Return the release of glibc from a text in the system's C library or in the library ``loaded``.
 
-    Images of Nix and Guix do not have a C library in the usual folders.
+    toolkit reads ``loaded`` for images of Nix and Guix, which have no C library in the usual folders.
     """
     last_path = None
     lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))

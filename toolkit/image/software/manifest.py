@@ -14,8 +14,8 @@ _MOST = 48 << 20
 class FileHashes(msgspec.Struct, frozen=True):
     """The SHA-256 of each file in /opt, and of each program and library, by path.
 
-    ``changed`` are files of wheels that the build changed, for example stripped libraries. ``gone`` has, for
-    each wheel, the number of files that the build removed, for example tests and headers.
+    ``changed`` are files of wheels that the build changed, for example stripped libraries. ``gone`` maps each
+    wheel to the number of its files that the build removed, for example tests and headers.
     """
 
     schema: str

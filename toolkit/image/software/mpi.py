@@ -124,7 +124,8 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts in an MPI library.
 
-    ``interfaces`` are the launch interfaces of its ranks, or None if unknown; ``reason`` is the evidence.
+    ``interfaces`` are the launch interfaces that the MPI supports, or None if unknown; ``reason`` is the
+    evidence for them, or the reason why they are unknown.
     """
 
     description: mpich.MpichDescription
@@ -201,8 +202,8 @@ def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) 
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return the facts in an MPI library; the interfaces are unknown if ``needed`` is incomplete (not
-    ``whole``).
+    """Return the facts in an MPI library; if ``whole`` is false, ``needed`` is incomplete, so the interfaces
+    may be unknown.
     """
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
@@ -234,7 +235,9 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the loaded libraries of an MPI and its plugins, by soname with and without auditwheel's hash."""
+    """Return the libraries that an MPI and its plugins load, by soname, both with and without the hash that
+    auditwheel adds.
+    """
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
@@ -341,8 +344,11 @@ like this."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return the only number in a library that can be its version (otherwise None), and the evidence."""
-    # An Open MPI version has three numbers; two numbers are a version of the MPI standard.
+    """Return a library's version and the evidence; None unless exactly one number in the library can be its
+    version.
+    """
+    # A version of Open MPI consists of three numbers; a text with two numbers is a version of the MPI
+    # standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")

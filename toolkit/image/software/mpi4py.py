@@ -28,7 +28,7 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 
 
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
-    """Return the extension that Python imports, and the path of the MPI that this extension loads, or "".
+    """Return the paths of the extension that Python imports, and of the MPI that it loads ("" if unknown).
 
     The result is None if mpi4py was built for one MPI, because its only extension then names this MPI.
     """
@@ -48,7 +48,8 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
 def _library(loader: Loader, path: str, opened: str | None) -> str | None:
     """Return the path of the MPI that an extension loads, or None.
 
-    The MPI is the library ``opened`` if the extension needs its soname, or else the library that ld.so finds.
+    If the extension needs the soname of the library ``opened``, the MPI is this library; otherwise, the MPI
+    is the library that ld.so finds.
     """
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
@@ -81,8 +82,8 @@ def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
 def _folders(loader: Loader, site: str) -> Iterator[str]:
     """Yield the library folders that mpi4py searches.
 
-    The folders belong to the virtual environment and to its base Python. The last value is empty and stands
-    for ld.so's own search.
+    The folders belong to the virtual environment and to its base Python. The last value is an empty text,
+    which means the folders that ld.so searches.
     """
     prefix = site.partition("/lib/python")[0]
     settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)

@@ -134,7 +134,7 @@ def _texts(match: "re.Match[bytes]") -> dict[str, str]:
 
 
 def _features(content: bytes, device: str | None) -> str | None:
-    """Return the list of optional features, or None if the library does not show them."""
+    """Return the list of optional features, or None if the library does not contain the list."""
     if _THREADCOMM in content:
         return "threadcomm"
     return "" if device and device.startswith("ch3") else None
@@ -172,7 +172,7 @@ def _intel(content: bytes, device: str | None) -> MpichDescription:
     release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
     if release is None:
         return MpichDescription(device=device)
-    # Until 2020, Intel MPI had updates: 2019 Update 4 has packages with the version 2019.4.243.
+    # Until 2020, Intel MPI had releases such as 2019 Update 4, whose packages have the version 2019.4.243.
     number = ".".join(part.decode() for part in release.groups() if part)
     text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{match[2].decode()}"
     return MpichDescription(version=number, text=text, device=device)

@@ -28,8 +28,8 @@ _MOST_PLUGINS = 300
 class OpenMpi:
     """The facts of an Open MPI.
 
-    ``files`` has the path of each loadable plugin, by framework and name. ``broken`` has the missing
-    libraries of each plugin that cannot load.
+    ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` maps each plugin
+    that cannot load to its missing libraries.
     """
 
     release: str | None
@@ -109,8 +109,8 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 class OpenMpiFolder:
     """An Open MPI that is not in the folder for which it was built.
 
-    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` has the variable, and its value,
-    with which Open MPI would find the real folder.
+    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` contains the variable, with its
+    value, that would lead Open MPI to the real folder.
     """
 
     library: str
@@ -125,8 +125,8 @@ def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) 
     another variable of the image names a plugin folder, the result is None.
 
     HPC-X is built for a folder that does not exist. A conda package also names a missing folder if conda did
-    not replace the prefix in it (conda/conda#10284). Without its plugin folder, Open MPI does not start if
-    its shared memory components are plugins; otherwise it runs without plugins. Source:
+    not replace the prefix in the package's files (conda/conda#10284). Without its plugin folder, Open MPI
+    does not start if its shared memory components are plugins; otherwise it runs without plugins. Source:
     open-mpi/ompi:opal/mca/installdirs.
     """
     pal = next(
@@ -224,8 +224,8 @@ def _merge_components(
 
 
 def _full(number: str, contents: list[bytes]) -> str:
-    """Return the version with its suffix, such as ``rc2``, unless the libraries contain several forms of
-    it.
+    """Return the version with its suffix, such as ``rc2``; omit the suffix if the libraries contain several
+    suffixes.
     """
     pattern = re.compile(rb"\0v?" + re.escape(number).encode() + rb"(" + _SUFFIX.encode() + rb")?(?=\0)")
     suffixes = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}

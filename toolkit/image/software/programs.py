@@ -75,7 +75,8 @@ def named_mpi(loader: Loader, path: str) -> str:
 
 
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
-    """Return the file through which a program loads an MPI, with the MPI's path; None without such a file.
+    """Return the file through which a program loads an MPI, with the MPI's path; None if toolkit finds no
+    such file.
 
     For a program with a statically linked MPI, the MPI's path is the path of the program.
     """
@@ -102,7 +103,9 @@ def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) 
 
 
 def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
-    """Return a module's extensions in one package folder that load an MPI, each with the MPI's path."""
+    """Return the extensions of a module in one package folder that load an MPI; map each to the MPI's
+    path.
+    """
     if module == "mpi4py" and (extension := find_extension(loader, site)):
         return dict([extension])
     patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]
@@ -120,8 +123,8 @@ def linked_into(loader: Loader, path: str) -> str:
 def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
     """Return the programs and MPIs of an image that a mount hides, each with the folder of the mount.
 
-    ``places`` are the image's software folders. ``tree`` has the files that a rank sees. ``whole`` is a
-    loader for all files of the image, including hidden files.
+    ``places`` are the image's software folders. ``tree`` contains only the files that a rank sees. ``whole``
+    is a loader for all files of the image, including hidden files.
     """
     libraries = loaded_mpis(whole, places, ())
     listed = (file for pair in libraries.items() for file in pair if file)
@@ -136,8 +139,8 @@ def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     differing: dict[str, str] = {}
-    # CheckFailed means that toolkit reached its limit; the result is correct for the programs before the
-    # limit
+    # If reading exceeds a limit of toolkit (CheckFailed), the result is correct for the programs that toolkit
+    # has already read.
     with suppress(CheckFailed):
         for path, library in programs.items():
             if bare.spent > _ALL:
@@ -188,7 +191,7 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
     # image needs.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     libraries: dict[str, str] = {}
-    # CheckFailed means that the image has more files than the limit; toolkit does not search the other files
+    # If reading exceeds a limit of toolkit (CheckFailed), skip the remaining files.
     with suppress(CheckFailed):
         for path in _elves(loader, candidates, most):
             if scout.spent > _ALL:
@@ -239,7 +242,9 @@ def _programs(loader: Loader, folders: tuple[str, ...]) -> Iterator[str]:
 
 
 def _loaded_mpi(loader: Loader, path: str) -> str | None:
-    """Return the path of the MPI that a file loads; empty if the MPI is missing, None if it needs no MPI."""
+    """Return the path of the MPI that a file loads; empty if this MPI is missing, None if the file needs no
+    MPI.
+    """
     name = named_mpi(loader, path)
     library = loader.closure(path)[0].get(name)
     if library:

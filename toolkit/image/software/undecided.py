@@ -20,7 +20,7 @@ _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 def why_mpi_unknown(
     loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], undecided: dict[str, str]
 ) -> str | None:
-    """Return the reason why toolkit cannot know the MPI that programs load, or None if toolkit knows it."""
+    """Return why the MPI that programs load is unknown, or None; ignore statically linked MPIs."""
     kinds = sorted({mpi_entry.mpi.implementation for mpi_entry in mpis})
     if (
         len(kinds) > 1
@@ -35,7 +35,9 @@ def why_mpi_unknown(
 
 
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
-    """Return whether PATH and LD_LIBRARY_PATH select the first of ``mpis``, and ld.so finds no other MPI."""
+    """Return whether PATH and LD_LIBRARY_PATH select the first of ``mpis``, and ld.so finds no MPI of another
+    implementation.
+    """
     first, *alternatives = (mpi_entry.mpi for mpi_entry in mpis)
     reached = {
         loader.real_path(path) for mpi_entry in mpis if (path := loader.find(mpi_entry.mpi.soname or ""))
@@ -117,7 +119,7 @@ def why_undecided(
     programs: dict[str, str],
     undecided: dict[str, str],
 ) -> str | None:
-    """Return the reason why toolkit cannot know the MPI that programs load, or None if toolkit knows it."""
+    """Return why the MPI that programs load is unknown, or None; consider statically linked MPIs, too."""
     why = why_mpi_unknown(loader, mpis, programs, undecided)
     if why or any(programs.values()):
         return why

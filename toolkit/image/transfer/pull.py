@@ -33,7 +33,7 @@ _PULLED = "pulled"
 class Pulled(msgspec.Struct, frozen=True, kw_only=True):
     """The result of a download; ``digest`` is the image's digest in the registry.
 
-    ``reused`` is true if the file already existed, so that toolkit did not download the image.
+    ``reused`` is true if the file already existed, so toolkit did not download the image.
     """
 
     schema: str = "toolkit.pulled/1"

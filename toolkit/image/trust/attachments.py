@@ -1,8 +1,8 @@
 """Add documents to a SIF as objects: the SBOM and the provenance of the image.
 
-toolkit copies both documents from the image, so that equal images get equal documents. If an image does not
-contain a document, toolkit does not add it to the SIF. ``apptainer sif list`` shows the documents by name and
-type.
+toolkit copies both documents from the image, so that equal images get equal documents. If an image lacks one
+of the documents, toolkit does not add this document to the SIF. ``apptainer sif list`` shows the documents by
+name and type.
 """
 
 import hashlib

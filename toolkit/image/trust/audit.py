@@ -49,9 +49,9 @@ def packages(tree: FileTree, lock: Lock) -> Check:
 def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapping[str, str]) -> Check:
     """Compare the image's wheels with the lock, and the files of each wheel with its RECORD.
 
-    ``hashes`` has the SHA-256 of the image's files, by path. The manifest lists files that the build changed
-    or removed. Without a manifest, files that the build changed would look damaged, so toolkit does not
-    compare files.
+    ``hashes`` maps the path of each file of the image to its SHA-256. The manifest lists files that the build
+    changed or removed. Without a manifest, files that the build changed would look damaged, so toolkit does
+    not compare files.
     """
     installed = _installed_wheels(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]

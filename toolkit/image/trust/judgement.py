@@ -101,7 +101,7 @@ def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
 
 
 def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
-    """Return the fingerprints of the missing public keys; empty if the signatures have another problem."""
+    """Return the fingerprints of the missing public keys; empty unless missing keys are the only problem."""
     if any(signature.differences or signature.signature.state != "unknown-key" for signature in found):
         return ()
     if coverage_gap(file, sif, {signature.group for signature in found}):

@@ -160,7 +160,7 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSi
 def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
     """Return a sentence about the first object group that is not in ``covered``, or an empty text.
 
-    ``covered`` has the groups with a valid signature.
+    ``covered`` contains the groups with a valid signature.
     """
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
     return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""

@@ -43,9 +43,9 @@ _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versio
 def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool, tell: Tell) -> Verified:
     """Run all checks of a SIF without starting it, and return the results.
 
-    ``keyring`` has the trusted keys in place of the user's keyring. If ``lock`` is given, toolkit compares it
-    with the lock in the image. If ``unsigned`` is true, a SIF without a signature, or with a signature by an
-    unknown key, passes.
+    ``keyring`` is a file of trusted keys, which replaces the user's keyring. If ``lock`` is given, toolkit
+    compares this lock with the lock in the image. If ``unsigned`` is true, a SIF without a signature, or with
+    a signature by an unknown key, passes.
 
     Raises:
         Damaged: if the file is too damaged to read.
