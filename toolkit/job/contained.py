@@ -48,7 +48,7 @@ def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
 
 
 def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
-    """Start a container on a node to read its environment variables; return ``view`` with these variables.
+    """Start a container on a node, read the container's variables, and return ``view`` with these variables.
 
     toolkit prints the ``srun`` command before it runs the command. If toolkit cannot run the command, or the
     command fails, the function returns ``view`` unchanged.
@@ -82,7 +82,7 @@ def _starts(host: HostFacts) -> bool:
 def _may_start(question: UndecidedImage, tell: Tell) -> bool:
     """Return whether the image's signatures permit toolkit to start the image.
 
-    toolkit checks the signatures as it does for a job without options on signatures.
+    toolkit applies the same signature check as for a job without ``--verify-key`` and ``--no-verify``.
     """
     digest = (question.image.digest or "").removeprefix("sha256:") or hash_file(question.file)
     name = question.file.name

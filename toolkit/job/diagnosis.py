@@ -105,7 +105,9 @@ class LaunchQuestion:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The options of ``toolkit doctor`` that name site, job file, runtime and environment image."""
+        """The options ``--site``, ``--job``, ``--runtime`` and ``--env-image`` with their values, as
+        words.
+        """
         options = {
             "--site": self.site,
             "--job": self.job_file,
@@ -118,7 +120,8 @@ class LaunchQuestion:
 def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     """Return the launch that the options and the job file describe; options override the job file.
 
-    toolkit does not connect to the cluster to find its folders, so the run's folder has its default name.
+    toolkit does not ask the cluster for the path of its folders, so the request contains the default name of
+    the run's folder.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.

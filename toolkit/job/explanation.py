@@ -69,8 +69,7 @@ def of_job(record: JobRecord) -> OutputExplanation:
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
     output_explanation = explain_pieces(pieces)
-    # The output of a completed job may contain messages of failed ranks, if toolkit restarted the job and the
-    # job then succeeded.
+    # The output of a completed job may contain messages of failed ranks from an attempt before a restart.
     return (
         OutputExplanation(findings=output_explanation.findings)
         if record.state == "completed"
@@ -103,7 +102,8 @@ def _of_slurm(number: str) -> OutputExplanation:
 
 
 def _of_folder(folder: Path) -> OutputExplanation:
-    """Explain a job's output from the job's folder, or the output files in another folder, oldest first.
+    """Explain the job to which a folder belongs or, for any other folder, the output files in it, oldest
+    first.
 
     toolkit reads the 64 newest output files of a folder.
     """

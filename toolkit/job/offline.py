@@ -77,7 +77,7 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
 
 
 def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> Iterator[str]:
-    """Yield the steps that the user must do on the cluster before the submission of the script."""
+    """Yield the steps that the user must take on the cluster before the user submits the script."""
     spec, code = uncontacted.spec, sources.code
     yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
@@ -94,7 +94,9 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
 
 
 def check_not_there(job: JobFile) -> None:
-    """Raise an error if an option names a file on the cluster, to which toolkit does not connect."""
+    """Raise an error if an option names a file on the cluster, because toolkit does not connect to the
+    cluster.
+    """
     if job.env_image:
         raise BadInput(
             f"--env-image {job.env_image}: toolkit does not connect to the cluster, so it cannot compare "

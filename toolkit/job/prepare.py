@@ -218,7 +218,9 @@ def _chosen(
     request: Request,
     tell: Tell,
 ) -> ModeChoice:
-    """Return the launch in the user's mode or, by default, in the mode that engine or site chooses."""
+    """Return the launch in the user's mode or, by default, in the mode that the engine or the site
+    chooses.
+    """
     mode = request.mode
     if fix:
         tell_fix(flags, fix, facts, tell)

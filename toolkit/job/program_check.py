@@ -73,7 +73,7 @@ def program_faults(
 def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list[LaunchFault]:
     """Return a fault if the job starts a trainer, and the image does not contain toolkit's trainers.
 
-    If toolkit does not know all modules, the job may have the trainers, and the result is empty.
+    If toolkit does not know all modules of the job, these may include the trainers, so the result is empty.
     """
     if job.trainer is None or contents is None or not knows_modules(job, contents):
         return []

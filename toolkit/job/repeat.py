@@ -77,7 +77,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
     request = request_of(spec, {**spec.env, **secrets}, record.mode, site, _program(record))
     if image:
         verdict = predict(host, image, request, site, record.fix)
-        # toolkit launches a job that completed before, even if it predicts a failure.
+        # Launch a job again if it completed before, even if toolkit now predicts a failure.
         force = call.flags.force or record.forced or record.state == "completed"
         choice = choose(verdict, record.mode, force=force)
     else:
@@ -126,7 +126,9 @@ def _remove_binds(binds: tuple[str, ...], unwanted: tuple[str, ...]) -> tuple[st
 
 
 def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> JobSpec:
-    """Return the job specification with the options' changes; ``words`` replace the words after ``--``."""
+    """Return the job specification with the options' changes; ``words``, if any, replace the recorded
+    arguments or command.
+    """
     spec = old.spec
     fields = {
         name: value for name, value in changes.given_values().items() if name in JobSpec.__struct_fields__

@@ -174,7 +174,8 @@ def _check_settings(study: Study) -> None:
 
 
 def join_studies(where: Path, study: Study) -> Study:
-    """Return the study merged with the earlier study in its folder; the new study may only add runs to it.
+    """Return the study merged with the earlier study in its folder; a new study may only add runs to an
+    earlier study.
 
     Options that do not affect the performance figures, such as a time limit, are from the new study.
 
@@ -206,7 +207,8 @@ def join_studies(where: Path, study: Study) -> Study:
 
 
 def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
-    """Return a series of runs for each setting that the timeline of ``--prove`` suggests; empty without it.
+    """Return a series of runs for each setting that the timeline of ``--prove`` suggests; empty without
+    ``--prove``.
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.

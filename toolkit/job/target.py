@@ -44,7 +44,7 @@ class Target:
 
     ``base`` is the host's folder for images, data and runs. ``image_path`` is the path of the image on the
     host. ``parcels`` lists the files to copy. ``assumptions`` are sentences about assumed facts of the host.
-    ``cluster`` has the partitions, and the user's accounts if the job names an account.
+    ``cluster`` contains the partitions and, if the job names an account, the user's accounts.
     """
 
     runner: Runner
@@ -151,7 +151,7 @@ def find_copy(
 ) -> tuple[str, tuple[Parcel, ...]]:
     """Return the image's path on the host, and the file to copy to the host's folder ``base``.
 
-    If ``compare`` is true and the host already has an identical file, there is no file to copy.
+    If ``compare`` is true and the host already has an identical file, the second value is empty.
     """
     if image.cluster_path or image.local_file is None:
         return image.cluster_path, ()

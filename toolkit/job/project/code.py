@@ -48,7 +48,7 @@ class Code:
 
     @property
     def arguments(self) -> tuple[str, ...] | None:
-        """The words after the command's Python script or module; ``None`` if it names neither."""
+        """The words after the command's Python script or module; ``None`` if the command names neither."""
         if self.facts.script is not None:
             return self.words[self.facts.script + 1 :]
         python = posixpath.basename(self.facts.program).startswith("python")
@@ -79,7 +79,9 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
 
 
 def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
-    """Yield the files of a program, and the existing files that it certainly reads by a relative path."""
+    """Yield the files of a program, and the existing files that the program certainly reads by a relative
+    path.
+    """
     for script in facts.facts:
         for file in script.files:
             yield file.parent.resolve() / file.name
@@ -167,7 +169,7 @@ def with_project(job: JobFile, project: CopiedProject | None) -> JobFile:
 
 
 def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
-    """Return the archive of a project as the files to copy; empty without a project."""
+    """Return the archive of a project as the files to copy; empty if the job has no project."""
     return (project.parcel,) if project else ()
 
 

@@ -155,7 +155,7 @@ def _tensorflow(code: Code, need: Need, version: str) -> LaunchFault:
 def _command(
     code: Code, need: Need, image: str, contents: Contents | None, ranks: int
 ) -> Iterator[LaunchFault]:
-    """Yield a fault if the program starts a command that the image lacks, or a second launcher."""
+    """Yield a fault if the program starts a second launcher, or a command that the image lacks."""
     name = need.text
     if name in LAUNCHERS and ranks > 1:
         message = f"`{name}` would start its own ranks on each of the {ranks} ranks"

@@ -77,7 +77,9 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
 
 
 def _arguments(code: Code) -> list[str]:
-    """Return the words of the command; empty if a shell or Python evaluates a word, such as after ``-c``."""
+    """Return the words of the command; empty if a shell or Python runs a word as code, such as after
+    ``-c``.
+    """
     return [] if any(_INLINE.fullmatch(word) for word in code.words) else list(code.words)
 
 
@@ -99,7 +101,7 @@ def _launcher(code: Code) -> tuple[str, str] | None:
 
 
 def _absent(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
-    """Yield a fault if a relative path in the command does not exist, or its file is not executable."""
+    """Yield a fault if a relative path in the command does not exist, or the program is not executable."""
     program, path = code.facts.program, code.start / code.facts.program
     named = [word for word in (program, _script(code)) if "/" in word or word == _script(code)]
     for word in named:
@@ -140,7 +142,7 @@ def _names(code: Code) -> list[str]:
 
 
 def knows_modules(job: JobFile, contents: Contents) -> bool:
-    """Return whether ``contents`` has all modules that Python can import in the job from outside the project.
+    """Return whether ``contents`` lists every module outside the project that Python can import in the job.
 
     Mounted folders, PYTHONPATH and ``.pth`` files may add modules whose names toolkit does not know.
     """

@@ -30,9 +30,9 @@ OPTION = "--env-image"
 class MountedEnv:
     """A checked environment image that the job may mount over its image.
 
-    ``cluster_path`` is the path of the file on the cluster. ``paths`` has the variables that contain the
-    file's mount point. ``binds`` mount project folders whose code is not in the environment image.
-    ``parcels`` lists the files to copy.
+    ``cluster_path`` is the path of the file on the cluster. ``paths`` maps each variable that contains the
+    file's mount point to its value. ``binds`` mount project folders whose code is not in the environment
+    image. ``parcels`` lists the files to copy.
     """
 
     cluster_path: str

@@ -171,7 +171,9 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
 
 
 def _why(required: RequiredKey) -> str:
-    """Return the end of an error message: the site or file that requires a key; empty for an option."""
+    """Return the end of an error message: the site or file that requires a key; empty if an option requires
+    the key.
+    """
     return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
 
 

@@ -193,7 +193,8 @@ def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: 
 
 
 def facts_beside(image: Path, digest: str, tell: Tell) -> bytes:
-    """Return the content of an image's facts file, for users who do not have a copy of the image.
+    """Return the content of the facts file that toolkit writes beside an image, for users who have no copy of
+    the image.
 
     Raises:
         BadInput: if ``image`` is not an image.
@@ -230,7 +231,8 @@ def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
 def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
     """Return the path of an identical image in the site's shared folder, or an empty string.
 
-    The shared file may have the image's name, or a name with the digest, like the copies that toolkit makes.
+    The name of the shared file is the image's name, or this name with the start of the digest, as in
+    toolkit's copies.
     """
     if site is None or not site.shared:
         return ""

@@ -23,8 +23,8 @@ class RequiredKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyDemand:
-    """The signatures that an image needs before a job may start it: one by a key of each file in
-    ``required``.
+    """The signatures that an image needs before a job may start it: for each file in ``required``, a
+    signature by one of its keys.
 
     If ``skip`` is true, toolkit does not check signatures.
     """
@@ -43,7 +43,8 @@ def merge_demands(
     """Return the keys that the options, the settings and the site profile require.
 
     Options override settings. If the profile sets ``image.override``, the user's keys replace the profile's
-    key. Without ``image.override``, the image needs a signature by a key of each required key file.
+    key. Without ``image.override``, the image needs, for each required key file, a signature by one of its
+    keys.
 
     Args:
         verify_key: the value of ``--verify-key``.

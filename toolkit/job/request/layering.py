@@ -106,7 +106,7 @@ def merge_request(
 
 
 def _with_starter_counts(merged: MergedJob) -> MergedJob:
-    """Return the job with the nodes and ranks that options of torchrun or accelerate give."""
+    """Return the job with the numbers of nodes and ranks that options of torchrun or accelerate set."""
     job, origins = merged.job, merged.origins
     if job.trainer or not job.command:
         return merged
@@ -120,8 +120,8 @@ def _with_starter_counts(merged: MergedJob) -> MergedJob:
 def announce(*requests: JobRequest, tell: Tell) -> None:
     """Show the fields from ``toolkit.toml`` and the reason for the partition, even with ``--quiet``.
 
-    toolkit shows these lines because the user may have forgotten the file, and another partition may cost
-    more.
+    toolkit shows these lines because the user may have forgotten the file, and jobs may cost more in another
+    partition.
 
     Args:
         requests: the jobs of one command; their settings are the same.
@@ -188,8 +188,8 @@ def _with_variables(merged: MergedJob) -> MergedJob:
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return the settings; a variable without a value (``env: [NAME]``) gets the value in the user's
-    shell.
+    """Return the settings; a variable without a value (``env: [NAME]``) gets its value from the user's
+    environment.
     """
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):

@@ -187,7 +187,9 @@ def expand_variables(runner: Runner, path: str) -> str:
 
 
 def image_there(image: Path, digest: str, base: str) -> str:
-    """Return the path of an image's copy on the cluster; its name contains 12 digits of the digest."""
+    """Return the path of an image's copy on the cluster; the copy's name contains the first 12 digits of the
+    digest.
+    """
     return posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}")
 
 

@@ -90,8 +90,8 @@ class _Watch:
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(state_text.sentence(status, self.name))
         self._said, self._status = shown, status
-        # Slurm forgets a task some minutes after its end, so toolkit subtracts the remaining tasks from all
-        # tasks.
+        # Slurm forgets a task some minutes after its end, so count every task that Slurm does not list as
+        # waiting or running as ended.
         ended = self._tasks - sum(task.state not in FINAL_STATES for task in status.tasks)
         if status.tasks and ended > self._ended:
             self._ended = ended
@@ -212,7 +212,9 @@ def _failed_tasks(record: JobRecord) -> list[str]:
 
 
 def _cause(output_explanation: OutputExplanation, faults: list[KnownFault]) -> list[str]:
-    """Return lines with the first error in the output, its causes or fault class, and advice on a retry."""
+    """Return lines with the first error in the output, its causes (or its fault class, if no cause is known),
+    and advice on a retry.
+    """
     if output_explanation.root is None or output_explanation.fault is None:
         return [f"consequence: {finding.title} ({finding.id})" for finding in output_explanation.findings]
     lines = [f"line {output_explanation.root.number}: {output_explanation.root.text}"]

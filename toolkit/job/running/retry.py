@@ -37,7 +37,7 @@ def retry_faults(
         record: the ended job.
         demand: the signatures that the image needs.
         secrets: the secret variables of the job, which its record does not contain.
-        tell: receives the reason for a retry, or for no retry.
+        tell: receives the reason why toolkit retries the job or not.
         watch: follows a job until it ends, and returns its record.
     """
     excluded = [record.spec.exclude] if record.spec.exclude else []

@@ -25,7 +25,7 @@ _PATIENCE_SECONDS = 600.0
 
 
 def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> list[JobRecord]:
-    """Wait until all jobs have ended, or with ``first`` until a job has ended, and return the ended jobs.
+    """Wait until all jobs have ended or, with ``first``, until any job has ended; return the ended jobs.
 
     Raises:
         Missing: if a host is unreachable for ten minutes, or refuses the login.
@@ -73,7 +73,7 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
 
 
 class _Reasons:
-    """Print once each reason why jobs wait in the queue, except an ordinary wait for free nodes."""
+    """Print one line for each reason why jobs wait in the queue, except an ordinary wait for free nodes."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -97,7 +97,7 @@ class _Host:
         self._told = False
 
     def look(self, job_records: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
-        """Ask Slurm about the host's jobs; return each record, and whether Slurm answered for it."""
+        """Ask Slurm about the host's jobs; return each record, and whether Slurm answered about the job."""
         try:
             self._runner = self._runner or self._place.open()
             looked = jobs.refresh_all(self._runner, job_records, on_status=self._reasons.seen)
