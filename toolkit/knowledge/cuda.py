@@ -16,7 +16,7 @@ class Minima(Row, frozen=True, kw_only=True):
 
 
 class Compat(Row, frozen=True, kw_only=True):
-    """The drivers with which a release of ``cuda-compat`` works; ``drivers`` has version bounds for each
+    """The drivers with which a release of ``cuda-compat`` works; ``drivers`` lists version bounds for each
     driver branch.
     """
 

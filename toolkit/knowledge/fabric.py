@@ -71,7 +71,9 @@ class Small(Row, frozen=True, kw_only=True):
 
 
 class LockLimits(Small, frozen=True, kw_only=True):
-    """Limits of locked memory in bytes: RDMA may fail below ``small``, and NCCL fails up to ``refused``."""
+    """Limits of locked memory in bytes: RDMA may fail below ``small``, and NCCL fails at ``refused`` and
+    below.
+    """
 
     refused: int
 
@@ -123,7 +125,7 @@ def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
 
 def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
     """Return the first interface of a fast network and the interfaces that work in parallel with this
-    interface; empty without a fast network.
+    interface; empty if no interface belongs to a fast network.
     """
     known = fabric().interfaces
     fast = [name for name in interfaces if name.startswith(known.fast)]

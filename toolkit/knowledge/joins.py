@@ -37,7 +37,8 @@ class RankVariables(Row, frozen=True, kw_only=True):
 class HiddenCode(Row, frozen=True, kw_only=True):
     """Calls that run code that is not in the program's text.
 
-    ``harmless`` lists programs that do not connect ranks, so that these calls may start them.
+    ``harmless`` lists programs that do not connect ranks; a call that starts one of these programs hides
+    nothing.
     """
 
     calls: tuple[str, ...]

@@ -23,8 +23,8 @@ class Licence(Row, frozen=True, kw_only=True):
     """The licence of a component.
 
     ``spdx`` is an identifier of the SPDX list. ``name`` is the name of a licence that is not on the list.
-    ``until`` maps a release to the SPDX identifier of the licence that all earlier releases have, the oldest
-    first.
+    Each entry of ``until`` maps a release to the SPDX identifier of the licence of all earlier releases; the
+    oldest release comes first.
     """
 
     spdx: str = ""
@@ -32,8 +32,8 @@ class Licence(Row, frozen=True, kw_only=True):
     until: dict[str, str] = msgspec.field(default_factory=dict)
 
     def of(self, version: str) -> str:
-        """Return the SPDX identifier of the licence that a version has; empty if the SPDX list lacks the
-        licence.
+        """Return the SPDX identifier of the licence of a version; empty if the SPDX list does not contain
+        this licence.
         """
         return next((spdx for end, spdx in self.until.items() if older(version, end)), self.spdx)
 

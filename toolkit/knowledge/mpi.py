@@ -17,7 +17,7 @@ Sees = Literal["pmix", "pmi2", "none"]
 
 
 class MpiRow(Row, frozen=True, kw_only=True):
-    """A row of ``mpi.toml`` about releases of an MPI implementation; without ``versions``, about all
+    """A row of ``mpi.toml`` about some releases of an MPI implementation; an empty ``versions`` means all
     releases.
     """
 
@@ -35,9 +35,9 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     ``ssh`` is true if the image has a program that starts daemons on other nodes. ``munge`` is true if the
     PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH.
     ``speaks`` is an interface that the MPI was built for. :class:`Inside` explains ``amd_unthreaded``. If
-    ``first`` is true, the rank fails before it reads any MPI setting, except settings whose rows also have
-    ``first``. ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the other
-    outcomes that repetitions of the same launch had.
+    ``first`` is true, the rank fails before it reads any MPI setting, except settings whose rows are also
+    marked ``first``. ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the
+    other outcomes that repetitions of the same launch had.
     """
 
     outcome: Outcome
@@ -70,9 +70,9 @@ class Daemons(MpiRow, frozen=True, kw_only=True):
 class Inside(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch whose launcher (mpirun) runs inside the container.
 
-    ``amd_unthreaded`` is true if the processor is from AMD and its cores have one thread each. The row
-    applies only if neither image nor launch sets the variable ``without``, and if the variable ``empty`` has
-    an empty value.
+    ``amd_unthreaded`` is true if the processor is from AMD and its cores have one thread each. ``without``
+    and ``empty`` are names of variables. The row applies only if neither image nor launch sets the variable
+    ``without``, and if the variable ``empty`` has an empty value.
     """
 
     outcome: Outcome
@@ -140,14 +140,14 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     netmod: str = ""
 
     def lifts(self, mpi: ImageMpi) -> bool:
-        """Return whether ``lift`` avoids the defect for this MPI; a network module in ``lift`` must be in the
-        MPI.
+        """Return whether ``lift`` avoids the defect for this MPI; if ``lift`` is a network module, the MPI
+        must contain it.
         """
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def holds_under(self, mpi: HostMpi | None) -> bool:
-        """Return whether the defect occurs under the mpirun of the host's MPI ``mpi``, or under every
-        launcher.
+        """Return whether the defect occurs under the mpirun of the host's MPI ``mpi``; true if it occurs
+        under every launcher.
         """
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (
@@ -195,7 +195,7 @@ class Sharing(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch that restricts how the ranks of a node share memory.
 
     ``device`` is a prefix of MPICH's device. The row applies only to images whose facts match ``own_shm`` and
-    the version bounds ``ucx``.
+    whose UCX version is within ``ucx``.
     """
 
     outcome: Outcome

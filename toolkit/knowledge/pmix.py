@@ -20,8 +20,8 @@ class Pair(Row, frozen=True, kw_only=True):
     the host's Open MPI.
 
     If ``late`` is true, the ranks complete their work, but fail when they exit. ``found`` is false if the
-    client does not find the server. If ``found`` is false, the result depends on the MPI, and ``outcome``
-    applies only to an unknown MPI.
+    client does not find the server; the outcome then depends on the MPI, and ``outcome`` applies only if the
+    MPI is unknown.
     """
 
     client: str
@@ -71,8 +71,8 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Version bounds of PMIx clients that fail if they lack a component that the server requests, and of PMIx
-    servers that request components.
+    """Version bounds of the PMIx servers that request a component (``server``), and of the PMIx clients that
+    fail without the requested component (``client``).
     """
 
     client: str

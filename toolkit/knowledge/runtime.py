@@ -21,14 +21,14 @@ class Unreadable(Row, frozen=True, kw_only=True):
 
 
 class Forbidden(Row, frozen=True, kw_only=True):
-    """An image format, and the runtime setting that forbids this format if its value is ``no``."""
+    """An image format, and the runtime setting that forbids this format if the setting's value is ``no``."""
 
     format: str
     setting: str
 
 
 class Retired(Row, frozen=True, kw_only=True):
-    """Releases of a runtime that get no more fixes, and the runtime's successor."""
+    """Releases of a runtime that no longer get fixes, and the runtime's successor."""
 
     name: str
     versions: str
@@ -61,8 +61,8 @@ class Compression(Row, frozen=True, kw_only=True):
 class SetuidFuse(Row, frozen=True, kw_only=True):
     """Releases whose setuid installation mounts images with squashfuse if the settings forbid kernel mounts.
 
-    The kernel mounts an image if ``setting`` has the value ``always``, or if it has the value ``limited`` and
-    a setting in ``limits`` exists.
+    The kernel mounts an image if the value of the setting is ``always``, or if the value is ``limited`` and
+    one of the settings in ``limits`` exists.
     """
 
     name: str
@@ -82,8 +82,8 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
 
 
 class Mount(Row, frozen=True, kw_only=True):
-    """How a release of a runtime starts an image that the kernel does not mount. The row does not apply if
-    the setting ``unless`` is yes.
+    """How a release of a runtime starts an image that the kernel does not mount. ``unless`` names a setting:
+    if its value is ``yes``, the row does not apply.
     """
 
     name: str
@@ -126,7 +126,9 @@ class NeededKernel(Row, frozen=True, kw_only=True):
     backported: str = ""
 
     def lacks(self, kernel: str) -> bool:
-        """Return whether a kernel is too old; False if its distribution added the needed features to it."""
+        """Return whether a kernel is too old; False if the distribution has backported the needed features to
+        the kernel.
+        """
         return older(kernel, self.kernel) and not re.search(self.backported or "$^", kernel)
 
 
@@ -185,7 +187,7 @@ def runtime() -> RuntimeKnowledge:
 
 def why_unreadable(name: str, version: str, form: str) -> Unreadable | None:
     """Return the row with the reason why a runtime cannot start an image of a format; ``None`` if the runtime
-    can.
+    can start it.
     """
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)

@@ -50,7 +50,8 @@ class Setting(Row, frozen=True, kw_only=True):
       ``value``.
     - ``netmod``: one of MPICH's network modules; toolkit judges the choice only if the MPI has several
       modules.
-    - ``library``: a word in ``value`` needs ``library`` in the image; another row judges other cases.
+    - ``library``: if the setting contains a word in ``value``, the image needs ``library``; another row
+      judges other words.
     - ``value``: a setting whose value is in ``value`` causes ``outcome``.
     - ``any``: every value causes ``outcome``.
     - ``unknown``: the effect depends on properties that toolkit does not read.
@@ -86,7 +87,7 @@ class Component(Row, frozen=True, kw_only=True):
     """The outcome if a setting requests this component of Open MPI, and the image has the component. The
     first row whose ``versions`` match the image decides.
 
-    ``by`` is the transport with which the component uses a fast network. ``unless`` has settings with which
+    ``by`` is the transport with which the component uses a fast network. ``unless`` lists settings with which
     the component works without a fast network.
     """
 

@@ -15,14 +15,14 @@ class LogSignature(Row, frozen=True, kw_only=True):
     """A pattern for a line of job output that shows the cause of a failure; ``sample`` is a real line that
     matches the pattern.
 
-    ``fix`` has steps, the best step first. ``then`` has patterns for lines that must follow soon, if a single
-    line is not specific enough. ``overcome`` is a pattern for a line that shows that the ranks continued
-    anyway. ``seen`` is a pattern for a line that the output must have, such as the name of a framework.
-    ``unless`` is a pattern for a line that the output must not have. ``finding`` is the id of the rule that
-    predicts the fault; empty if no rule predicts it. ``general`` marks lines that report a failure without
-    its reason; toolkit omits such lines if it finds a cause. ``alive`` marks lines that toolkit ignores after
-    Slurm has started to stop the step, because ranks then lose their file system. ``retry``, if given,
-    overrides the retry advice of the line's fault class.
+    ``fix`` lists steps, the best step first. ``then`` lists patterns for lines that must follow soon, if a
+    single line is not specific enough. ``overcome`` is a pattern for a line that shows that the ranks
+    continued anyway. ``seen`` is a pattern for a line that the output must have, such as the name of a
+    framework. ``unless`` is a pattern for a line that the output must not have. ``finding`` is the id of the
+    rule that predicts the fault; empty if no rule predicts it. ``general`` marks lines that report a failure
+    but not the reason; toolkit omits such lines if it finds a cause. ``alive`` marks lines that toolkit
+    ignores after Slurm has started to stop the step, because ranks then lose their file system. ``retry``, if
+    given, overrides the retry advice of the line's fault class.
     """
 
     id: str
@@ -81,7 +81,7 @@ class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     """Patterns for lines of a fault class. ``strength`` is from 2 (general words of failure) to 5 (the line
     names the fault).
 
-    A row with ``codes`` has families of ``numbers.toml`` instead of patterns; the error code in a line
+    If ``codes`` names families of ``numbers.toml``, the row needs no patterns: the error code in a line
     decides the line's class.
     """
 

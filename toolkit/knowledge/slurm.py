@@ -27,8 +27,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Like(Waiting, frozen=True, kw_only=True):
-    """The meaning of reason codes that match ``pattern``; ``why`` has ``{}`` in place of the QOS
-    or account.
+    """The meaning of reason codes that match ``pattern``; ``why`` contains ``{}`` in place of the QOS or
+    account.
     """
 
     pattern: str
@@ -38,7 +38,7 @@ class Reasons(Row, frozen=True, kw_only=True):
     """The meaning of Slurm's reason codes for waiting jobs: by name (``known``) or by pattern (``like``).
 
     Jobs with a reason in ``in_turn`` only wait for their turn. Jobs with a reason in ``passed_over`` do not
-    start at any priority.
+    start, whatever their priority.
     """
 
     in_turn: tuple[str, ...]

@@ -75,10 +75,10 @@ class Version(Row, frozen=True, kw_only=True):
     ``architectures`` means all architectures.
 
     The row lists the inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged;
-    ``tools`` for compiling; the source ``archive``; options for its ``configure`` script. ``environment`` has
-    variables of the finished image. ``patches`` are files of ``recipes/patches`` for the source. ``note``
-    explains why the solver refuses the row. ``speaks`` has the facts about an MPI library. ``driver`` bounds
-    the NVIDIA driver for a CUDA release.
+    ``tools`` for compiling; the source ``archive``; options for its ``configure`` script. ``environment``
+    sets variables of the finished image. ``patches`` are files of ``recipes/patches`` for the source.
+    ``note`` explains why the solver refuses the row. ``speaks`` contains the facts about the MPI library that
+    the row builds. ``driver`` bounds the NVIDIA driver for a CUDA release.
     """
 
     version: str
@@ -103,7 +103,7 @@ class Version(Row, frozen=True, kw_only=True):
 class Stacks(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``stacks.toml``: the bases, and the rows of all other components.
 
-    If several rows are equally preferred, the solver uses the first.
+    If the solver prefers several rows equally, it uses the first of them.
     """
 
     base: tuple[Base, ...]

@@ -27,8 +27,9 @@ class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Properties of strategies.
 
-    ``mpi`` lists strategies that need MPI and do not work with Gloo. ``apart`` lists strategies whose ranks
-    are devices of one coordinator. ``one_process`` lists strategies that refuse several ranks.
+    ``mpi`` lists strategies that need MPI and do not work with Gloo. ``apart`` lists strategies in which one
+    coordinator uses the ranks as its devices, so its world has size 1. ``one_process`` lists strategies that
+    refuse several ranks.
     """
 
     mpi: tuple[Strategy, ...]
