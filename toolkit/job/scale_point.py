@@ -96,8 +96,8 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Raise an error if earlier runs had another image, because their performance figures are not
-    comparable.
+    """Raise an error if earlier runs had another image, because performance figures of different images are
+    not comparable.
     """
     for earlier in folder.load_points(where, study):
         origin = earlier.origin

@@ -116,11 +116,11 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     ``lift`` is a value that avoids the defect on a host without a fast network; on other hosts, the value
     would disable the fast network. ``{interface}`` in ``lift`` is the name of the host's only network
     interface. ``by_chance`` lists the other outcomes that repetitions of the same launch had. A defect with
-    the outcome ``ok`` stops only a few launches, and toolkit warns of it. ``under`` bounds the release of the
-    host's Open MPI that starts the ranks. ``batch`` is true if the launcher runs on a node that also runs its
-    ranks. ``launched_by`` lists the host MPIs under whose mpirun the defect was measured ("mpich <5"); the
-    list is empty if srun and mpirun behave alike. ``netmod`` is the network module that MPICH uses by
-    default.
+    the outcome ``ok`` stops only a few launches, so toolkit only warns of the defect. ``under`` bounds the
+    release of the host's Open MPI that starts the ranks. ``batch`` is true if the launcher runs on a node
+    that also runs its ranks. ``launched_by`` lists the host MPIs under whose mpirun the defect was measured
+    ("mpich <5"); the list is empty if srun and mpirun behave alike. ``netmod`` is the network module that
+    MPICH uses by default.
     """
 
     id: str

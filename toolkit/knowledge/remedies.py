@@ -27,5 +27,5 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @cache
 def remedies() -> tuple[Remedy, ...]:
-    """Return the changes in the order in which toolkit tries to fix a launch with them."""
+    """Return the changes in the order in which toolkit tries each change to fix a launch."""
     return read("remedies", Remedies).remedy

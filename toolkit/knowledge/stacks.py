@@ -69,10 +69,10 @@ class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Version(Row, frozen=True, kw_only=True):
     """One version of a component from one provider, and the components that it needs.
 
-    ``requires``: components that the image must have, and the versions that they must have. ``fits``:
-    versions that components must have if the image has them. ``without``: components that the image must not
-    have. If ``asked`` is true, the solver uses the row only if the recipe names the component. Empty
-    ``architectures`` means all architectures.
+    ``requires`` maps each component that the image must contain to the allowed versions. ``fits`` maps
+    components to the allowed versions, for images that contain these components. ``without`` lists components
+    that the image must not contain. If ``asked`` is true, the solver uses the row only if the recipe names
+    the component. Empty ``architectures`` means all architectures.
 
     The row lists the inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged;
     ``tools`` for compiling; the source ``archive``; options for its ``configure`` script. ``environment``

@@ -123,7 +123,7 @@ def places(
 def with_folder(job: JobFile, site: Site) -> Site:
     """Return the site with the job's folder as ``directory``, if the path of this folder contains a variable.
 
-    The job script expands variables only in values of the site.
+    The job script expands variables only in values of the site profile.
     """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site

@@ -1,5 +1,5 @@
-"""Determine the container runtime that a job has after it loads its modules, which the probe does not
-load."""
+"""Determine the container runtime that a job finds after the job has loaded its modules; the probe does not
+load these modules."""
 
 import posixpath
 from collections.abc import Sequence
@@ -45,7 +45,9 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
 
 
 def _prefer_runtime(host: HostFacts, command: str) -> HostFacts:
-    """Return the facts with the runtime ``command`` first, or without a runtime if the host lacks it."""
+    """Return the facts with the runtime ``command`` first, or without any runtime if the host lacks
+    ``command``.
+    """
     kind, first = runtime_of_name(command), host.runtime
     if first is None or runtime_of_name(first.name) is kind:
         return host

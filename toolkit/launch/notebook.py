@@ -58,7 +58,7 @@ def is_notebook(spec: JobSpec) -> bool:
 
 
 def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
-    """Create the job's folder and files, which only the user can read, on the host; return a new token."""
+    """On the host, create the job's folder and files, which only the user can read; return a new token."""
     directory = spec.directory
     make = ("mkdir", "-p", "-m", "700", "--", directory)
     runner.run(Command(make, timeout=_SHELL_SECONDS)).require(f"making {directory} on {runner.place}")

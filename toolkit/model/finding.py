@@ -11,10 +11,10 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A fault or a remark: a title, the evidence, and the fix.
 
     ``id`` is the id of the rule; logs, tickets and documentation use this id. ``evidence`` has one line for
-    each fact, with the source and the value of the fact; it is never empty. ``fix`` has a line for each step,
-    the best step first, or one line with semicolons between the steps. ``modes`` are the launch modes that
-    the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not decide,
-    because a fact is missing or no recorded launch is like this launch.
+    each fact, with the source and the value of the fact; it is never empty. ``fix`` contains a line for each
+    step, the best step first, or one line with semicolons between the steps. ``modes`` are the launch modes
+    that the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not
+    decide, because a fact is missing or no recorded launch is like this launch.
     """
 
     id: str
@@ -97,10 +97,10 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``root`` and ``fault`` are set for every output of a failed job. ``codes`` are error numbers in the root
     line, or in the lines in which launchers report failed ranks. ``findings`` are known messages, causes
-    before consequences. ``ended`` has the lines in which launchers report that ranks exited. ``consequences``
-    has lines from ranks that lost another rank. ``retry`` says who or what can remove the fault, such as the
-    user or another node; it is empty without a failure. ``unread`` has the first and last line number of the
-    part that toolkit did not read completely.
+    before consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences``
+    are the lines of ranks that lost another rank. ``retry`` says who or what can remove the fault, such as
+    the user or another node; it is empty without a failure. ``unread`` is the first and the last line number
+    of the part that toolkit did not read completely.
     """
 
     schema: str = "toolkit.explain/2"

@@ -26,8 +26,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     node, and ``memory_per_cpu`` the memory of a core, as in ``16G``. ``tmp`` is the minimum size of a node's
     local disk. ``gpus_per_node`` is a number of GPUs of the type ``gpu``. ``gpu_bind`` and ``cpu_bind`` are
     values of srun's options that bind ranks to GPUs and cores. ``workdir`` is the working directory inside
-    the container. ``output`` and ``error`` are relative to ``directory``. ``sbatch`` has further options for
-    ``#SBATCH`` lines. The job writes a checkpoint ``warning`` seconds before its time limit. With
+    the container. ``output`` and ``error`` are relative to ``directory``. ``sbatch`` lists further options
+    for ``#SBATCH`` lines. The job writes a checkpoint ``warning`` seconds before its time limit. With
     ``requeue``, the job requeues itself and then resumes the training from the checkpoint. ``chain`` is the
     maximum number of further jobs that resume the training. An ``elastic`` job starts on ``min_nodes`` to
     ``nodes`` nodes (``min_nodes`` 0 means 1), and continues on the remaining nodes if a node fails.

@@ -1,6 +1,6 @@
 """The fields of a job: a table that describes each field, and the types of job files and of arguments.
 
-To add a field, add a row to :data:`FIELDS`, a line to both types in this module, and a line to
+To add a field, add a row to :data:`FIELDS`, and a line each to :class:`JobFile`, :class:`JobFields` and
 :class:`toolkit.model.job.JobSpec`.
 """
 
@@ -320,8 +320,8 @@ class LaunchOptions(JobFields, total=False):
     an image without a signature by one of these keys. ``no_verify`` skips the signature check. With
     ``explain``, comments in the script name the source of each value. ``copies`` allows a program that does
     not connect its ranks; each rank then runs an independent copy. ``project`` is the folder that toolkit
-    copies to another machine, by default the folder of the script. With ``sync=False`` toolkit copies no
-    project.
+    copies to another machine, by default the folder of the script. With ``sync=False``, toolkit does not copy
+    the project.
     """
 
     arguments: Sequence[str]

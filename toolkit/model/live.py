@@ -37,8 +37,8 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """The output of the ranks of a trial.
 
-    ``sizes`` has the world size that each rank found, ``hosts`` has each rank's node, and ``sums`` says for
-    each rank whether the rank computed the right sum. ``ended`` is the number of ranks that finished.
+    For each rank, ``sizes`` contains the world size that the rank found, ``hosts`` the rank's node, and
+    ``sums`` whether the rank computed the right sum. ``ended`` is the number of ranks that finished.
     ``program`` is the language of the trial program, ``python`` or ``c``.
     """
 
@@ -56,7 +56,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """The prediction and the observed outcome of one launch mode.
 
-    ``observed`` is ``None`` if toolkit did not run a trial; ``because`` has the reason. ``agrees`` is
+    ``observed`` is ``None`` if toolkit did not run a trial; ``because`` is then the reason. ``agrees`` is
     ``None`` if the prediction or the observed outcome is unknown. ``missed_fabric`` is true if the nodes have
     a fast network but the messages used another network; ``None`` if unknown.
     """

@@ -90,8 +90,8 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="re
 class Training(msgspec.Struct, frozen=True):
     """The metrics of one run; ``complete`` is false for an unfinished or interrupted run.
 
-    ``header`` has the values after the last resume. ``resumed`` is the number of times that the run resumed
-    from a checkpoint.
+    ``header`` contains the values that apply after the last resume. ``resumed`` is the number of times that
+    the run resumed from a checkpoint.
     """
 
     header: MetricsHeader

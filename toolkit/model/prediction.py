@@ -69,7 +69,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``. The launcher then
     runs on a node that also has ranks. ``allocation`` is true if the job has a Slurm allocation; without an
-    allocation, mpirun starts its ranks on this machine. ``env`` has the variables to set inside the
+    allocation, mpirun starts its ranks on this machine. ``env`` contains the variables to set inside the
     container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is a folder inside the container.
     ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's options.
     ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if unknown.
@@ -114,14 +114,14 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """The words of a launch command; toolkit quotes the words only when it renders a script.
 
-    ``launcher`` has the launcher and its options, as in ``("srun", "--mpi=pmix")``; :mod:`toolkit.launch`
+    ``launcher`` lists the launcher and its options, as in ``("srun", "--mpi=pmix")``; :mod:`toolkit.launch`
     adds the numbers of nodes and ranks. ``inside`` is true if the launcher runs inside the container
     (``mpirun-container``); otherwise the launcher runs on the host and starts the container. ``container``
-    has options for ``singularity exec``. ``env`` has variables to set inside the container. ``unset`` names
-    variables of the host that must not reach the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``.
-    ``wrapper`` has words that precede the ranks' command inside the container. ``program`` says how the ranks
-    find each other. ``starter`` is a program, such as torchrun, that the launcher starts once on each node
-    and that starts the ranks.
+    lists options for ``singularity exec``. ``env`` contains variables to set inside the container. ``unset``
+    names variables of the host that must not reach the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``.
+    ``wrapper`` lists the words that precede the ranks' command inside the container. ``program`` says how the
+    ranks find each other. ``starter`` is a program, such as torchrun, that the launcher starts once on each
+    node and that starts the ranks.
     """
 
     mode: Mode

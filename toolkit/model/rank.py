@@ -8,9 +8,9 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
 
     ``command`` is empty if the program is unknown. ``script`` is the text of the Python script in the
     command. ``hidden`` are folders of the image over which the runtime mounts host folders. ``env`` is a file
-    of ``toolkit env`` on this machine that the runtime mounts over the image; empty without such a file.
-    ``told`` are the variables that a container of the image printed, or ``None`` if toolkit did not start a
-    container.
+    of ``toolkit env`` on this machine that the runtime mounts over the image; empty if the job uses no such
+    file. ``told`` are the variables that a container of the image printed, or ``None`` if toolkit did not
+    start a container.
     """
 
     command: tuple[str, ...] = ()

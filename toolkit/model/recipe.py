@@ -42,7 +42,7 @@ class MpiWish(_RecipeSection, frozen=True, kw_only=True):
 class Recipe(_RecipeSection, frozen=True, kw_only=True):
     """A recipe: the constraints from which the solver chooses versions.
 
-    A constraint is ``*``, ``2.15.*``, ``>=4.1,<5``, one version, or ``match-host``.
+    A constraint is ``*``, ``2.15.*``, ``>=4.1,<5``, a single version, or ``match-host``.
     """
 
     schema: Literal["toolkit.recipe/2"]

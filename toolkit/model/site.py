@@ -65,7 +65,7 @@ class Launch(_SiteSection, frozen=True, kw_only=True):
     """How jobs start ranks.
 
     ``mode`` is a launch mode that works at this site; toolkit uses this mode if it has no facts for a
-    prediction. ``mpi`` is the value for ``srun --mpi``; empty if the site's default is right. ``srun`` has
+    prediction. ``mpi`` is the value for ``srun --mpi``; empty if the site's default is right. ``srun`` lists
     further options for the launcher. The launcher ``pals`` is the ``mpiexec`` of HPE's Parallel Application
     Launch Service.
     """
@@ -103,17 +103,17 @@ class Defaults(_SiteSection, frozen=True, kw_only=True):
 class Site(_SiteSection, frozen=True, kw_only=True):
     """One cluster.
 
-    The job loads ``modules``, after ``module purge`` if ``purge`` is true. The entry ``swap A B`` swaps a
-    module, the entry ``use /FOLDER`` adds a module folder. ``env`` has variables to set inside the container;
-    a value may use a variable of the job (``$CRAY_LD_LIBRARY_PATH``). ``keep`` has patterns for host
-    variables that toolkit passes to the container, although it usually removes such variables. ``directory``
-    is the folder for images, data and runs; it may use a variable (``$WORK/toolkit``). ``shared`` is a folder
-    with ``images`` and ``data`` that all users of the cluster can read; toolkit does not copy its files.
-    ``scratch`` is a folder on a local disk of the node, for TMPDIR. ``network`` is the network interface for
-    sockets of NCCL and Gloo. ``host`` is the destination for ``ssh``. ``sources`` are the documents from
-    which the profile is written. ``checked`` is the day (``2026-11-25``) on which the profile's author last
-    compared the profile with its sources. After the day ``expires`` the profile is out of date. ``retired``
-    says when the machine went out of service.
+    The job loads ``modules``, after ``module purge`` if ``purge`` is true. The entry ``swap A B`` replaces
+    the module A by B; the entry ``use /FOLDER`` adds a folder with modules. ``env`` has variables to set
+    inside the container; a value may use a variable of the job (``$CRAY_LD_LIBRARY_PATH``). ``keep`` lists
+    patterns for host variables that toolkit usually removes, but passes to the container at this site.
+    ``directory`` is the folder for images, data and runs; it may use a variable (``$WORK/toolkit``).
+    ``shared`` is a folder with ``images`` and ``data`` that all users of the cluster can read; toolkit does
+    not copy its files. ``scratch`` is a folder on a local disk of the node, for TMPDIR. ``network`` is the
+    network interface for sockets of NCCL and Gloo. ``host`` is the destination for ``ssh``. ``sources`` lists
+    the documents on which the profile is based. ``checked`` is the day (``2026-11-25``) on which the
+    profile's author last compared the profile with its sources. After the day ``expires``, the profile is out
+    of date. ``retired`` says when the machine went out of service.
     """
 
     schema: Literal["toolkit.site/1"]
@@ -158,7 +158,7 @@ class Site(_SiteSection, frozen=True, kw_only=True):
         return (found.threads if found else None) or 1
 
     def has_gpus(self, partition: str | None, asked: int | None) -> bool:
-        """Return whether ranks get GPUs: the job requests GPUs, or the partition provides them without a
+        """Return whether ranks get GPUs: the job requests GPUs, or the partition provides GPUs without a
         request.
         """
         if asked is not None:

@@ -57,10 +57,11 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     ``offers`` lists modules with a container runtime, the default module first.
 
     Each of the fields ``loaded``, ``commands``, ``there`` and ``there_nodes`` has one value for each entry of
-    a site profile, in the profile's order. ``loaded`` has the error message of each module, or ``""`` if the
-    module loaded. ``commands`` has the path of each program in a login shell with the profile's modules, or
-    ``""``; the first two are ``apptainer`` and ``singularity``. ``there`` says whether each folder exists on
-    the login host, and ``there_nodes`` whether each folder exists on a compute node.
+    a site profile, in the profile's order. ``loaded`` contains the error message of each module, or ``""``
+    for a module that loaded. ``commands`` contains the path of each program in a login shell with the
+    profile's modules, or ``""`` for a missing program; the first two programs are ``apptainer`` and
+    ``singularity``. ``there`` says whether each folder exists on the login host, and ``there_nodes`` whether
+    each folder exists on a compute node.
 
     ``folders`` lists the folders that common variables, such as SCRATCH, contain. ``scratch`` lists writable
     folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that are

@@ -17,8 +17,8 @@ component.
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
-    ``why`` is one sentence with the reason for the component and the reason against newer versions.
-    ``source`` is the source of the component's row in ``stacks.toml``.
+    ``why`` is one sentence: why the image contains the component, and why the solver did not choose a newer
+    version. ``source`` is the source of the component's row in ``stacks.toml``.
     """
 
     component: Component

@@ -26,13 +26,13 @@ class Size(msgspec.Struct, frozen=True, order=True):
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """The definition of a study; its file is ``study.json``.
 
-    ``said`` has the job fields that are the same for all runs. ``words`` has the words of the command after
-    ``--``. ``compare`` is a job field or, in capitals, an environment variable; the study runs each size with
-    each of its ``values``. ``warm_up`` is the number of first epochs or figures of each run that the study
-    leaves out. ``pattern`` is a regular expression that finds figures in a command's output; without
-    ``pattern``, toolkit reads the figures from a trainer's metrics. ``epochs`` is the number of epochs of
-    each run. ``batch`` is the batch size of one rank (weak scaling) or of all ranks (strong scaling).
-    ``created`` is the time of creation, in UTC and in ISO 8601 format.
+    ``said`` contains the job fields that are the same for all runs. ``words`` lists the words after ``--`` on
+    the command line. ``compare`` is a job field or, in capitals, an environment variable; the study runs each
+    size with each of its ``values``. ``warm_up`` is the number of epochs or figures at the start of each run
+    that the study ignores. ``pattern`` is a regular expression that finds figures in a command's output;
+    without ``pattern``, toolkit reads the figures from a trainer's metrics. ``epochs`` is the number of
+    epochs of each run. ``batch`` is the batch size of one rank (weak scaling) or of all ranks (strong
+    scaling). ``created`` is the time of creation, in UTC and in ISO 8601 format.
     """
 
     schema: str = "toolkit.study/1"
@@ -137,7 +137,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a study.
 
-    ``number`` is the number of this repeat, from 1. ``why`` is the reason for a failure.
+    ``number`` counts the repeats of a run, from 1. ``why`` is the reason for a failure.
     """
 
     schema: str = "toolkit.point/1"

@@ -38,7 +38,7 @@ class NodeChoice:
     ``nodes`` is a number of nodes, ``all``, or node names in Slurm's notation. ``wait`` is the maximum time,
     in seconds, that the probe waits in Slurm's queue. An empty ``partition`` means the default partition.
     With ``site``, the probe also runs the queries of a site profile. With ``accounts``, the probe runs only
-    one of these queries: the accounts that the user may charge.
+    one of these queries: which accounts the user may charge.
     """
 
     nodes: str = "1"
@@ -78,8 +78,8 @@ def _wrong(nodes: str) -> str:
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
-    """Return the choice to probe one compute node in a job's partition. If ``partition`` lists several
-    partitions, toolkit uses the first.
+    """Return the choice of one compute node in a job's partition. If ``partition`` lists several partitions,
+    toolkit uses the first.
     """
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 

@@ -36,10 +36,10 @@ class _Schema(msgspec.Struct, frozen=True):
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The facts and the raw answer of a cluster, which ``toolkit probe -o`` writes to a file.
 
-    ``host`` has the facts that the rules use, ``login`` the facts of the contacted machine, and ``groups``
-    the facts of the compute nodes. ``silent`` maps each node without an answer to the reason. ``site``
-    describes the whole cluster; toolkit uses most of ``site`` only to check a site profile. The earlier
-    schema ``toolkit.facts/1`` had only the fields ``host`` and ``raw``.
+    ``host`` contains the facts that the rules use, ``login`` the facts about the contacted machine, and
+    ``groups`` the facts about the compute nodes. ``silent`` maps each node without an answer to the reason.
+    ``site`` describes the whole cluster; toolkit uses most of ``site`` only to check a site profile. The
+    earlier schema ``toolkit.facts/1`` had only the fields ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"

@@ -120,8 +120,8 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
         return None
     if plugins == ["pspmix"]:
-        # ParaStation's daemon contains the PMIx server, and may load another libpmix than programs on this
-        # machine.
+        # ParaStation's daemon contains the PMIx server, and the daemon may load a different libpmix than the
+        # programs on this machine.
         book.unknown["pmix"] = (
             "Slurm's plugin is ParaStation's pspmix, which does not report its release of PMIx"
         )

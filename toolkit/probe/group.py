@@ -43,7 +43,7 @@ FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not i
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """A group of nodes with equal facts; ``facts`` are the facts of the first node.
 
-    ``differs`` has the names of fields whose values differ from the values of the largest group.
+    ``differs`` lists the fields whose values differ from the values of the largest group.
     """
 
     nodes: tuple[str, ...]
@@ -113,7 +113,8 @@ def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ..
 def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) -> str:
     value: Any = getattr(facts, field)
     if value is None:
-        # Do not treat an absent fact and an unknown fact as equal.
+        # Return different texts for an absent fact and an unknown fact, so that the two do not compare as
+        # equal.
         return "absent" if field in facts.absent else "unknown"
     if field == "shm":
         value = sizes[value]

@@ -16,7 +16,7 @@ _NO_X86 = "/proc/cpuinfo names no x86-64 level, because this is not an x86 proce
 
 @dataclass(frozen=True, slots=True)
 class MachineFacts:
-    """Reads facts from the sections of a probe's output, and records the evidence for each fact in ``book``.
+    """Read facts from the sections of a probe's output, and record the evidence for each fact in ``book``.
 
     Each public method except ``facts`` returns the value of the field in
     :class:`toolkit.model.facts.HostFacts` that has the method's name.
@@ -294,8 +294,8 @@ class MachineFacts:
     def _list_fact(
         self, name: str, question: str, where: str, read: Callable[[Section], tuple[str, ...]]
     ) -> tuple[str, ...] | None:
-        """Return the list that ``read`` finds in a section; empty is a valid answer, and None
-        means unknown.
+        """Return the list that ``read`` finds in a section; an empty list is a valid answer, and None means
+        unknown.
         """
         section = self.ask(question)
         if not section.ok:

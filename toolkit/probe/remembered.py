@@ -36,7 +36,7 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class HostMemory:
-    """Probes a host, unless the cache has a recent answer and the host has not changed since.
+    """Probe a host, unless the cache contains a recent answer and the host has not changed since that answer.
 
     ``age`` is the age of the cached answer in seconds, or None if toolkit has just probed the host.
     """

@@ -31,8 +31,8 @@ class CommandFacts:
     """Facts about the program that a command starts.
 
     ``program`` is the program that the command starts. ``script`` is the position of the Python file in the
-    command, or ``None``. ``facts`` has the facts about each Python program. ``joins`` and ``serial`` are as
-    in :class:`toolkit.program.script.ScriptFacts`.
+    command, or ``None``. ``facts`` contains the facts about each Python program. ``joins`` and ``serial`` are
+    as in :class:`toolkit.program.script.ScriptFacts`.
     """
 
     program: str

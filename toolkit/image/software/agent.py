@@ -20,7 +20,8 @@ _ORTE = (b"libopen-rte", b"orterun")
 
 
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
-    """Return the path of the program that mpirun starts daemons with, and the variable or file that names it.
+    """Return the path of the program with which mpirun starts daemons, and the variable or file that names
+    it.
 
     A variable of the image, or the settings file of its Open MPI, may list programs that start daemons.
     mpirun uses the first program that exists. Without a list, mpirun uses ssh. The path is empty if a

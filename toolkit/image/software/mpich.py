@@ -148,7 +148,7 @@ def _device(text: str | None) -> str | None:
 
 
 def _text(content: bytes, values: dict[str, str | None]) -> str | None:
-    """Return the text of MPI_Get_library_version, from the format strings in the library."""
+    """Return the text that MPI_Get_library_version would return, from the format strings in the library."""
     pieces = [m[1].decode() for first in _FIRST if (m := re.search(first, content))]
     if not pieces:
         return None

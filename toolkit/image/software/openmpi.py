@@ -70,7 +70,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 def interfaces(
     loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
-    """Return, for each launch interface, how toolkit found it (None if unknown), and a line of evidence."""
+    """Return how toolkit found each launch interface (None if unknown), and a line of evidence."""
     how, reason = _seen_interfaces(loader, openmpi, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
@@ -233,7 +233,8 @@ def _full(number: str, contents: list[bytes]) -> str:
 
 
 def _text(release: str, contents: list[bytes]) -> str | None:
-    """Return the text of MPI_Get_library_version (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
+    """Return the text that MPI_Get_library_version would return
+    (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
 
     The result is None if the library lacks a part of the text.
     """

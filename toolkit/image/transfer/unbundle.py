@@ -59,8 +59,8 @@ def unbundle(
     """Install a bundle from its archive, or from a folder with the unpacked archive.
 
     toolkit first copies the files to a private folder and compares them with their hashes. Until all hashes
-    match, toolkit installs nothing and does not contact the Docker engine. Existing equal files stay
-    unchanged, so callers can repeat the call.
+    match, toolkit installs nothing and does not contact the Docker engine. Files that already exist with the
+    same content stay unchanged, so callers can repeat the call.
 
     Args:
         source: the archive or the folder.

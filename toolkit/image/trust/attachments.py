@@ -133,7 +133,8 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 
 
 def sbom_of(image: str, tell: Tell) -> bytes:
-    """Return the SBOM that an image of any format contains; if it contains none, write one from its packages.
+    """Return the SBOM that an image of any format contains; if the image contains no SBOM, create it from the
+    packages.
 
     Raises: BadInput, CheckFailed, Missing: if toolkit cannot read the image.
     """

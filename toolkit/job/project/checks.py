@@ -153,7 +153,9 @@ def _imports(code: Code, job: JobFile, image: str, contents: Contents) -> Iterat
 
 
 def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
-    """Return the fix for a missing package: usually a command for an environment with the package."""
+    """Return the fix for a missing package: usually a command that creates an environment with the
+    package.
+    """
     package = distribution_of(module)
     listed = "requirements.txt"
     first = "" if (code.root / listed).is_file() else f"write {package} into {listed}, then "

@@ -176,7 +176,7 @@ def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
 def with_start_folder(
     places: JobPaths, code: Code | None, job: JobFile, project: CopiedProject | None, *, remote: bool
 ) -> JobPaths:
-    """Add the folder in which the job's command starts to the job's paths, and return the paths."""
+    """Return the job's paths, with the folder in which the job's command starts."""
     if project is not None:
         return replace(places, start=posixpath.join(places.directory, project.start))
     if remote:
@@ -204,7 +204,8 @@ def _is_inside(path: Path, root: Path) -> bool:
 
 
 def _check_inside(code: Code) -> None:
-    """Raise an error if the program uses files outside its project, because toolkit does not copy them.
+    """Raise an error if the program uses files outside its project, because toolkit does not copy these
+    files.
 
     Raises:
         BadInput: if the program uses such a file; the error names the file, and a folder that contains it and

@@ -165,7 +165,8 @@ def _folders(files: list[File]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The ignore patterns that apply in a folder, each with the folder of the ignore file that contains it.
+    """The ignore patterns that apply in a folder, each with the folder of the ignore file that contains the
+    pattern.
 
     toolkit's own patterns override ``.gitignore``, and ``.toolkitignore`` overrides both.
     """

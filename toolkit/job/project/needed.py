@@ -128,7 +128,7 @@ def _of_need(
 def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
     """Yield a fault if a project file is missing.
 
-    toolkit does not check an absolute path outside the project, because it may exist on the cluster.
+    toolkit does not check an absolute path outside the project, because such a path may exist on the cluster.
     """
     full_path = Path(os.path.normpath(code.start / path))
     inside = not posixpath.isabs(path) or is_below(str(full_path), str(code.root))

@@ -84,7 +84,8 @@ def _arguments(code: Code) -> list[str]:
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:
-    """Return the launcher that each rank would start, and the shell script that calls it, or ``None``.
+    """Return the launcher that each rank would start, and the shell script that calls the launcher, or
+    ``None``.
 
     The script's name is empty if the command itself starts the launcher.
     """

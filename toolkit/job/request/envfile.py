@@ -1,4 +1,5 @@
-"""Check an ``--env-image`` file against the job's image and its signature, and copy it to the cluster."""
+"""Check that an ``--env-image`` file fits the job's image, check the file's signature, and copy the file to
+the cluster."""
 
 import posixpath
 from collections.abc import Mapping

@@ -1,4 +1,5 @@
-"""Decide whether a job copies its image to a local disk of each node, and write this part of its script."""
+"""Decide whether a job copies its image to a local disk of each node, and write the script lines for the
+copy."""
 
 from collections.abc import Mapping, Sequence
 
@@ -42,7 +43,7 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
 
 
 def pieces_of(files: Sequence[tuple[str, str, str, int]]) -> dict[str, str]:
-    """Return, by path of each copied file, the shell word that replaces this path in the script."""
+    """Return the shell word that replaces the path of each copied file in the script, by path."""
     return {path: f'"${name}"' for name, path, _, _ in files}
 
 

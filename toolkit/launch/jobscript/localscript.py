@@ -47,8 +47,8 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     values = job.given_values()
     left = [name for name in values if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if values[name] is not False]
-    # Refuse a sweep from any source, such as settings, because placeholders in the command have no values
-    # without it.
+    # Refuse a sweep from any source, such as settings, because the command's placeholders would have no
+    # values if toolkit removed the sweep.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(
@@ -71,7 +71,7 @@ def _option_or_field(name: str, origin: str) -> str:
 
 
 def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: bool = False) -> ModeChoice:
-    """Choose the launch mode on this machine; ``host`` has the facts of this machine.
+    """Choose the launch mode on this machine; ``host`` contains the facts about this machine.
 
     Raises:
         BadInput: if the mode needs Slurm, or the job has more than one node.

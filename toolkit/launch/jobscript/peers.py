@@ -1,4 +1,4 @@
-"""Build the preflight of a program without MPI: it checks whether all ranks connect to each other."""
+"""Build the preflight of a program without MPI, which checks whether all ranks connect to each other."""
 
 import posixpath
 import re

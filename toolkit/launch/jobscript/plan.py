@@ -40,9 +40,9 @@ def launch_words(
     """Return the launch command for ``command`` in groups of words; a script has one line for each group.
 
     The groups are the launcher, the variables to remove, the container's options, the image, the variables to
-    set, and the ranks' command. The ranks read the user's variables from a file, so that their values are not
-    in the process list. ``dropped`` are additional options for the command ``env -u``, which removes
-    variables. ``binds`` are additional mounts of the container.
+    set, and the ranks' command. The ranks read the user's variables from a file, so the process list does not
+    show the values. ``dropped`` are additional options for the command ``env -u``, which removes variables.
+    ``binds`` are additional mounts of the container.
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
@@ -86,8 +86,8 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
 
 
 def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
-    """Return the words ``env -u NAME``. They follow the launcher in the command, because the launcher may set
-    these variables.
+    """Return the words ``env -u NAME``. In the launch command, these words follow the launcher, because the
+    launcher itself may set the variables.
     """
     words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
@@ -96,8 +96,9 @@ def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
 def _inside_env(env: dict[str, str]) -> list[str]:
     """Return the ``env`` words that set variables inside the container.
 
-    ``env`` keeps every value unchanged. Other ways change values: a shell evaluates ``APPTAINERENV_`` values
-    without Apptainer's option ``--no-eval`` (since 1.1), and ``--env`` splits values at commas.
+    ``env`` keeps every value unchanged. Other ways can change values: unless Apptainer gets the option
+    ``--no-eval`` (since 1.1), a shell evaluates ``APPTAINERENV_`` values, and ``--env`` splits values at
+    commas.
     """
     check_variables(env)
     return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
@@ -120,7 +121,9 @@ def tells_ranks(plan: Plan) -> bool:
 
 
 def gloo_file(spec: JobSpec, plan: Plan) -> str | None:
-    """Return the path of the Gloo wrapper in the job's folder; ``None`` if the plan does not use it."""
+    """Return the path of the Gloo wrapper in the job's folder; ``None`` if the plan does not use the
+    wrapper.
+    """
     return posixpath.join(spec.directory, GLOO_FILE) if GLOO_FILE in plan.wrapper else None
 
 

@@ -96,8 +96,8 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # The values contain no path: the script has already changed to the job's folder, whose name may
-            # be unknown before the job runs.
+            # These values contain file names instead of paths: the script has already changed to the job's
+            # folder, whose path may be unknown before the job runs.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),

@@ -64,7 +64,7 @@ def find_fix(
 
 
 def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None) -> Plan:
-    """Return the plan of a launch as a user would write it, without the engine's options."""
+    """Return the plan of the launch command that a user would write, without the engine's options."""
     mode = request.mode or _default(host)
     proposed = propose(host, image, request, mode)
     launcher = proposed.launcher if request.mode or mode == "mpirun-host" else ("srun",)

@@ -85,7 +85,7 @@ def merge(layers: Iterable[JobLayer]) -> MergedJob:
 
 
 def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
-    """Check the settings of one source; if ``strict`` is true, values must have the type of their field.
+    """Check the settings of one source; if ``strict`` is true, each value must have the type of its field.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.

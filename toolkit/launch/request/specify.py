@@ -45,7 +45,7 @@ class JobPaths:
 
 
 def name_of(job: JobFile) -> str:
-    """Return the name of a job: the user's name for it, else the name of its trainer or its program.
+    """Return the name of a job: the name that the user gives, else the name of the job's trainer or program.
 
     Raises:
         BadInput: if the job has neither a trainer nor a command.
@@ -113,8 +113,8 @@ def request_of(
 ) -> Request:
     """Return the launch request of a job for the engine; ``env`` includes secret values.
 
-    ``program`` is the value of ``--program``. ``shown`` has the facts that toolkit read from the command and
-    the script.
+    ``program`` is the value of ``--program``. ``shown`` contains the facts that toolkit read from the command
+    and the script.
     """
     return Request(
         nodes=spec.nodes,

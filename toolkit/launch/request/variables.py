@@ -1,4 +1,5 @@
-"""Read the user's variables for the ranks from options and files, and write the files that set them.
+"""Read the user's variables for the ranks from options and files, and write the files that set these
+variables.
 
 A value is secret if it comes from the user's environment or an env file, or if the variable's name suggests a
 secret, as ``WANDB_API_KEY`` does. The job gets secret values in a separate file. ``engine/planning`` chooses
@@ -33,12 +34,12 @@ def looks_secret(name: str) -> bool:
 
 
 def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -> dict[str, str]:
-    """Return the variables in ``NAME=VALUE`` words; a word ``NAME`` takes its value from ``environment``.
+    """Return the variables in ``NAME=VALUE`` words; a word ``NAME`` gets its value from ``environment``.
 
     Args:
         pairs: the words.
         environment: toolkit's own environment variables.
-        label: the source of the words, such as ``--env``, with which each message starts.
+        label: the source of the words, such as ``--env``; each error message starts with this text.
 
     Raises:
         BadInput: if a name is invalid, or ``environment`` lacks the variable.

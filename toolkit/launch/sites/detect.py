@@ -250,7 +250,7 @@ def _binds(facts: SiteFacts) -> Iterator[str]:
 
 
 def _scratch(host: HostFacts, facts: SiteFacts) -> str:
-    """Return a folder on a local disk of the nodes; ``$TMPDIR`` if each job has its own folder."""
+    """Return a folder on a local disk of the nodes; ``$TMPDIR`` if this folder is different for each job."""
     for path in facts.scratch or ():
         if path == host.tmpdir and re.search(r"\d|/-", path):
             return "$TMPDIR"

@@ -101,7 +101,7 @@ def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
 
 
 def _refusal(fit: PartitionFit, alternatives: Sequence[PartitionFit], site: str) -> BadInput:
-    """Return the error if a partition cannot run a job; the fix names partitions that can."""
+    """Return the error if a partition cannot run a job; the fix names partitions that can run the job."""
     fitting = [fit.partition for fit in alternatives if not fit.problems]
     if alternatives and not fitting:
         return _nowhere([fit, *alternatives], site)

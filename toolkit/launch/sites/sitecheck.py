@@ -15,7 +15,9 @@ State = Literal["holds", "differs", "undecided"]
 
 
 class ProfileCheck(NamedTuple):
-    """The result for one field of a site profile; if the field differs, ``text`` has the cluster's value."""
+    """The result for one field of a site profile; if the field differs, ``text`` is the value that the
+    cluster reports.
+    """
 
     field: str
     state: State
@@ -23,7 +25,7 @@ class ProfileCheck(NamedTuple):
 
 
 def words(site: Site) -> SiteWords:
-    """Return the modules, commands and folders in a site profile for which the probe looks."""
+    """Return the modules, commands and folders in a site profile that the probe checks."""
     return SiteWords(
         modules=(*site.modules, *site.container.modules),
         commands=(site.container.command, launcher_at(site, "srun").COMMAND),
@@ -117,7 +119,9 @@ def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
 
 
 def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    """Yield the result for the container runtime, which the probe searched after it loaded the modules."""
+    """Yield the result for the container runtime; the probe looked for the runtime after it loaded the
+    modules.
+    """
     command, field = site.container.command, "container.command"
     count = len(words(site).commands)
     path = _nth(facts.commands[-count:] if facts.commands else None, 0)

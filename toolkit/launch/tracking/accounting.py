@@ -54,7 +54,7 @@ def steps(number: str) -> Command:
 
 
 def parse_steps(text: str) -> list[StepEnd]:
-    """Return how jobs and steps ended, from the output of :func:`steps`, which has a line for each."""
+    """Return how jobs and steps ended, from the output of :func:`steps`: one line for each job or step."""
     ends = []
     for line in text.splitlines():
         values = line.split("|")

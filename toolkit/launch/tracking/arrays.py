@@ -45,5 +45,5 @@ def merge_tasks(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobT
 
 
 def with_exit_status(task: JobTask, status: int) -> JobTask:
-    """Return the task with its exit status, and with the state that follows from it."""
+    """Return the task with its exit status, and with the state that follows from the exit status."""
     return msgspec.structs.replace(task, state="failed" if status else "completed", exit_code=status)

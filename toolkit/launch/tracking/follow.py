@@ -214,7 +214,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
 class _Signs:
     """Detect from the job's files that Slurm has probably changed the job's state.
 
-    A read of a file is faster than a query of Slurm, and does not load Slurm's controller.
+    Reading a file is faster than querying Slurm, and puts no load on Slurm's controller.
     """
 
     def __init__(self, runner: Runner, record: JobRecord) -> None:

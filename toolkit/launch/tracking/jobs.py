@@ -309,7 +309,7 @@ def size_of_output(runner: Runner, record: JobRecord) -> int | None:
 def cancel(runner: Runner, record: JobRecord) -> JobRecord:
     """Ask Slurm to cancel a job, wait up to five seconds, and return the record with the new state.
 
-    Slurm does not list a job of ``launch --local``, so toolkit stops its processes.
+    Slurm does not know a job of ``launch --local``, so toolkit itself stops the job's processes.
 
     Raises:
         CheckFailed: if toolkit does not know the job's Slurm number, or the process of a local job.

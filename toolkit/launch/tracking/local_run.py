@@ -49,7 +49,7 @@ def run_local(
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8") as log:
             done = runner.stream(Command(("bash", path), cwd=directory), _line_logger(log, on_line))
-        # A negative status means that a signal N killed bash; a shell reports this as 128 + N.
+        # The status -N means that signal N killed bash; a shell reports the status 128 + N instead.
         code = done.status if done.status >= 0 else 128 - done.status
         state = "completed" if code == 0 else "failed"
     except KeyboardInterrupt:

@@ -49,8 +49,8 @@ class JobStatus:
     tasks: tuple[JobTask, ...] = ()
 
     def of_tasks(self, written: str) -> "JobStatus":
-        """Return this status with an array task for each index in the text ``written``; each task has the
-        status's state.
+        """Return this status with an array task for each index in the text ``written``; each task gets the
+        state of this status.
         """
         tasks = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)

@@ -30,7 +30,8 @@ status is 1."""
 
 
 def require_slurm(script: str) -> None:
-    """Raise an error if a script is not for Slurm: sbatch would run it on one node with default limits.
+    """Raise an error if a script is not for Slurm: sbatch would run such a script on one node with default
+    limits.
 
     Raises:
         BadInput: if the script is for PBS.

@@ -25,9 +25,9 @@ def launchers(section: Section, environment: Section, libraries: Section) -> tup
     """Return an MPI for each installation with a launcher, from lines with the first word ``path``, ``real``
     or ``says``.
 
-    ``libraries`` lists the MPI library beside each launcher. If an installation has several launchers, the
-    result contains the first. The function ignores a program without a version text if another program in the
-    same folder has a version text.
+    ``libraries`` lists the MPI library beside each launcher. If an installation contains several launchers,
+    the result includes only the first launcher. The function ignores a program without a version text if
+    another program in the same folder has a version text.
     """
     mpis: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]

@@ -152,8 +152,8 @@ def number(section: Section, word: str) -> int | None:
 
 
 def mca_params(section: Section) -> dict[str, str]:
-    """Return the MCA parameters in lines such as ``set btl = tcp,self``; the first value of a parameter
-    counts.
+    """Return the MCA parameters in lines such as ``set btl = tcp,self``; if a parameter occurs several times,
+    the result contains its first value.
     """
     settings: dict[str, str] = {}
     for line in section.values("set"):

@@ -102,7 +102,7 @@ class MpiLibrary:
 
     @property
     def plugins(self) -> str | None:
-        """The folder of the MPI's component files; None without component files."""
+        """The folder of the MPI's component files; None if the MPI has no component files."""
         return next(iter(self.values("plugins")), None)
 
     @property

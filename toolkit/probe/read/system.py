@@ -52,7 +52,7 @@ def gpu_driver(section: Section) -> str | None:
 
 
 def has_no_driver(section: Section) -> bool:
-    """Return whether the machine has no NVIDIA driver, as login nodes often do.
+    """Return whether the machine lacks an NVIDIA driver, which is common for login nodes.
 
     The machine has no driver if nvidia-smi is missing or reports no driver. If /proc/driver/nvidia shows a
     version, a driver exists, even if nvidia-smi cannot communicate with it.

@@ -42,7 +42,7 @@ class Edits:
         return [edit.text for edit in self._edits]
 
     def insert(self, at: int, text: str, rank: int = 0) -> None:
-        """Insert a text at an offset; ``rank`` orders insertions at the same offset."""
+        """Insert a text at an offset; ``rank`` is the sort key for insertions at the same offset."""
         self._edits.append(_Edit(at, at, text, rank))
 
     def replace(self, start: int, end: int, text: str) -> None:

@@ -113,7 +113,8 @@ class Flow:
         classes = [self.classes.get(one.func.id) for one in made if isinstance(one.func, ast.Name)]
         if made:
             return next((f for f in found if self.source.parents[f] in classes), None)
-        # Skip methods of the same class, because an attribute of ``self`` is rarely an object of that class.
+        # Skip the methods of the class itself, because an attribute of ``self`` is rarely an object of the
+        # same class.
         inside = isinstance(node.value, ast.Attribute) and is_self(node.value)
         others = [f for f in found if not inside or self.source.parents[f] is not own]
         return others[0] if len(others) == 1 else None

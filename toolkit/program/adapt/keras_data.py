@@ -94,8 +94,8 @@ def roots(work: Work, node: ast.expr) -> list[ast.Call]:
 
 
 def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
-    """Return the chains of calls that build a data set: for each call that may create it, a list in call
-    order.
+    """Return the chains of calls that build a data set: one list, in call order, for each call that may
+    create the data set.
     """
     found: list[list[ast.Call]] = []
     for source in work.flow.sources(node):
@@ -114,7 +114,7 @@ def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
 def share_dataset(work: Work, node: ast.expr) -> None:
     """Divide a data set among the ranks in the line where the script creates the data set.
 
-    If other code needs the complete data set, divide it in the ``fit`` call.
+    If other code needs the complete data set, divide the data set in the ``fit`` call instead.
     """
     helper = _helper(work, "shard_dataset", _DATASETS)
     made = chains(work, node)

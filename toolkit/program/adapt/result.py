@@ -21,8 +21,8 @@ class AdaptedScript(msgspec.Struct, frozen=True, kw_only=True):
     """The output of ``toolkit adapt --json``.
 
     ``program`` says what connects the ranks of the changed script. ``joins`` says what connects the ranks of
-    the original script; toolkit does not change a script that connects its ranks. Line numbers refer to the
-    original script. ``diff`` is a unified diff. ``output`` is the path of the written file.
+    the original script; if ``joins`` names a library, toolkit does not change the script. Line numbers refer
+    to the original script. ``diff`` is a unified diff. ``output`` is the path of the written file.
     """
 
     schema: str = "toolkit.adapt/1"

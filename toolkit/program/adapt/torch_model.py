@@ -198,8 +198,8 @@ def _is_wrapped(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
-    """Return whether an expression evaluates to a wrapped model: its name, or a call of a function that
-    returns it.
+    """Return whether an expression evaluates to a wrapped model: the model's name, or a call of a function
+    that returns the model.
     """
     function = work.flow.function_of(node) if isinstance(node, ast.Call) else None
     if function is None or function.name == "__init__":
