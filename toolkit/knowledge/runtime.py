@@ -61,8 +61,8 @@ class Compression(Row, frozen=True, kw_only=True):
 class SetuidFuse(Row, frozen=True, kw_only=True):
     """Releases whose setuid installation mounts images with squashfuse if the settings forbid kernel mounts.
 
-    The kernel mounts an image if the value of the setting is ``always``, or if the value is ``limited`` and
-    one of the settings in ``limits`` exists.
+    The kernel mounts an image if the setting's value is ``always``. It also mounts an image if the value is
+    ``limited`` and a setting in ``limits`` exists.
     """
 
     name: str

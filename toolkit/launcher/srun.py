@@ -31,8 +31,8 @@ def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Sit
     elif request.cpus_per_rank and _binds(host, site) and not any(w.startswith("--cpu-bind") for w in more):
         made.append("--cpu-bind=cores")
     if request.gpu_bind:
-        # Add this option only if the user requests it: without the option, every rank sees all GPUs of its
-        # node, and NCCL needs all of them for direct transfers between GPUs.
+        # By default, every rank sees all GPUs of its node, because NCCL needs all GPUs for direct transfers
+        # between them.
         made.append(f"--gpu-bind={request.gpu_bind}")
     return (*made, *more)
 

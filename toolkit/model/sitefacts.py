@@ -59,7 +59,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     Each of the fields ``loaded``, ``commands``, ``there`` and ``there_nodes`` has one value for each entry of
     a site profile, in the profile's order. ``loaded`` contains the error message of each module, or ``""``
     for a module that loaded. ``commands`` contains the path of each program in a login shell with the
-    profile's modules, or ``""`` for a missing program; the first two programs are ``apptainer`` and
+    profile's modules, or ``""`` for a missing program. The first two programs are ``apptainer`` and
     ``singularity``. ``there`` says whether each folder exists on the login host, and ``there_nodes`` whether
     each folder exists on a compute node.
 

@@ -57,8 +57,8 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, ``line`` is the reason why toolkit has no list; ``known`` is then true if the image
-    certainly has no such parts, and false if the image may have some.
+    If ``names`` is None, ``line`` is the reason why toolkit has no list. ``known`` is then true if the image
+    certainly has no such parts, and false if it may have some.
     """
 
     names: tuple[str, ...] | None

@@ -124,8 +124,8 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts in an MPI library.
 
-    ``interfaces`` are the launch interfaces that the MPI supports, or None if unknown; ``reason`` is the
-    evidence for them, or the reason why they are unknown.
+    ``interfaces`` are the launch interfaces that the MPI supports, or None if unknown. ``reason`` is the
+    evidence for the interfaces, or the reason why they are unknown.
     """
 
     description: mpich.MpichDescription
