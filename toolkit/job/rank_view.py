@@ -44,7 +44,7 @@ def read_command_here(command: Sequence[str]) -> CommandFacts:
 
 
 def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents | None]:
-    """Return the facts of an image as the ranks of a job see the image, and its commands and modules.
+    """Return the facts of an image as the ranks of a job see the image, and the image's commands and modules.
 
     If ``view`` contains no command, the second value is ``None``, because toolkit does not need the modules.
     """

@@ -167,7 +167,9 @@ def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
 
 
 def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
-    """Return the metrics of a job from the copy on this machine or, if it is incomplete, from the host."""
+    """Return the metrics of a job from the copy on this machine or, if this copy is incomplete, from the
+    host.
+    """
     copy = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
     if are_whole(copy):
         return copy

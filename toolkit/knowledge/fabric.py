@@ -110,7 +110,7 @@ def fabrics_of(
 
 
 def is_fleeting(interface: str) -> bool:
-    """Return whether an interface has a name that container engines use.
+    """Return whether an interface is temporary, because its name is a name that container engines use.
 
     A container engine removes its network interface together with the container.
     """

@@ -1,4 +1,4 @@
-"""Read ``trainers.toml``, which lists toolkit's trainers that images contain."""
+"""Read ``trainers.toml``, which lists the trainers that toolkit ships in its images."""
 
 from functools import cache
 from typing import Literal

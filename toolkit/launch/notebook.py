@@ -46,7 +46,9 @@ class NotebookAddress(msgspec.Struct, frozen=True):
 
 
 def command(directory: str, folder: str, packages: str, image: ImageFacts) -> tuple[str, ...]:
-    """Return the notebook's command, with ``python`` in toolkit's own images and ``python3`` in others."""
+    """Return the notebook's command, with ``python`` in toolkit's own images and ``python3`` in other
+    images.
+    """
     python = "python3" if image.stack is None else "python"
     words = (python, posixpath.join(directory, _STARTER), directory, folder)
     return (*words, packages) if packages else words

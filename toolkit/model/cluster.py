@@ -17,7 +17,7 @@ this account.
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
-    """A running virtual cluster. ``ssh -F SSH_CONFIG login`` opens a shell on its login node.
+    """A running virtual cluster. ``ssh -F SSH_CONFIG login`` opens a shell on the cluster's login node.
 
     ``users`` is the number of accounts for students, in addition to ``user``.
     """

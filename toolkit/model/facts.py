@@ -1,8 +1,8 @@
 """Facts that toolkit reads from a host or an image, without conclusions, and the evidence for each fact.
 
-If a field is ``None``, one of two tables has the reason, under the field's dotted name. The table ``absent``
-lists things that do not exist, ``unknown`` lists facts that toolkit could not read. ``evidence`` maps a
-dotted name to the line with the fact: ``"srun --mpi=list: pmix_v5 pmi2"``.
+If a field is ``None``, one of two tables contains the reason, under the field's dotted name. The table
+``absent`` lists things that do not exist; the table ``unknown`` lists facts that toolkit could not read.
+``evidence`` maps a dotted name to the line with the fact: ``"srun --mpi=list: pmix_v5 pmi2"``.
 """
 
 from typing import Annotated
@@ -227,7 +227,7 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):
-    """Facts that toolkit reads from the files of an image, without a container."""
+    """Facts that toolkit reads from the files of an image, without starting a container."""
 
     schema: str = "toolkit.image/1"
     path: str

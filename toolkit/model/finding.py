@@ -10,10 +10,10 @@ Severity = Literal["error", "warning", "info"]
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A fault or a remark: a title, the evidence, and the fix.
 
-    ``id`` is the id of the rule; logs, tickets and documentation use this id. ``evidence`` has one line for
-    each fact, with the source and the value of the fact; it is never empty. ``fix`` contains a line for each
-    step, the best step first, or one line with semicolons between the steps. ``modes`` are the launch modes
-    that the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not
+    ``id`` is the id of the rule; logs, tickets and documentation use this id. ``evidence`` contains one line
+    for each fact, with the source and the value of the fact; it is never empty. ``fix`` contains a line for
+    each step, the best step first, or one line with semicolons between the steps. ``modes`` are the launch
+    modes that the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not
     decide, because a fact is missing or no recorded launch is like this launch.
     """
 

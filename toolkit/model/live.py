@@ -74,7 +74,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether the trial ran and toolkit did not predict a failure."""
+        """Return whether the launch worked in the trial, and toolkit did not predict a failure."""
         return self.observed == "ok" and self.agrees is not False
 
 
@@ -91,5 +91,5 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether every launch mode ran as predicted, with right results."""
+        """Return whether every launch mode worked in its trial, and toolkit predicted no failure."""
         return all(trial.good for trial in self.trials)

@@ -90,7 +90,8 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     seconds since 1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). The build compiles
     ``steps`` in the order of the list. ``environment`` maps the image's variables, except PATH and LANG, to
     their values. ``licences`` maps each component with a known licence to an SPDX identifier or a LicenseRef.
-    ``build`` lists packages that only compiling needs. ``run`` lists packages that remain in the image.
+    ``build`` lists packages that are necessary only to compile components. ``run`` lists packages that remain
+    in the image.
     """
 
     schema: str = SCHEMA

@@ -56,7 +56,7 @@ _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")
 
 
 class _Rule(NamedTuple):
-    """The allowed values of a field: ``test`` is true for an allowed value, ``expected`` describes the
+    """The allowed values of a field: ``test`` is true for an allowed value; ``expected`` describes the
     allowed values.
     """
 

@@ -68,7 +68,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of nodes and ranks of a job, and the user's choices for its ranks.
 
     ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``. The launcher then
-    runs on a node that also has ranks. ``allocation`` is true if the job has a Slurm allocation; without an
+    runs on a node that also runs ranks. ``allocation`` is true if the job has a Slurm allocation; without an
     allocation, mpirun starts its ranks on this machine. ``env`` contains the variables to set inside the
     container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is a folder inside the container.
     ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's options.
@@ -141,8 +141,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     ``findings`` are ids of findings. ``missing`` names the unknown facts that make an outcome unknown.
     ``by_chance`` are other possible outcomes of the same launch, if the outcome depends on timing. For
-    example, one rank gives up, and its launcher stops the other ranks or waits for them. ``outcome`` is the
-    most frequent outcome. ``beyond`` names the properties of this launch that no recorded launch has.
+    example, if one rank gives up, its launcher either stops the other ranks or waits for them. ``outcome`` is
+    the most frequent outcome. ``beyond`` names the properties of this launch that no recorded launch has.
     """
 
     mode: Mode

@@ -4,7 +4,9 @@ from typing import Protocol
 
 
 class Tell(Protocol):
-    """A listener for progress messages; :mod:`toolkit.report.progress` has the listener that prints them."""
+    """A listener for progress messages; :mod:`toolkit.report.progress` contains the listener that prints the
+    messages.
+    """
 
     def step(self, text: str) -> None:
         """Report the start of a step for which the user waits; ``text`` is a sentence without a full stop."""

@@ -208,7 +208,7 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
 
 
 class _ProjectShell:
-    """Reads the commands of a shell script, with its variables and its working directory."""
+    """Read the commands of a shell script, and follow the script's variables and working directory."""
 
     def __init__(self, place: _Place, path: str, arguments: Sequence[str]) -> None:
         self.place = replace(place, depth=place.depth + 1)

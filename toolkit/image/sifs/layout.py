@@ -36,7 +36,9 @@ class _Blob(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """A layer of the archive; ``form`` is the suffix of its media type, which names the compression."""
+    """A layer of the archive; ``form`` is the suffix of the layer's media type, which names the
+    compression.
+    """
 
     blob: _Blob
     form: str

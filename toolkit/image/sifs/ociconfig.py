@@ -1,4 +1,4 @@
-"""Read the part of a Docker image's configuration that a SIF keeps."""
+"""Read the part of a Docker image's configuration that toolkit stores in a SIF."""
 
 import os
 from collections.abc import Mapping

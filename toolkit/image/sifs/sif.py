@@ -197,8 +197,8 @@ def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
     """Return the SHA-256 of the SIF ``target`` if it already contains this image with this compression;
     otherwise an empty text.
 
-    toolkit reuses only SIF files of images that toolkit built, because the configuration of another image
-    does not identify its content.
+    toolkit reuses only SIF files of images that toolkit built, because the configuration of any other image
+    does not identify the image's content.
     """
     if _SOURCE not in config.Labels:
         return ""

@@ -121,7 +121,9 @@ def runscript(config: OciConfig) -> str:
 
 
 def definition(image: str) -> str:
-    """Return the definition that Apptainer stores in a SIF of the Docker engine's image ``image``."""
+    """Return the definition that Apptainer stores in a SIF when it converts the image ``image`` of the Docker
+    engine.
+    """
     return f"bootstrap: docker-daemon\nfrom: {image}\n\n"
 
 

@@ -76,7 +76,9 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
 
 @dataclass(frozen=True, slots=True)
 class EntryScript:
-    """A shell script in the image's entry point that sets variables and then starts its arguments."""
+    """A shell script in the image's entry point that sets variables and then runs its arguments as a
+    command.
+    """
 
     path: str
     sets: Mapping[str, str]
@@ -84,7 +86,7 @@ class EntryScript:
 
 
 def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | None:
-    """Return the entry point script that sets variables before it starts its arguments, or None.
+    """Return the entry point script that sets variables before it runs its arguments as a command, or None.
 
     ``apptainer exec`` starts a command without the entry point, so the command does not get the script's
     variables.
@@ -132,7 +134,9 @@ def _first_line(head: bytes) -> list[str] | None:
 def _of_binary(
     loader: Loader, words: list[str], program: StartedProgram, script: str | None
 ) -> StartedProgram:
-    """Return the program of a binary; for a Python interpreter, add the modules that its script imports."""
+    """Return a binary as the started program; for a Python interpreter, add the modules that the script
+    imports.
+    """
     if not _PYTHON.match(posixpath.basename(words[0])):
         return program
     text = script

@@ -75,7 +75,9 @@ def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
 
 
 def tensorflow(finder: Finder) -> PackageVersion | None:
-    """Return the version of TensorFlow from any of its Python packages, or None without TensorFlow."""
+    """Return the version of TensorFlow from any of its Python packages, or None if the image has no
+    TensorFlow.
+    """
     names = ("tensorflow", "tensorflow_cpu", "tensorflow_gpu", "intel_tensorflow", "tensorflow_rocm")
     return python_package(finder.loader.tree, finder.places.sites, *names)
 

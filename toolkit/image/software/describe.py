@@ -341,7 +341,9 @@ def _real(loader: Loader, name: str) -> str | None:
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
-    """Return the path of the C library that the first MPI loads or, without an MPI, that /bin/sh loads."""
+    """Return the path of the C library that the first MPI loads or, in an image without an MPI, that /bin/sh
+    loads.
+    """
     loaded = first.loads.get("libc.so.6") if first else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 

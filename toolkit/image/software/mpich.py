@@ -100,7 +100,8 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Mpi
 
 
 def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
-    """Return the launch interfaces of an MPICH (``pmi1``, ``pmi2``, ``pmix``), and how toolkit found each.
+    """Return the launch interfaces of an MPICH (``pmi1``, ``pmi2``, ``pmix``), and how toolkit found each
+    interface.
 
     Most builds contain the PMI-1 wire protocol, which Slurm's pmi2 plugin and Hydra use; the text ``PMI_FD``
     shows this protocol. A build for Slurm's PMI libraries does not contain the protocol but is linked with
@@ -118,7 +119,9 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
 
 
 def _variable(library: Pages, name: str) -> str | None:
-    """Return a variable of the build description; its prefix is ``MPII_`` or, before MPICH 3.3, ``MPIR_``."""
+    """Return a variable of the build description; its name starts with ``MPII_`` or, before MPICH 3.3,
+    ``MPIR_``.
+    """
     text = symbol(library, f"MPII_Version_{name}")
     return text if text is not None else symbol(library, f"MPIR_Version_{name}")
 

@@ -18,7 +18,9 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """Values to compare with stack.json: None if toolkit cannot read the value, empty if it is missing."""
+    """Values to compare with stack.json: None if toolkit cannot read the value, empty if the image has no
+    such value.
+    """
 
     numpy: str | None = None
     hwloc: str | None = None

@@ -46,7 +46,7 @@ def debian(tree: FileTree) -> dict[str, str]:
 
 
 def _blocks(content: bytes) -> Iterator[str]:
-    """Yield the blocks of a text, which empty lines separate."""
+    """Yield the blocks of a text; empty lines separate the blocks."""
     at = 0
     while at < len(content):
         end = content.find(b"\n\n", at)
@@ -70,7 +70,9 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Pac
 
 
 def read_distribution(tree: FileTree) -> PackageVersion | UnknownVersion | None:
-    """Return the distribution from os-release(5), such as ``debian 12 (bookworm)``; None without the file."""
+    """Return the distribution from os-release(5), such as ``debian 12 (bookworm)``; None if the image has no
+    such file.
+    """
     content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
     if content is None:
         return None

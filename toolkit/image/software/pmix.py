@@ -52,7 +52,7 @@ def built_in(
     """Return the facts of the PMIx client inside an Open MPI, whose plugins are in ``lib/pmix``.
 
     toolkit assumes that a pre-release of Open MPI such as 4.1.7a1 contains the PMIx of the final release,
-    unless its components name another PMIx release.
+    unless the PMIx components name another release.
     """
     real = files.resolve(loader.tree, where) or where
     if release := release or _of_plugins(loader, real):
@@ -106,7 +106,7 @@ def _version(
 def _components(
     loader: Loader, real: str, all_components: tuple[mca.McaComponent, ...]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the names of the components by framework, without plugins that lack a library."""
+    """Return the names of the components by framework, without plugins that need a missing library."""
     names = {framework: set(own) for framework, own in mca.by_framework(all_components, *_FRAMEWORKS).items()}
     for file in _plugins(loader, real)[:_MOST]:
         named = _PLUGIN.match(file)

@@ -58,7 +58,9 @@ _MOST_READ = 48 << 20
 
 
 def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
-    """Return the real path of the MPI that each program loads; empty if ld.so does not find the MPI."""
+    """Return the real path of the MPI that each program loads; the path is empty if ld.so does not find the
+    MPI.
+    """
     extensions = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**extensions, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 

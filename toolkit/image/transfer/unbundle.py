@@ -113,7 +113,7 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
 
 
 def _install_files(staged: StagedBundle, tell: Tell) -> int:
-    """Move the files of the locks to the cache, except files that the cache has; return the number of all
+    """Move the files of the locks to the cache, except files that are already there; return the number of all
     files.
     """
     names = [name for name in staged.files if name.startswith("files/")]

@@ -132,7 +132,7 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 
 
 def _has_version(version: str, chosen: str) -> bool:
-    # The lock has only the minor release of the base image's Python.
+    # The lock names only the minor release of the base image's Python.
     return is_same_version(version, chosen) or version.startswith(f"{chosen}.")
 
 

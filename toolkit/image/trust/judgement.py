@@ -79,7 +79,7 @@ def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) ->
 
 
 def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
-    """Return the check of a SIF's signatures.
+    """Return the result of the check of a SIF's signatures.
 
     The SIF passes if no signature is wrong, and if valid signatures cover the whole SIF.
     """

@@ -1,4 +1,4 @@
-"""Find options, files, keyboard input and GPUs that a program needs but that its job does not have."""
+"""Find options, files, keyboard input and GPUs that a program needs but that its job does not provide."""
 
 import os
 import posixpath
@@ -178,7 +178,9 @@ def _gpu(code: Code, need: Need) -> LaunchFault:
 
 
 def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
-    """Yield a fault if a script that Python starts by its path has a relative import, which always fails."""
+    """Yield a fault if a script that Python starts by its path contains a relative import; such an import
+    always fails.
+    """
     if code.facts.script is None or not facts.relative:
         return
     imported = facts.relative[0]

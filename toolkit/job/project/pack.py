@@ -23,7 +23,7 @@ def pack(collected_files: CollectedFiles, name: str, folder: str) -> Parcel:
 
     Args:
         collected_files: the files of the project.
-        name: the start of the archive's name; its digest follows.
+        name: the start of the archive's name; the archive's digest follows.
         folder: the folder on the cluster to which toolkit copies the archive.
 
     Raises:

@@ -93,7 +93,8 @@ def clear_env(
     base: str = "",
     force: bool = False,
 ) -> MountedEnv:
-    """Check that an environment image matches the job's image, and check its signature.
+    """Check that an environment image matches the job's image, and check the signature of the environment
+    image.
 
     Args:
         env: the environment file, or ``None``.

@@ -182,7 +182,7 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
 def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
     """Return the data set's folder in the site's shared folder, or an empty string.
 
-    The shared folder must have every file of the data set, with the digest of the file on this machine.
+    The shared folder must contain every file of the data set, with the same digest as on this machine.
     ``own`` is the folder to which ``parcels`` would copy the files.
     """
     if site is None or not site.shared or not parcels:

@@ -71,9 +71,9 @@ def merge_request(
 ) -> JobRequest:
     """Merge the defaults with the site profile, settings, variables, the job file and the given ``options``.
 
-    ``words`` are the words after ``--``: the arguments of a trainer, or a command. A trainer that ends with
-    ``.yaml`` is a job file. If ``local`` is true, the job runs on this machine, and toolkit ignores the site
-    in the settings.
+    ``words`` are the words after ``--``: the arguments of a trainer, or a command. If the name of the trainer
+    ends with ``.yaml`` or ``.yml``, the name is the path of a job file. If ``local`` is true, the job runs on
+    this machine, and toolkit ignores the site in the settings.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.

@@ -128,7 +128,7 @@ def _forward_until_end(
     tunnel: Tunnel,
     on_ready: Callable[[], None],
 ) -> JobRecord:
-    """Forward connections until the job ends, and restart the relay on the cluster if it stops.
+    """Forward connections until the job ends, and restart the relay on the cluster if the relay stops.
 
     Raises:
         Missing: if the relay stops five times in a row.

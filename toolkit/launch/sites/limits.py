@@ -123,6 +123,6 @@ def _gpus(spec: JobSpec, partition: Partition, most: int) -> Iterator[LimitExcee
 
 
 def megabytes(size: str) -> float:
-    """Return a size in Slurm's form, such as ``16G``, in MiB."""
+    """Convert a size in Slurm's form, such as ``16G``, to MiB."""
     unit = size[-1] if size[-1] in _UNITS else "M"
     return int(size.rstrip("".join(_UNITS))) * _UNITS[unit]

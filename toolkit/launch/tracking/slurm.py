@@ -123,7 +123,9 @@ def _parse_line(line: str) -> JobStatus | None:
 
 
 def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
-    """Return the status of an array from the statuses of its tasks, or ``None`` without tasks."""
+    """Return the status of an array from the statuses of its tasks, or ``None`` if the list of tasks is
+    empty.
+    """
     if not tasks:
         return None
     first = foremost(task.state for task in tasks)

@@ -67,7 +67,7 @@ def mismatch(section: Section) -> bool:
 
 
 def smi_trouble(section: Section) -> str:
-    """Return the error message of nvidia-smi, without the lines from /proc before it."""
+    """Return the error message of nvidia-smi, without the lines from /proc that precede the message."""
     if section.ok or section.status == TIMED_OUT:
         return section.trouble
     files = ("NVRM version:", "GCC version:", "model ")

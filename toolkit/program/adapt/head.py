@@ -1,5 +1,5 @@
-"""Insert the first lines of an adapted script (imports, connecting the ranks, helper functions) and its last
-lines.
+"""Insert the first lines of an adapted script (imports, lines that connect the ranks, helper functions) and
+its last lines.
 """
 
 import ast

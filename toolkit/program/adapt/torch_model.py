@@ -96,8 +96,8 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 def _places(
     work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield each place where the script must wrap a model. A place is the key of the model's name, the
-    statement after which toolkit inserts the wrapping, and the name.
+    """Yield each place where the script must wrap a model. A place consists of the key of the model's name,
+    the statement after which toolkit inserts the wrapping, and the name.
     """
     key = _key(work, model)
     if key is None or depth > 5:
