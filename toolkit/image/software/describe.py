@@ -68,8 +68,7 @@ def describe(
 ) -> ImageFacts:
     """Return the facts of an image; ``config`` is the image's OCI configuration.
 
-    If ``view`` is given, the MPI facts describe the MPI that the rank's program loads, and all facts ignore
-    files that mounts hide.
+    With ``view``, the facts describe the MPI of the rank's program, and ignore files that mounts hide.
 
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.
@@ -297,9 +296,7 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add the glibc version and the x86-64 level that files need; call this function last, because it ignores
-    unread files.
-    """
+    """Add the glibc version and x86-64 level that the files need; call this function after all reading."""
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,
@@ -341,9 +338,7 @@ def _real(loader: Loader, name: str) -> str | None:
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
-    """Return the path of the C library that the first MPI loads or, in an image without an MPI, that /bin/sh
-    loads.
-    """
+    """Return the path of the C library that the first MPI or, without an MPI in the image, /bin/sh loads."""
     loaded = first.loads.get("libc.so.6") if first else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 

@@ -124,8 +124,8 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts in an MPI library.
 
-    ``interfaces`` are the launch interfaces that the MPI supports, or None if unknown. ``reason`` is the
-    evidence for the interfaces, or the reason why they are unknown.
+    ``interfaces`` are the MPI's launch interfaces, or None; ``reason`` is the evidence, or why they are
+    unknown.
     """
 
     description: mpich.MpichDescription
@@ -235,9 +235,7 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load, by soname, both with and without the hash that
-    auditwheel adds.
-    """
+    """Return the libraries that an MPI and its plugins load, by soname with and without auditwheel's hash."""
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
@@ -344,11 +342,8 @@ like this."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return a library's version and the evidence; None unless exactly one number in the library can be its
-    version.
-    """
-    # A version of Open MPI consists of three numbers; a text with two numbers is a version of the MPI
-    # standard.
+    """Return a library's version (None unless only one number can be the version) and the evidence."""
+    # An Open MPI version has three numbers; a text with two numbers is a version of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
