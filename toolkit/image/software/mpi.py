@@ -124,8 +124,7 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts in an MPI library.
 
-    ``interfaces`` are the MPI's launch interfaces, or None; ``reason`` is the evidence, or why they are
-    unknown.
+    ``interfaces`` are the MPI's launch interfaces; if None, ``reason`` says why, else it is the evidence.
     """
 
     description: mpich.MpichDescription
