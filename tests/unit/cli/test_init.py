@@ -134,7 +134,7 @@ def test_yes_takes_what_is_usual(run):
 
 @every_row("name", ["a b", "../x", "example", "x.toml"])
 def test_names_that_no_profile_can_have_are_refused_before_anything_is_asked(name):
-    with pytest.raises(BadInput, match="not a name for a site"):
+    with pytest.raises(BadInput, match="not a valid name for a site"):
         CliRunner().invoke(init.command, ["--name", name], catch_exceptions=False)
 
 

@@ -408,7 +408,7 @@ def test_a_fix_is_taken_over_and_shown(image, tmp_path):
 def test_a_fix_and_another_mode_are_one_too_many(image, tmp_path):
     file = tmp_path / "fix.toml"
     file.write_text(FIX)
-    with pytest.raises(BadInput, match="is for srun-pmi2"):
+    with pytest.raises(BadInput, match="is for mode srun-pmi2"):
         prepared(image, mode="srun-pmix", fix=str(file))
 
 

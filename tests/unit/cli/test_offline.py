@@ -73,7 +73,7 @@ def test_the_script_says_that_its_mode_is_that_of_the_fix():
     ("words", "said", "code"),
     [
         (["--fix", "nope.toml"], "nope.toml: No such file", 2),
-        (["--fix", "fix.toml", "--mode", "gloo"], "--mode gloo: fix.toml is for srun-pmi2", 2),
+        (["--fix", "fix.toml", "--mode", "gloo"], "--mode gloo: fix.toml is for mode srun-pmi2", 2),
         (["--verify-key", "nope.asc"], "--verify-key nope.asc: No such file", 2),
         (["--verify-key", "key.asc", "--no-verify"], "cannot be combined", 2),
         (["--verify-key", "key.asc"], "--verify-key: tf2.15-cpu is not on this machine, so its sign", 1),

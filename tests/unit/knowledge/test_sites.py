@@ -246,7 +246,7 @@ def test_facts_stand_beside_the_profile(own):
 
 @every_row("name", ["", "example", "a b", "x.toml", "/x", "-x"])
 def test_names_that_no_profile_can_have_are_refused(name):
-    with pytest.raises(BadInput, match="not a name for a site"):
+    with pytest.raises(BadInput, match="not a valid name for a site"):
         sites.checked_name(name)
 
 

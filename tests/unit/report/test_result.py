@@ -94,7 +94,7 @@ def test_names_longer_than_those_of_files_are_refused(field):
 
 
 def test_a_folder_without_metrics_is_named(tmp_path):
-    with pytest.raises(BadInput, match=r"holds no metrics.jsonl"):
+    with pytest.raises(BadInput, match=r"does not contain metrics.jsonl"):
         read_training(tmp_path)
 
 

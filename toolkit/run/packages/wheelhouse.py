@@ -43,7 +43,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
     for python in pythons:
         if not re.fullmatch(r"\d\.\d{1,2}", python) or older(python, OLDEST_PYTHON):
             raise BadInput(
-                f"--python {python}: expected {OLDEST_PYTHON} or a later Python release, in this form"
+                f"--python {python}: expected a release such as {OLDEST_PYTHON}, which is the oldest"
             )
     tell.step("Packing toolkit itself")
     own = _own_wheel(folder, tell)
