@@ -8,6 +8,7 @@ from toolkit.engine.logs.builds import error_of_build
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.codes import deciding_code
 from toolkit.engine.logs.complaints import complaint_before_abort, is_abort
+from toolkit.engine.logs.downloads import failed_request_before
 from toolkit.engine.logs.endings import (
     NAMES_STATUS,
     cancellation,
@@ -144,6 +145,7 @@ def _traced(
         said_before_abort,
         complaint_before_abort,
         error_of_build,
+        failed_request_before,
         quoted_fault,
         message_below,
         _gpu_error_before,
