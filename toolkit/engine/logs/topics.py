@@ -27,6 +27,8 @@ _MESSAGE = 3
 """Maximum number of lines in a message below its heading."""
 
 _THROWN = re.compile(r"terminate called after throwing an instance of")
+_OF_TOOL = re.compile(r"^(?:\S{1,120}(?:: ?| +))?(?:fatal(?: error)?|error) *: \S")
+"""A pattern for an error of a compiler, assembler or linker, such as ``ptxas fatal   : ``."""
 
 _LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
 """A pattern for a line after which PyTorch quotes an error from NCCL."""
@@ -122,15 +124,18 @@ def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
     """Return the message below a heading; ``None`` if the line is not a heading.
 
     The heading ``terminate called after throwing`` has its message on the next line. If a heading ends with a
-    colon and the next line is an indented error of the same fault class, this error is the message. If this
-    error also ends with a colon, the function continues with the line below it.
+    colon and the next line is an error of a compiler, or an indented error of the same fault class, this
+    error is the message. If an indented error also ends with a colon, the function continues with the line
+    below it.
     """
     found, known = clue, {cause.position: cause for cause in causes}
     for position, line in output.places_after(clue.position, _MESSAGE):
         heading, cause = strip_label(found.line.text).rstrip(), known.get(position)
-        if found is clue and _THROWN.match(heading):
+        introduces = heading.endswith(":")
+        of_tool = introduces and _OF_TOOL.match(strip_label(line.text))
+        if found is clue and (of_tool or _THROWN.match(heading)):
             return cause or Clue(position, line, clue.class_, clue.strength, "cause", clue.retry)
-        if not (cause and heading.endswith(":") and line.text[:1].isspace() and cause.class_ == clue.class_):
+        if not (cause and introduces and line.text[:1].isspace() and cause.class_ == clue.class_):
             break
         found = cause
     return found if found is not clue else None

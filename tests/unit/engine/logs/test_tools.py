@@ -232,3 +232,18 @@ def test_the_error_in_the_output_that_pip_quotes_is_the_root_line(pip, line, cla
 )
 def test_a_report_of_a_failed_build_has_the_class_of_builds(text, root):
     assert told(text)[:2] == (root, "build")
+
+
+@every_row(
+    ("line", "class_"),
+    [
+        ("ptxas fatal   : Value 'sm_100' is not defined for option 'gpu-name'", "cuda-or-hip"),
+        ("nvlink error   : Undefined reference to 'step' in 'a.o'", "build"),
+        ("x.cu:3:10: fatal error: cuda.h: No such file or directory", "build"),
+    ],
+)
+def test_the_error_of_a_compiler_below_an_exception_is_the_root_line(line, class_):
+    text = f"[default6]:[rank6]: RuntimeError: PTX codegen error:\n\n[default6]:[rank6]: {line}\n"
+    root, found, rank = told(text)
+    assert root.endswith(f": {line}")
+    assert (found, rank) == (class_, "6")
