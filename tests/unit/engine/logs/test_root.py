@@ -33,6 +33,7 @@ def told(text: str) -> tuple[str, str, str]:
     return found.root.text, found.fault.id, found.root.rank
 
 
+DAEMONS = "{} was unable to reliably start one or more daemons."
 END = "srun: error: node2: task 1: Exited with exit code 1\nsrun: Terminating StepId=8.0\n"
 STEPS = "".join(f"{rank}: step {n} loss 0.{n} error 0.00{n}\n" for n in range(30) for rank in (0, 1))
 
@@ -388,6 +389,58 @@ def test_the_class_of_an_xid_that_follows_is_that_of_the_one_before():
         ("Mon Nov  2 09:08:07 2026[1,12]<stderr>:Segmentation fault (core dumped)", "12"),
         ("[1,mpirank:5,node-2]<stderr>:Segmentation fault (core dumped)", "5"),
         ("Abort(15) on node 7 (rank 7 in comm 0): Fatal error in PMPI_Send: Invalid rank, error stack:", "7"),
+        (
+            [
+                "libfabric:81:efa:mr:efa_mr_reg():254<warn> efa_cmd_reg_mr: Invalid argument(22)",
+                "Abort(9) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Win_create: Other MPI error",
+            ],
+            "efa_cmd_reg_mr",
+            "ucx-or-libfabric",
+        ),
+        (
+            [
+                "libfabric:81:1650000000:psm2:mr:psmx2_mr_reg():12<warn> Unable to register MR: Bad address",
+                "Abort(9) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Win_create: Other MPI error",
+            ],
+            "Unable to register MR",
+            "ucx-or-libfabric",
+        ),
+        (
+            ["kex_exchange_identification: read: Connection reset by peer", DAEMONS.format("mpirun")],
+            "kex_exchange_identification",
+            "network-or-dns",
+        ),
+        (["Host key verification failed.", DAEMONS.format("ORTE")], "Host key", "network-or-dns"),
+        (
+            ["ada@node2: Permission denied (publickey,hostbased).", DAEMONS.format("PRTE")],
+            "ada@node2",
+            "network-or-dns",
+        ),
+        (
+            [
+                "Launching horovod task function was not successful:",
+                "ssh: connect to host node2 port 22: Connection refused",
+            ],
+            "ssh: connect",
+            "network-or-dns",
+        ),
+        ([DAEMONS.format("prterun"), "This usually is caused by:"], DAEMONS.format("prterun"), "mpi"),
+        (
+            [
+                "sbatch: error: If munged is up, restart with --num-threads=10",
+                'sbatch: error: Munge encode failed: Failed to access "/run/munge/munge.socket.2"',
+            ],
+            "Munge encode failed",
+            "scheduler-start",
+        ),
+        (
+            [
+                "[rank0]:[E1 GroupNCCL.cpp:6] Watchdog caught collective operation timeout: WorkNCCL(",
+                "[rank1]:[E1 ProcessGroupNCCL.cpp:9] [PG ID 0 Rank 1] Timeout at NCCL work: 126, last",
+            ],
+            "WorkNCCL(",
+            "nccl-or-rccl",
+        ),
     ],
 )
 def test_the_rank_is_read_from_each_form_of_tag(line, rank):
