@@ -125,6 +125,9 @@ def test_a_failed_conversion_in_the_users_code_is_the_root_line():
         ("./solver: symbol lookup error: ./solver: undefined symbol: launch_step", "loader"),
         ("timeout: sending signal TERM to command 'python3'", "exit-status"),
         ("timeout: sending signal KILL to command 'solver'", "exit-status"),
+        ("RuntimeError: File /data/w.pt cannot be opened.", "file-system-or-quota"),
+        ("OSError: Output file out/a.nc could not be created", "file-system-or-quota"),
+        ("ValueError: cannot create the output file a.nc", "file-system-or-quota"),
     ],
 )
 def test_the_class_of_writes_links_and_time_limits(line, class_):
@@ -132,6 +135,55 @@ def test_the_class_of_writes_links_and_time_limits(line, class_):
     assert row is not None
     assert row.class_ == class_
     assert told(f"step 1\n{line}\n")[:2] == (line, class_)
+
+
+@every_row(
+    ("line", "class_", "retry"),
+    [
+        (
+            "Exception: Installed CUDA version 11.0 does not match the version torch was compiled with 10.1",
+            "package",
+            "image",
+        ),
+        (
+            "RuntimeError: The detected CUDA version (11.8) mismatches the version used to compile it",
+            "package",
+            "image",
+        ),
+        (
+            "RuntimeError: Failed to find C compiler. Please specify via CC environment variable.",
+            "program-start",
+            "image",
+        ),
+        (
+            "InvalidCxxCompiler: No working C++ compiler found in cpp.cxx: (None, 'g++')",
+            "program-start",
+            "image",
+        ),
+        ("configure: error: no acceptable C compiler found in $PATH", "build", "user"),
+        (
+            "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable",
+            "gpu-handover",
+            "node",
+        ),
+        (
+            "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
+            "gpu-handover",
+            "node",
+        ),
+        (
+            "[mpiexec@n1] HYDU_create_process (l.c:69): execvp error on file /o/hydra_pmi_proxy (No such)",
+            "program-start",
+            "user",
+        ),
+    ],
+    ids=lambda line: line[:40],
+)
+def test_the_class_of_what_an_image_or_a_node_lacks(line, class_, retry):
+    found = explain_output(Output(f"step 1\n{line}\n"))
+    assert found.root is not None
+    assert found.fault is not None
+    assert (found.root.text, found.fault.id, found.retry) == (line, class_, retry)
 
 
 def test_a_rank_that_lost_another_one_is_a_consequence():
@@ -190,6 +242,7 @@ def test_an_unknown_line_of_a_known_program_has_a_class(text, class_, retry):
         "WARNING: something failed, using the default\n",
         "finished: 0 errors, 0 failed\n",
         "val_error: 0.0312\n",
+        "CUDA version 11.0 does not match the version torch was compiled with 11.1 but APIs are alike\n",
     ],
 )
 def test_output_without_a_failure_has_no_root_line(text):
@@ -245,7 +298,7 @@ def of_backend(name):
             "2026-02-03 10:00:01.5: W xla/ex.cc:81] context of CUDA:2 failed: CUDA_ERROR_DEVICE_UNAVAILABLE",
             of_backend("cuda"),
             "gpu-busy",
-            "node-or-hardware",
+            "gpu-handover",
             "node",
         ),
         (
@@ -338,6 +391,58 @@ def test_a_text_that_two_families_have_is_shown_for_the_family_that_the_line_nam
         ),
         (
             [
+                "libfabric:81:efa:mr:efa_mr_reg():254<warn> efa_cmd_reg_mr: Invalid argument(22)",
+                "Abort(9) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Win_create: Other MPI error",
+            ],
+            "efa_cmd_reg_mr",
+            "ucx-or-libfabric",
+        ),
+        (
+            [
+                "libfabric:81:1650000000:psm2:mr:psmx2_mr_reg():12<warn> Unable to register MR: Bad address",
+                "Abort(9) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Win_create: Other MPI error",
+            ],
+            "Unable to register MR",
+            "ucx-or-libfabric",
+        ),
+        (
+            ["kex_exchange_identification: read: Connection reset by peer", DAEMONS.format("mpirun")],
+            "kex_exchange_identification",
+            "network-or-dns",
+        ),
+        (["Host key verification failed.", DAEMONS.format("ORTE")], "Host key", "network-or-dns"),
+        (
+            ["ada@node2: Permission denied (publickey,hostbased).", DAEMONS.format("PRTE")],
+            "ada@node2",
+            "network-or-dns",
+        ),
+        (
+            [
+                "Launching horovod task function was not successful:",
+                "ssh: connect to host node2 port 22: Connection refused",
+            ],
+            "ssh: connect",
+            "network-or-dns",
+        ),
+        ([DAEMONS.format("prterun"), "This usually is caused by:"], DAEMONS.format("prterun"), "mpi"),
+        (
+            [
+                "sbatch: error: If munged is up, restart with --num-threads=10",
+                'sbatch: error: Munge encode failed: Failed to access "/run/munge/munge.socket.2"',
+            ],
+            "Munge encode failed",
+            "scheduler-start",
+        ),
+        (
+            [
+                "[rank0]:[E1 GroupNCCL.cpp:6] Watchdog caught collective operation timeout: WorkNCCL(",
+                "[rank1]:[E1 ProcessGroupNCCL.cpp:9] [PG ID 0 Rank 1] Timeout at NCCL work: 126, last",
+            ],
+            "WorkNCCL(",
+            "nccl-or-rccl",
+        ),
+        (
+            [
                 "docker: Error response from daemon: OCI runtime failed: stderr: Using requested mode 'cdi'",
                 "nvidia-container-cli: device error: unknown device id: 9: unknown.",
             ],
@@ -389,58 +494,6 @@ def test_the_class_of_an_xid_that_follows_is_that_of_the_one_before():
         ("Mon Nov  2 09:08:07 2026[1,12]<stderr>:Segmentation fault (core dumped)", "12"),
         ("[1,mpirank:5,node-2]<stderr>:Segmentation fault (core dumped)", "5"),
         ("Abort(15) on node 7 (rank 7 in comm 0): Fatal error in PMPI_Send: Invalid rank, error stack:", "7"),
-        (
-            [
-                "libfabric:81:efa:mr:efa_mr_reg():254<warn> efa_cmd_reg_mr: Invalid argument(22)",
-                "Abort(9) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Win_create: Other MPI error",
-            ],
-            "efa_cmd_reg_mr",
-            "ucx-or-libfabric",
-        ),
-        (
-            [
-                "libfabric:81:1650000000:psm2:mr:psmx2_mr_reg():12<warn> Unable to register MR: Bad address",
-                "Abort(9) on node 3 (rank 3 in comm 0): Fatal error in PMPI_Win_create: Other MPI error",
-            ],
-            "Unable to register MR",
-            "ucx-or-libfabric",
-        ),
-        (
-            ["kex_exchange_identification: read: Connection reset by peer", DAEMONS.format("mpirun")],
-            "kex_exchange_identification",
-            "network-or-dns",
-        ),
-        (["Host key verification failed.", DAEMONS.format("ORTE")], "Host key", "network-or-dns"),
-        (
-            ["ada@node2: Permission denied (publickey,hostbased).", DAEMONS.format("PRTE")],
-            "ada@node2",
-            "network-or-dns",
-        ),
-        (
-            [
-                "Launching horovod task function was not successful:",
-                "ssh: connect to host node2 port 22: Connection refused",
-            ],
-            "ssh: connect",
-            "network-or-dns",
-        ),
-        ([DAEMONS.format("prterun"), "This usually is caused by:"], DAEMONS.format("prterun"), "mpi"),
-        (
-            [
-                "sbatch: error: If munged is up, restart with --num-threads=10",
-                'sbatch: error: Munge encode failed: Failed to access "/run/munge/munge.socket.2"',
-            ],
-            "Munge encode failed",
-            "scheduler-start",
-        ),
-        (
-            [
-                "[rank0]:[E1 GroupNCCL.cpp:6] Watchdog caught collective operation timeout: WorkNCCL(",
-                "[rank1]:[E1 ProcessGroupNCCL.cpp:9] [PG ID 0 Rank 1] Timeout at NCCL work: 126, last",
-            ],
-            "WorkNCCL(",
-            "nccl-or-rccl",
-        ),
     ],
 )
 def test_the_rank_is_read_from_each_form_of_tag(line, rank):
