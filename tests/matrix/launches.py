@@ -195,8 +195,6 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("--containall", {}, ("--containall",), 1),
     ("--contain", {}, ("--contain",), 1),
     ("--contain", {}, ("--contain",), 2),
-    ("--fakeroot", {}, ("--fakeroot",), 1),
-    ("--fakeroot", {}, ("--fakeroot",), 2),
     ("--no-mount tmp", {}, ("--no-mount", "tmp"), 1),
     ("OMPI_MCA_btl=openib", {"OMPI_MCA_btl": "openib"}, (), 1),
     ("OMPI_MCA_pml=ucx", {"OMPI_MCA_pml": "ucx"}, (), 1),
@@ -264,6 +262,18 @@ def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFa
             mended = propose(there, facts, request, mode_of(launch, host))
             if mended != plan:
                 yield Launch(image, flavour, launch, "mended", mended, request, trap, exports)
+
+
+def as_root(image: str, flavour: str, host: HostFacts, _: str, facts: ImageFacts) -> Iterator[Launch]:
+    """Yield the engine's launches in all modes with --fakeroot; the ranks then have user ID 0, but a
+    launcher expects the user's ID.
+    """
+    for launch in (launch for launch in LAUNCHES if launch != "srun"):
+        for request in shapes(launch)[:2]:
+            base = propose(host, facts, request, mode_of(launch, host))
+            if not by_agent(base):
+                plan = msgspec.structs.replace(base, container=(*base.container, "--fakeroot"))
+                yield Launch(image, flavour, launch, "trap", plan, request, "--fakeroot")
 
 
 def without_sharing(

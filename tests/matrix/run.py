@@ -26,6 +26,7 @@ from tests.matrix.images import specs
 from tests.matrix.launches import (
     LAUNCHES,
     Launch,
+    as_root,
     little_memlock,
     plain,
     planned,
@@ -145,7 +146,7 @@ def wanted(
     if {"trap", "mended"} & set(variants) and name in arguments.trap_image:
         speaks = (facts.mpi.interfaces if facts.mpi else None) or ()
         launch = "srun-pmix" if "pmix" in speaks else "srun-pmi2"
-        families = (without_sharing,) if place.podman else (traps, small_shm, little_memlock)
+        families = (without_sharing,) if place.podman else (traps, as_root, small_shm, little_memlock)
         for family in families:
             found += [t for t in family(name, place.name, host, launch, facts) if t.variant in variants]
     found = [launch for launch in found if not arguments.launch or launch.launch in arguments.launch]
