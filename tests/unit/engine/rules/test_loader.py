@@ -87,6 +87,7 @@ QUIET = {
         case(),
         case(of=absent(IMAGE, "mpi")),
         case(of=NO_HWLOC, mode="gloo"),
+        case(of=unread(loading(), "mpi"), mode="gloo"),
         case(of=lacking("libcuda.so.1", "libnvidia-ml.so.1"), container=("--nv",)),
         case(host(libfabric="/opt/ofi/lib/libfabric.so.1"), lacking("libfabric.so.1"), **BESIDE),
         bound(of=lacking("libhwloc.so.15")),
