@@ -16,7 +16,7 @@ _UNAVAILABLE = re.compile(
     r"invalid MPI type|Couldn't find the specified plugin name for mpi|cannot find mpi plugin|"
     r"MPI plugin .* not found|env: .(mpirun|mpiexec).: No such file|\bmpirun: (command )?not found|"
     r"Unable to find command .(mpirun|mpiexec)|.(mpirun|mpiexec).: executable file not found in \$PATH|"
-    r"failed to initialize MPI plugin",
+    r"failed to initialize MPI plugin|can't execve\(2\): (mpirun|mpiexec): No such file",
     re.IGNORECASE,
 )
 _LOADER = re.compile(

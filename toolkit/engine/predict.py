@@ -11,7 +11,7 @@ from toolkit.engine.planning.module_mounts import UNREAD, add_module_mounts
 from toolkit.engine.planning.plan import plan
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
-from toolkit.engine.search_path import apply_search_path, with_unknown_mpi
+from toolkit.engine.search_path import apply_search_path, apply_variables, with_unknown_mpi
 from toolkit.engine.traits import pmix_majors, runtime_of
 from toolkit.knowledge.pmix import releases
 from toolkit.model.facts import HostFacts, ImageFacts
@@ -147,7 +147,7 @@ def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) ->
     """
     words = spell_options(runtime_of(host), made.container)
     made = made if words == made.container else msgspec.structs.replace(made, container=words)
-    found = apply_search_path(host, image, made)
+    found = apply_search_path(host, apply_variables(host, image, made), made)
     entered = add_module_mounts(host, found, made)
     if entered is None:
         return Case(host, found, request, made)

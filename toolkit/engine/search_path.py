@@ -1,11 +1,11 @@
 """Find which of the image's MPIs programs load if the launch changes LD_LIBRARY_PATH."""
 
-import posixpath
+from posixpath import dirname as _folder
 
 import msgspec
 
 from toolkit.engine.host_variables import name_inside, runtime_prefixes
-from toolkit.engine.traits import has_option
+from toolkit.engine.traits import has_option, runtime_of
 from toolkit.folders import is_system
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.mpifacts import ImageMpi
@@ -46,22 +46,42 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     if not asked and "LD_LIBRARY_PATH" not in plan.env:
         line = "the result depends on LD_LIBRARY_PATH, which a variable of the host sets to an unknown value"
         return with_unknown_mpi(image, line)
-    folders = asked.split(":")
-    if posixpath.dirname(image.mpi.library) in folders:
+    return _search_in(image, asked)
+
+
+def apply_variables(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
+    """Return the facts of the image in a container of a runtime that sets only those variables of the image
+    that options name.
+
+    Without the image's PATH, a command without a folder is found only in the folders of the distribution.
+    """
+    option = runtime_of(host).SET_ENV
+    if not option or option.rstrip("=") in plan.container:
+        return image
+    words = (word.removeprefix(option) for word in plan.container if word.startswith(option))
+    kept = dict(word.split("=", 1) for word in words if "=" in word)
+    found = msgspec.structs.replace(image, environment=kept)
+    if image.mpirun and "PATH" in image.environment.keys() - kept and not is_system(_folder(image.mpirun)):
+        absent = {**image.absent, "mpirun": "the runtime does not set the image's PATH"}
+        found = msgspec.structs.replace(found, mpirun=None, absent=absent)
+    lost = "LD_LIBRARY_PATH" in image.environment.keys() - kept and image.programs_otherwise
+    return _search_in(found, "") if lost else found
+
+
+def _search_in(image: ImageFacts, path: str) -> ImageFacts:
+    """Return the facts of the image if LD_LIBRARY_PATH has the value ``path``."""
+    folders = path.split(":")
+    if image.mpi is None or _folder(image.mpi.library) in folders:
         return image
     programs = {**image.programs, **image.programs_otherwise}
-    named = [
-        m
-        for m in image.other_mpis
-        if posixpath.dirname(m.library) in folders and m.soname == image.mpi.soname
-    ]
+    named = [m for m in image.other_mpis if _folder(m.library) in folders and m.soname == image.mpi.soname]
     if named:
         programs = {**programs, **dict.fromkeys(image.programs_otherwise, named[0].library)}
     changed = msgspec.structs.replace(image, programs=programs, programs_otherwise={})
     other = _other_mpi(image, programs)
     if other is None or other.library == image.mpi.library:
         return changed
-    return _with_mpi(changed, other, asked)
+    return _with_mpi(changed, other, path)
 
 
 def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
@@ -114,12 +134,12 @@ def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
     mpi = image.mpi
     if mpi is None or "--nv" not in plan.container:
         return False
-    if "LD_LIBRARY_PATH" in image.environment or is_system(posixpath.dirname(mpi.library)):
+    if "LD_LIBRARY_PATH" in image.environment or is_system(_folder(mpi.library)):
         return False
     if not has_option(host, "--nv behind the image's own"):
         return False
     namesakes = (m for m in image.other_mpis if m.soname and m.soname == mpi.soname)
-    return any(is_system(posixpath.dirname(m.library)) for m in namesakes)
+    return any(is_system(_folder(m.library)) for m in namesakes)
 
 
 def with_unknown_mpi(image: ImageFacts, line: str) -> ImageFacts:

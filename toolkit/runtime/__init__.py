@@ -40,6 +40,8 @@ class Runtime(Protocol):
     """
     KEEPS_FOLDER: bool
     """Whether a command in the container starts in the launcher's working directory."""
+    SET_ENV: str
+    """The option that sets a variable of the image; empty if the runtime sets all variables of the image."""
     IN_LAUNCHER: bool
     """Whether the runtime's options are options of srun.
 

@@ -18,6 +18,7 @@ SPLITS = True
 BY_ROOT: bool | None = None
 KEEPS_FOLDER = True
 IN_LAUNCHER = False
+SET_ENV = ""
 GPUS: tuple[str, ...] = ("--nv",)
 AMD_GPUS: tuple[str, ...] = ("--rocm",)
 PREPARES = ""

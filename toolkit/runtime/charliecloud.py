@@ -11,7 +11,7 @@ RUNTIME = Described(
     FORMATS=frozenset({"squashfs", "sandbox"}),
     # Without this option, ch-run can bind a path only to a folder that exists in the image.
     options=("--write-fake",),
-    set_env="--set-env=",
+    SET_ENV="--set-env=",
     setuid=False,
     bind=option("--bind="),
     name=lambda image: (image, "--"),

@@ -14,8 +14,7 @@ class Described:
 
     ``bind`` returns the words for all binds; each bind is ``(SOURCE, TARGET, OPTIONS)``. ``name`` returns the
     words for an image path, and ``folder`` returns the words for a working directory. ``start`` has the words
-    after the runtime's command, such as ``run``. ``set_env`` is the option with which toolkit sets each
-    variable that the image defines. ``set_env`` is empty if the runtime sets these variables itself.
+    after the runtime's command, such as ``run``.
     """
 
     NAMES: tuple[str, ...]
@@ -25,7 +24,6 @@ class Described:
     folder: Callable[[str], tuple[str, ...]]
     start: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
-    set_env: str = ""
     setuid: bool | None = None
     GPUS: tuple[str, ...] = ()
     AMD_GPUS: tuple[str, ...] = ()
@@ -36,14 +34,15 @@ class Described:
     KEEPS_FOLDER: bool = False
     IN_LAUNCHER: bool = False
     SECTION: str = "runtime"
+    SET_ENV: str = ""
     PREPARES: str = ""
     MEASURED: bool = False
     MOUNTS_IMAGES: bool = False
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:  # noqa: ARG002
         """Return the options that toolkit gives to the runtime in every launch."""
-        own = image.environment.items() if self.set_env else ()
-        return (*self.options, *(f"{self.set_env}{name}={value}" for name, value in own))
+        own = image.environment.items() if self.SET_ENV else ()
+        return (*self.options, *(f"{self.SET_ENV}{name}={value}" for name, value in own))
 
     def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
         """Return the words of the command line before the image: the command, its options and the binds."""

@@ -22,6 +22,7 @@ SPLITS = False
 BY_ROOT: bool | None = False
 KEEPS_FOLDER = False
 IN_LAUNCHER = False
+SET_ENV = ""
 GPUS: tuple[str, ...] = ("--device=nvidia.com/gpu=all",)
 CDI = "nvidia.com/gpu"
 HOOKS = "--hooks-dir"

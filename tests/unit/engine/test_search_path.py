@@ -2,7 +2,7 @@
 
 import msgspec
 
-from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, host, with_
+from tests.unit.engine.whole import HOST, IMAGE, MPI, MPICH, absent, host, runtime, with_
 from toolkit.engine.planning.proposal import propose
 from toolkit.engine.predict import case_of, predict, predict_plan
 from toolkit.engine.search_path import apply_search_path
@@ -131,3 +131,28 @@ def test_an_apptainer_that_puts_the_distribution_first_leaves_two_mpis_of_one_na
     assert apply_search_path(release("4.3.7", "singularity-ce"), own, nv) is own
     assert apply_search_path(release("1.5.0"), own, with_(nv, container=())) is own
     assert apply_search_path(host(runtime=None), own, nv) is own
+
+
+def by_charliecloud(*options: str, mode="srun-pmi2"):
+    """Return the image of a launch by a runtime that sets only the named variables of the image."""
+    made = Plan(mode=mode, launcher=("srun",), container=("--write-fake", *options))
+    apart = with_(
+        TWO, environment={**TWO.environment, "PATH": "/opt/venv/bin"}, mpirun="/opt/venv/bin/mpirun"
+    )
+    return case_of(runtime(name="ch-run", version="0.38"), apart, Request(nodes=2), made).image_facts
+
+
+def test_a_runtime_sets_only_the_variables_of_the_image_that_its_options_name():
+    alone = by_charliecloud()
+    assert (alone.environment, alone.mpi, alone.mpirun) == ({}, OLD, None)
+    assert "PATH" in alone.absent["mpirun"]
+    named = by_charliecloud("--set-env=LD_LIBRARY_PATH=/opt/venv/lib", "--set-env=PATH=/opt/venv/bin")
+    assert (named.mpi, named.mpirun) == (NEW, "/opt/venv/bin/mpirun")
+    whole = by_charliecloud("--set-env")
+    assert (whole.mpi, whole.environment) == (NEW, {**TWO.environment, "PATH": "/opt/venv/bin"})
+
+
+def test_the_plan_names_all_variables_of_the_image_for_such_a_runtime():
+    there = runtime(name="ch-run", version="0.38")
+    made = propose(there, TWO, Request(nodes=2), "srun-pmi2")
+    assert case_of(there, TWO, Request(nodes=2), made).image_facts.environment == TWO.environment
