@@ -1,6 +1,7 @@
 """Test the trainers in JAX: weights equal to one process, resume with other ranks, accuracy, and refusals."""
 
 import json
+import re
 import signal
 
 import pytest
@@ -56,6 +57,17 @@ def test_20_steps_of_two_ranks_come_to_the_weights_of_one_process(inside, optimi
     assert "jax" in header["versions"]
     assert epoch["images"] == 640
     assert result["model"] == "model.npz"
+
+
+def test_a_line_during_an_epoch_shows_the_mean_loss_of_all_ranks(inside):
+    options = "--batch-size 4 --log-seconds 0.001 --strategy jax --fresh"
+    status, said = inside(f"sh /test/ranks.sh 2 dense /out/lines {options}")
+    assert status == 0, said
+    losses = [float(loss) for loss in re.findall(r"epoch 1/\d+  \d+%  loss (\d+\.\d+)", said)]
+    whole = inside.records("lines")[1]["loss"]
+    # The lines leave out the end of the epoch, where the loss is smallest.
+    assert losses
+    assert sum(losses) / len(losses) < 1.6 * whole, (losses, whole)
 
 
 @pytest.mark.parametrize(("before", "after"), [(2, 1), (1, 3)])

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 class TrainingLoop(Protocol):
     """Trains a model on this rank's share of the samples. All ranks make their training steps together."""
 
+    SUMS_ALL: bool
+    """Whether the sums of losses on rank 0 are over the samples of all ranks."""
+
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
         """Make the remaining training steps of epoch ``number``, counted from 0. Return the results of the
         whole epoch.

@@ -38,6 +38,8 @@ class JaxLoop(Rounds):
     ranks, normalises over the whole batch, and draws the same random numbers for any number of ranks.
     """
 
+    SUMS_ALL = True
+
     def __init__(
         self,
         model: Callable[[], JaxModel],

@@ -85,8 +85,11 @@ class Rounds:
     """Trains epochs in slices of a few seconds. Each framework has a subclass, which makes the training
     steps.
 
-    ``batch`` is the number of samples per device in one update.
+    ``batch`` is the number of samples per device in one update. ``SUMS_ALL`` says whether the sums of rank 0
+    are over the samples of all ranks, and the other ranks add nothing.
     """
+
+    SUMS_ALL = False
 
     def __init__(self, data: Data, world: "World", *, batch: int, seed: int) -> None:
         self._data, self._count, self._world, self._seed = data, len(data), world, seed

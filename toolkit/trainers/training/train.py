@@ -71,7 +71,8 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
             heading.say(world, f"{trainer.name}: {start.sentence(len(samples), world.width)}")
         with Watch(world, options.checkpoint_seconds, stop_file(os.environ, options.output)) as watch:
             images, passes = start.passes * len(samples), start.passes
-            progress = ProgressLine(options.log_seconds, epochs, images, world.size) if first else None
+            counted = 1 if loop.SUMS_ALL else world.size
+            progress = ProgressLine(options.log_seconds, epochs, images, counted) if first else None
             Course(
                 loop, len(samples), test, world, watch, checkpoints, metrics, settings, passes, progress
             ).run(start, epochs)
