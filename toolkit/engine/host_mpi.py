@@ -36,12 +36,27 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
     if host is None:
         return False
     if image.mpi is None:
-        return host.soname in first_of(host, plan) if "mpi" in image.absent else None
+        return bool(_served(host, image) & first_of(host, plan)) if "mpi" in image.absent else None
     if host.soname is None or image.mpi.soname is None:
         return None
     if finds_own_mpi(image):
         return False
     return host.soname == image.mpi.soname and host.soname in first_of(host, plan)
+
+
+def _served(host: HostMpi, image: ImageFacts) -> frozenset[str]:
+    """Return the sonames of the host's MPI that programs of an image without MPI can load; all sonames if the
+    facts do not show what the programs need.
+    """
+    named = image.program.needs if image.program else ""
+    needed = {named} if named else set(image.programs_need.values())
+    return frozenset(_sonames(host)) & needed if needed else frozenset(_sonames(host))
+
+
+def _sonames(host: HostMpi) -> tuple[str, ...]:
+    """Return the sonames under which programs can load the host's MPI."""
+    own = (host.soname,) if host.soname else ()
+    return (*own, *(row.library for row in knowledge.mpi().standard_abi if row.of(host)))
 
 
 def finds_own_mpi(image: ImageFacts) -> bool:
@@ -96,8 +111,9 @@ def libraries_of(provider: HostMpi) -> frozenset[str]:
     need.
     """
     besides = (provider.components_need or {}).values()
-    own = (provider.soname,) if provider.soname else ()
-    return frozenset((*own, *(provider.needs or ()), *(name for names in besides for name in names)))
+    return frozenset(
+        (*_sonames(provider), *(provider.needs or ()), *(name for names in besides for name in names))
+    )
 
 
 def mounted_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
@@ -135,10 +151,8 @@ def first_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
 
 
 def _places(provider: HostMpi) -> dict[str, str]:
-    own = (
-        {provider.soname: posixpath.dirname(provider.library)} if provider.soname and provider.library else {}
-    )
-    return {**(provider.places or {}), **own}
+    folder = posixpath.dirname(provider.library or "")
+    return {**(provider.places or {}), **(dict.fromkeys(_sonames(provider), folder) if folder else {})}
 
 
 def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:

@@ -266,6 +266,12 @@ class Variables(Row, frozen=True, kw_only=True):
     container_options: tuple[str, ...]
 
 
+class StandardAbi(MpiRow, frozen=True, kw_only=True):
+    """MPI releases that also provide MPI's standard ABI, in ``library``, which is a soname."""
+
+    library: str
+
+
 class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """MPI releases with a property that several rules use. The name of each field describes the property."""
 
@@ -281,6 +287,7 @@ class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of ``mpi.toml``."""
 
+    standard_abi: tuple[StandardAbi, ...]
     mismatch: tuple[Mismatch, ...]
     release: ReleaseRows
     daemons: tuple[Daemons, ...]

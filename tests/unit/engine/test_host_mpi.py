@@ -1,9 +1,9 @@
 """Test which MPI a program loads if a launch mounts the host's MPI over the image's MPI."""
 
-from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, host, image, mpi, with_
+from tests.unit.engine.whole import IMAGE, LAUNCHER, MPICH, absent, host, image, mpi, with_
 from toolkit.engine.host_mpi import apply_host_mpi, first_of, is_replaced, is_split, libraries_of, mounted_of
 from toolkit.engine.planning.proposal import propose
-from toolkit.engine.predict import case_of
+from toolkit.engine.predict import case_of, predict_plan
 from toolkit.model.prediction import Plan, Request
 
 PREFIX = "/opt/centre/openmpi"
@@ -166,6 +166,31 @@ def test_a_libfabric_of_the_image_is_in_reach_where_its_loader_lists_one():
 def test_an_image_of_another_family_stays_as_it_is():
     of = image(mpi=MPICH)
     assert apply_host_mpi(ON, of, BARE) is of
+
+
+def test_an_image_without_mpi_loads_only_the_library_that_its_programs_need():
+    def loads(needed: str, **mpi_of_host) -> bool | None:
+        need = {"/opt/probe": needed} if needed else {}
+        of = with_(absent(IMAGE, "mpi"), programs=dict.fromkeys(need, ""), programs_need=need)
+        return is_replaced(with_(CENTRE, **mpi_of_host), of, BARE)
+
+    mpich = {"implementation": "mpich", "soname": "libmpi.so.12"}
+    assert loads("")
+    assert loads("libmpi.so.40")
+    assert not loads("libmpi.so.12")
+    assert loads("libmpi.so.12", **mpich)
+    assert not loads("libmpi.so.40", **mpich)
+    assert loads("libmpi_abi.so.0", **mpich, version="5.0.1")
+    assert not loads("libmpi_abi.so.0", **mpich, version="4.1.3")
+
+
+def test_a_program_that_needs_another_library_than_the_mounted_one_does_not_start():
+    need = {"/opt/probe": "libmpi.so.12"}
+    of = with_(absent(IMAGE, "mpi"), programs={"/opt/probe": ""}, programs_need=need)
+    told = predict_plan(ON, of, Request(nodes=2), BARE)
+    assert told.outcome == "loader-failure"
+    assert "libmpi.so.12" in told.because
+    assert "libmpi.so.40" in told.because
 
 
 def test_programs_of_open_mpi_6_keep_half_of_the_image_s():

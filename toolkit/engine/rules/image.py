@@ -54,21 +54,26 @@ framework ``btl``.
     fix="build an image with MPI: `toolkit image build`",
     instead=("bind",),
     source="Apptainer user guide, MPI",
-    facts=("image.mpi",),
+    facts=("image.mpi", "image.programs_need"),
     modes=MPI_MODES,
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
-    """toolkit did not find libmpi in the folders that the image's loader searches."""
+    """toolkit did not find libmpi in the folders that the image's loader searches. With the launch mode bind,
+    the host's library must have the name that the programs need.
+    """
     if case.image.mpi is not None:
         return None
     if case.request.has_one_rank and case.mode != "mpirun-container":
         fix = "if the program does not call MPI, change nothing"
         return Hit(case.cite("image.mpi"), severity="warning", fix=fix, instead=())
-    if case.mode == "bind" and mounted_mpi(case.host_facts, case.original_facts) is None:
+    provider = mounted_mpi(case.host_facts, case.original_facts) if case.mode == "bind" else None
+    if case.mode == "bind" and provider is None:
         return None  # the rule bind-nothing-to-mount checks whether the host has an MPI to mount
-    return Hit(
-        case.cite("image.mpi"), "loader-failure", "a program that needs libmpi does not start in this image"
-    )
+    needed = ", ".join(sorted({*case.image_facts.programs_need.values()})) or "libmpi"
+    because = f"a program that needs {needed} does not start in this image"
+    if provider and provider.soname:
+        because = f"{because} with the host's {provider.soname}"
+    return Hit(case.cite("image.mpi"), "loader-failure", because)
 
 
 @rule(

@@ -64,7 +64,11 @@ COPIED = mpi(interfaces=(), components={"hwloc": ("external",), "pml": ("v",)}, 
 MOVED = mpi(built_for="/build/ompi/lib/openmpi", led_by={"OPAL_PREFIX": "/opt/hpcx/ompi"})
 
 FIRES = {
-    "image-lacks-mpi": [case(of=absent(IMAGE, "mpi")), case(of=absent(IMAGE, "mpi"), nodes=1)],
+    "image-lacks-mpi": [
+        case(of=absent(IMAGE, "mpi")),
+        case(of=absent(IMAGE, "mpi"), nodes=1),
+        case(of=with_(absent(IMAGE, "mpi"), programs_need={"/opt/probe": "libmpi.so.12"}), mode="bind"),
+    ],
     "mpi-moved": [case(of=MOVED), case(of=MOVED, mode="srun-none"), case(of=MOVED, mode="mpirun-host")],
     "mpi-lacks-plugins": [case(of=COPIED), case(of=COPIED, mode="srun-none"), case(of=COPIED, nodes=1)],
     "image-mpi-not-measured": [
