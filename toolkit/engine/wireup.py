@@ -24,6 +24,7 @@ from toolkit.engine.traits import (
 from toolkit.knowledge.mpi import Sees
 from toolkit.knowledge.pmix import is_plugin
 from toolkit.model.mpifacts import HostMpi, ImageMpi
+from toolkit.model.prediction import Outcome
 from toolkit.runtime.aspects import Aspect
 from toolkit.versions import within
 
@@ -285,6 +286,17 @@ def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
     ):
         return False
     return met or case.request.nodes > 1
+
+
+def after_failed_rank(
+    case: Case, failure: Outcome, because: str, *, met: bool = False
+) -> tuple[Outcome, str, tuple[Outcome, ...]]:
+    """Return the outcome of a launch whose ranks end with ``failure``, the reason, and the other outcomes
+    that occur by chance: a launcher that continues to wait hangs.
+    """
+    if not waits_for_failed_rank(case, met=met):
+        return failure, because, ()
+    return "hang", f"{because}; Intel's Hydra keeps waiting for the rank", (failure,)
 
 
 def alone_in_namespace(case: Case) -> bool | None:

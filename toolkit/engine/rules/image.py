@@ -17,7 +17,7 @@ from toolkit.engine.traits import (
     is_same_mpi,
     mounted_mpi,
 )
-from toolkit.engine.wireup import clearing_options, interface_in_use, offer, waits_for_failed_rank
+from toolkit.engine.wireup import after_failed_rank, clearing_options, interface_in_use, offer
 from toolkit.engine.words import family, mpi_name
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import NETMOD, Defect, netmods
@@ -73,7 +73,8 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     because = f"a program that needs {needed} does not start in this image"
     if provider and provider.soname:
         because = f"{because} with the host's {provider.soname}"
-    return Hit(case.cite("image.mpi"), "loader-failure", because)
+    outcome, because, chance = after_failed_rank(case, "loader-failure", because)
+    return Hit(case.cite("image.mpi"), outcome, because, by_chance=chance)
 
 
 @rule(
@@ -187,9 +188,9 @@ def libfabric_missing(case: Case) -> Hit | None:
         if row.of(mpi) and row.alone == alone and counts(row.nodes, case.request.nodes):
             because = f"{mpi_name(mpi)} finds no libfabric in the image"
             evidence = case.cite("image.mpi", "image.libfabric")
-            waits = not row.alone and waits_for_failed_rank(case, met=True)
-            outcome: Outcome = "hang" if waits else row.outcome
-            because = f"{because}, and Intel's Hydra keeps waiting for the rank" if waits else because
+            outcome: Outcome = row.outcome
+            if not row.alone:
+                outcome, because, _ = after_failed_rank(case, outcome, because, met=True)
             chance = _other_exits(case) if outcome == "crash" else ()
             stage = LaunchStage.START if row.alone else None
             return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)

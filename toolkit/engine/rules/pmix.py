@@ -6,11 +6,10 @@ from toolkit.engine.mismatch import LAUNCHERLESS_FACTS, judge_client
 from toolkit.engine.planning.variables import PLAIN_PMIX
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.traits import host_launcher, needs_named_components
-from toolkit.engine.wireup import offer, waits_for_failed_rank
+from toolkit.engine.wireup import after_failed_rank, offer
 from toolkit.engine.words import plain
 from toolkit.knowledge.pmix import Pair, store_of
 from toolkit.model.mpifacts import HostMpi
-from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 
@@ -101,10 +100,7 @@ def pmix_components_named(case: Case) -> Hit | None:
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} aborts because it lacks {lacking}, which the server names"
     # Ranks that share a PMIx identity would start as worlds of size 1, but they abort before that.
-    waits = waits_for_failed_rank(case, met=False)
-    outcome: Outcome = "hang" if waits else "init-failure"
-    because = f"{because}; Intel's Hydra keeps waiting for the rank" if waits else because
-    chance: tuple[Outcome, ...] = ("init-failure",) if waits else ()
+    outcome, because, chance = after_failed_rank(case, "init-failure", because)
     stage = LaunchStage.START if found.shared else None
     return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)
 

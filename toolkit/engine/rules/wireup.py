@@ -17,6 +17,7 @@ from toolkit.engine.traits import (
 )
 from toolkit.engine.wireup import (
     PMI,
+    after_failed_rank,
     clearing_options,
     in_slurm,
     in_step,
@@ -26,7 +27,6 @@ from toolkit.engine.wireup import (
     offer,
     spoken_interfaces,
     step_default,
-    waits_for_failed_rank,
 )
 from toolkit.engine.words import family, mpi_name, plain
 from toolkit.knowledge.pmix import is_plugin
@@ -312,12 +312,9 @@ def pmix_refused(case: Case) -> Hit | None:
         raise Undecided("host.slurm.mpi_default")
     if not is_plugin(default):
         return None
-    waits = waits_for_failed_rank(case, met=False)
-    outcome: Outcome = "hang" if waits else row.outcome
-    because = f"{row.because}; Intel's Hydra keeps waiting for the rank" if waits else row.because
+    outcome, because, chance = after_failed_rank(case, row.outcome, row.because)
     evidence = case.cite("host.slurm.mpi_default", "image.mpi")
-    chance: tuple[Outcome, ...] = (row.outcome,) if waits else ()
-    stage = LaunchStage.START if waits else None
+    stage = LaunchStage.START if outcome == "hang" else None
     return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)
 
 
