@@ -454,7 +454,7 @@ ask mpi-libraries 8 "$find_launchers"'
         folder=${1%/*}
         printf "library %s\nfound %s\n" "$real" "$1"
         grep -a -o "lib[a-z]*mpi[a-z0-9_]*\.so\.[0-9][0-9]*" "$real" | sort -u | sed "s/^/names /"
-        grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|CRAY MPICH|ParaStation|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init" \
+        grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|CRAY MPICH|ParaStation|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init|MPIDI_POSIX_am_" \
             "$real" | sort -u | sed "s/^/holds /"
         # A whole string; the configure options contain similar ones.
         tr "\000" "\n" <"$real" | grep -a -x -E "ch[34]:[a-z0-9]+([ ,][a-z0-9]+)*" | head -n 1 | sed "s/^/device /"

@@ -229,6 +229,7 @@ def _mpi(provider: HostMpi, image: ImageFacts, plan: Plan) -> ImageMpi:
         plugins=bool(provider.plugins),
         soname=provider.soname,
         device=provider.device,
+        own_shm=provider.own_shm,
         needs=provider.needs or (),
         components=components,
     )

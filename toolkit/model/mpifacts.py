@@ -26,6 +26,8 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     interfaces: tuple[str, ...] | None = None
     device: str | None = None
     """MPICH's device with its network modules: ``ch4:ofi,ucx``."""
+    own_shm: bool | None = None
+    """Whether MPICH's ch4 has its own shared-memory transport."""
     needs: tuple[str, ...] | None = None
     """Sonames of all libraries that the loader loads with libmpi, without the C library."""
     components: dict[str, tuple[str, ...]] | None = None

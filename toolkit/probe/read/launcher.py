@@ -83,6 +83,7 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
         soname=library.soname,
         interfaces=library.interfaces,
         device=library.device,
+        own_shm=library.own_shm,
         needs=mpi_library.sonames(library),
         components=library.components or None,
         components_need=mpi_library.component_needs(library),

@@ -123,6 +123,12 @@ class MpiLibrary:
         return ",".join(device.replace(",", " ").split()) if device and _DEVICE.match(device) else None
 
     @property
+    def own_shm(self) -> bool | None:
+        """Whether MPICH's ch4 has its own shared-memory transport; None for other MPIs."""
+        named = self.implementation != "intelmpi" and (self.device or "").startswith("ch4")
+        return "MPIDI_POSIX_am_" in self.holds if named else None
+
+    @property
     def soname(self) -> str | None:
         """The soname by which programs load the library; None if the file names do not show exactly one
         soname.
