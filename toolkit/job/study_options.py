@@ -219,7 +219,10 @@ def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
     if options.compare:
         raise BadInput("--prove and --compare: cannot be combined; --prove chooses the settings itself")
     if min(options.ranks) < 2:
-        raise BadInput("--prove: one rank has no reductions to compare", fix="give 2 or more with `--ranks`")
+        raise BadInput(
+            "--prove: one rank has no reductions to compare",
+            fix="give only numbers of at least 2, such as `--ranks 2,4`",
+        )
     advice = advise(tally_events(events(options.prove)))
     if advice is None:
         raise CheckFailed(

@@ -1,9 +1,9 @@
 """Label the Docker objects that ``make`` creates, so that ``make clean`` removes only this clone's objects.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone, and ``TOOLKIT_MADE`` to the path of a file
-that lists images. Containers, networks and volumes have the identity as a label. Images get no label, because
-a label would change an image's digest, and equal locks must give equal digests on every machine. Instead,
-toolkit adds the names of images to the file.
+that lists images. Containers, networks and volumes have the identity as a label. Images get no such label,
+because equal locks must give images with equal digests in every clone, and a label changes the digest.
+Instead, toolkit adds the names of images to the file.
 """
 
 import contextlib

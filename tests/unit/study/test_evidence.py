@@ -118,3 +118,18 @@ def test_an_unknown_form_names_those_that_exist():
     with pytest.raises(BadInput, match="no such form") as told:
         form_of("lumi")
     assert "csc-roihu-gpularge" in told.value.fix
+
+
+@pytest.mark.parametrize(
+    ("name", "nodes", "sizes", "efficiency", "doubling", "script", "gpu"),
+    [
+        ("csc-roihu-large", (6, 60), 3, 0.75, 0.0, True, False),
+        ("csc-roihu-gpularge", (1, 10), 3, 0.75, 0.0, True, True),
+        ("archer2-ta", None, 2, 0.0, 0.0, False, False),
+        ("sigma2", None, 2, 0.0, 1.5, False, False),
+    ],
+)
+def test_a_form_requires_what_the_centre_requires(name, nodes, sizes, efficiency, doubling, script, gpu):
+    form = form_of(name)
+    required = (form.nodes, form.sizes, form.efficiency, form.doubling, form.script, form.gpu)
+    assert required == (nodes, sizes, efficiency, doubling, script, gpu)

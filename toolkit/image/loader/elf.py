@@ -198,8 +198,8 @@ class Tables:
         if wanted < 0:
             return None
         # The name of a symbol has at least two bytes, so the size of the names limits the number of symbols.
-        # Tools that edit ELF files move the table of names to the end of the file, so its position does not
-        # limit the number of symbols.
+        # The distance between the two tables says nothing about the number of symbols, because tools that
+        # edit ELF files move the table of names to the end of the file.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:

@@ -4,9 +4,9 @@ A lock does not contain addresses of mirrors, because each site has its own mirr
 the origin of each file.
 
 The origin ``debian:PATH`` or ``debian-security:PATH`` means a file on a Debian mirror. The origin
-``index:PYTHON`` means a file that the package index has for the release ``PYTHON`` of Python. Any other
-origin is an https address. toolkit downloads from a host that is neither a mirror nor the index only if the
-user accepts the host.
+``index:PYTHON``, such as ``index:3.11``, means a file of the package index for that release of Python. Any
+other origin is an https address. toolkit downloads from a host that is neither a mirror nor the index only if
+the user accepts the host.
 """
 
 import contextlib

@@ -216,7 +216,7 @@ def _check_encoding(options: Mapping[str, Any]) -> None:
     """
     for name, value in options.items():
         if isinstance(value, str) and not _is_utf8(value):
-            raise BadInput(f"{option(name)} {value}: the name is not UTF-8", fix="rename the file")
+            raise BadInput(f"{option(name)} {value}: the file name is not UTF-8", fix="rename the file")
 
 
 def _is_utf8(text: str) -> bool:

@@ -1,4 +1,4 @@
-"""Find the jobs that resume a stopped job; only these jobs have the stopped job's folder."""
+"""Find the jobs that resume a stopped job: they have the same job folder as the stopped job."""
 
 from collections.abc import Sequence
 
