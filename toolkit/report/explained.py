@@ -65,7 +65,11 @@ def first_failed(root: RootLine) -> str:
     if root.waited:
         subject = f"Rank {root.rank}{node}" if root.rank else "A rank"
         waited = f"{subject} waited for other ranks until a time limit."
-        return f"{waited} Look for the rank that stopped or never joined."
+        several = len(root.collectives) > 1
+        if root.collectives:
+            where = "different collectives" if several else "a collective"
+            waited = f"Ranks waited in {where} until a time limit: {', '.join(root.collectives)}."
+        return waited if several else f"{waited} Look for the rank that stopped or never joined."
     return f"Rank {root.rank}{node} failed first." if root.rank else ""
 
 

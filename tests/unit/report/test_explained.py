@@ -1,9 +1,12 @@
 """Test the order of an explanation of job output: root line, cause or class, steps, advice."""
 
+import msgspec
+
 from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
-from toolkit.report.explained import explanation_lines, steps
+from toolkit.model.finding import RootLine
+from toolkit.report.explained import explanation_lines, first_failed, steps
 
 END = "srun: error: node2: task 1: Exited with exit code 1\n"
 UNKNOWN = f"1: ShapeError: 3 is not 4\n{END}"
@@ -57,3 +60,14 @@ def test_lines_fit_the_terminal(width):
 )
 def test_a_fix_is_cut_at_lines_or_at_semicolons_outside_of_quotes_and_brackets(fix, wanted):
     assert steps(fix) == wanted
+
+
+def test_ranks_in_different_collectives_are_told_apart():
+    root = RootLine(number=1, text="x", rank="0", waited=True, collectives=("BROADCAST 1 (rank 0)",))
+    assert first_failed(root).startswith(
+        "Ranks waited in a collective until a time limit: BROADCAST 1 (rank 0)."
+    )
+    two = msgspec.structs.replace(root, collectives=("BROADCAST 1 (rank 0)", "ALLREDUCE 2 (rank 1)"))
+    assert first_failed(two) == (
+        "Ranks waited in different collectives until a time limit: BROADCAST 1 (rank 0), ALLREDUCE 2 (rank 1)."
+    )

@@ -17,7 +17,7 @@ from toolkit.engine.logs.topics import (
     class_of_text,
     is_call_between_packages,
 )
-from toolkit.engine.logs.waiting import waited_for_ranks
+from toolkit.engine.logs.waiting import collectives, waited_for_ranks
 from toolkit.knowledge.signatures import classes
 from toolkit.model.finding import (
     FaultClass,
@@ -49,7 +49,8 @@ def explain_output(output: Output) -> OutputExplanation:
     fault.
     """
     recognised = recognise(output)
-    root = find_root(output, _all_clues(output, recognised))
+    clues = tuple(_all_clues(output, recognised))
+    root = find_root(output, clues)
     known = tuple(_known_messages(recognised, root))
     if root is None:
         return OutputExplanation(findings=known, unread=recognised.unread)
@@ -64,7 +65,8 @@ def explain_output(output: Output) -> OutputExplanation:
             rank=root.rank,
             node=root.node,
             frame=root.frame,
-            waited=waited_for_ranks(root.clue) and root.rank in {"", line.task},
+            waited=(waited := waited_for_ranks(root.clue) and root.rank in {"", line.task}),
+            collectives=collectives(clues) if waited else (),
         ),
         fault=FaultClass(
             id=row.id, title=row.title, means=_sentences_about(row.means, signal), fix=tuple(fix)

@@ -1,6 +1,8 @@
 """Recognise lines in which a rank reports that other ranks are missing or late."""
 
 import re
+from collections.abc import Iterable
+from itertools import groupby
 
 from toolkit.engine.logs.clues import Clue
 
@@ -8,6 +10,11 @@ _TIMED_OUT = re.compile(
     r"(?i)timed? ?out waiting|wait timeout|barrier timed out|store based barrier|collective operation timeout"
     r"|watchdog got stuck|DEADLINE_EXCEEDED|timed out names?|GetKeyValue\(\) timed out|has been waiting for"
     r"|clients joined|stopped sending heartbeats|is stalled for longer than"
+)
+
+_COLLECTIVE = re.compile(
+    r"\[Rank (\d{1,6})\] Watchdog caught collective operation timeout: "
+    r"WorkNCCL\(SeqNum=(\d{1,12}), OpType=(\w{1,40})"
 )
 
 
@@ -20,3 +27,29 @@ def waited_for_ranks(clue: Clue) -> bool:
 def is_wait(clue: Clue) -> bool:
     """Return whether the fault class of a line is about ranks that are missing or late."""
     return clue.class_ in {"rendezvous", "coordination"}
+
+
+def collectives(clues: Iterable[Clue]) -> tuple[str, ...]:
+    """Return the collectives in which ranks waited until NCCL's time limit, with these ranks:
+    ``ALLREDUCE 808 (ranks 0-2)``. The first collective has the lowest number.
+
+    The result is empty unless several ranks waited (pytorch/pytorch:torch/csrc/distributed/c10d/
+    ProcessGroupNCCL.cpp).
+    """
+    found = {int(m[1]): (int(m[2]), m[3]) for clue in clues if (m := _COLLECTIVE.search(clue.line.text))}
+    if len(found) < 2:
+        return ()
+    named: dict[tuple[int, str], list[int]] = {}
+    for rank, collective in sorted(found.items()):
+        named.setdefault(collective, []).append(rank)
+    return tuple(f"{kind} {number} ({_ranks(named[number, kind])})" for number, kind in sorted(named))
+
+
+def _ranks(numbers: list[int]) -> str:
+    """Return increasing numbers of ranks in short form: ``ranks 0-2, 5``."""
+    runs = [
+        [number for _, number in run]
+        for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
+    ]
+    words = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
+    return f"rank{'s' if len(numbers) > 1 else ''} {words}"

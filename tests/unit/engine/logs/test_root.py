@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from tests.unit.tables import every_row
 from toolkit.engine.logs.clues import classify
 from toolkit.engine.logs.codes import error_codes
@@ -531,3 +533,26 @@ def test_a_cause_beside_the_one_on_the_root_line_only_may_matter():
     text = "CUDA out of memory. Tried 2 GiB\nslurmstepd: error: Detected 1 oom_kill event in 8.0.\n"
     roles = {known.id: known.role for known in explain_output(Output(text)).findings}
     assert roles == {"gpu-memory-full": "cause", "out-of-memory": "possible"}
+
+
+def watchdog(rank: int, number: int, kind: str) -> str:
+    """Return the line in which a rank reports that a collective reached its time limit."""
+    said = "Watchdog caught collective operation timeout"
+    return (
+        f"[rank{rank}]:[E] [Rank {rank}] {said}: WorkNCCL(SeqNum={number}, OpType={kind})"
+    )
+
+
+@pytest.mark.parametrize(
+    ("lines", "collectives"),
+    [
+        ([watchdog(0, 122, "BROADCAST"), watchdog(1, 126, "ALLREDUCE")],
+         ("BROADCAST 122 (rank 0)", "ALLREDUCE 126 (rank 1)")),
+        ([watchdog(rank, 8, "ALLREDUCE") for rank in (5, 2, 1, 0)], ("ALLREDUCE 8 (ranks 0-2, 5)",)),
+        ([watchdog(3, 8, "ALLREDUCE")], ()),
+        (["RuntimeError: broken"], ()),
+    ],
+)  # fmt: skip
+def test_the_collectives_in_which_ranks_waited_are_named(lines, collectives):
+    root = explain_output(Output("\n".join(lines))).root
+    assert root.collectives == collectives
