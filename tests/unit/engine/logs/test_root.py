@@ -538,9 +538,7 @@ def test_a_cause_beside_the_one_on_the_root_line_only_may_matter():
 def watchdog(rank: int, number: int, kind: str) -> str:
     """Return the line in which a rank reports that a collective reached its time limit."""
     said = "Watchdog caught collective operation timeout"
-    return (
-        f"[rank{rank}]:[E] [Rank {rank}] {said}: WorkNCCL(SeqNum={number}, OpType={kind})"
-    )
+    return f"[rank{rank}]:[E] [Rank {rank}] {said}: WorkNCCL(SeqNum={number}, OpType={kind})"
 
 
 @pytest.mark.parametrize(
