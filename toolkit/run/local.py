@@ -194,13 +194,15 @@ def _start(
             cwd=command.cwd,
             start_new_session=True,
         )
-    except FileNotFoundError as error:
-        raise Missing(
-            f"{command.words[0]} is not installed on this machine (not found on PATH)",
-            fix=f"install {command.words[0]}, or put it on PATH",
-        ) from error
-    except PermissionError as error:
-        raise Missing(f"{command.words[0]} cannot be executed: {error.strerror}") from error
+    except (FileNotFoundError, PermissionError) as error:
+        # A folder on PATH that the user may not read raises PermissionError for every missing program.
+        program = command.words[0]
+        if isinstance(error, FileNotFoundError) or ("/" not in program and shutil.which(program) is None):
+            raise Missing(
+                f"{program} is not installed on this machine (not found on PATH)",
+                fix=f"install {program}, or put it on PATH",
+            ) from error
+        raise Missing(f"{program} cannot be executed: {error.strerror}") from error
     GUARD.watch(process.pid)
     return process
 

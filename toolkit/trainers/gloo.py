@@ -24,6 +24,7 @@ import hmac
 import json
 import os
 import re
+import shutil
 import signal
 import socketserver
 import sys
@@ -378,9 +379,12 @@ def _become(command: list[str]) -> int:
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606 - the user's command
-    except FileNotFoundError:
-        return _say(f"the image has no command {command[0]}", 127)
     except (OSError, ValueError) as error:
+        # A folder on PATH that the user may not read raises PermissionError for every missing command.
+        if isinstance(error, FileNotFoundError) or (
+            "/" not in command[0] and shutil.which(command[0]) is None
+        ):
+            return _say(f"the image has no command {command[0]}", 127)
         return _say(f"{command[0]} cannot be started: {error}", 126)
 
 

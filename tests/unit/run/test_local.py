@@ -47,6 +47,14 @@ def test_a_missing_program_is_named_with_what_to_do():
     assert "install no-such-program" in caught.value.fix
 
 
+def test_a_folder_on_path_that_cannot_be_searched_hides_no_missing_program(tmp_path, monkeypatch):
+    # The execution of a folder fails in the same way as a search in a folder that the user may not read.
+    (tmp_path / "no-such-program").mkdir()
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(Missing, match="no-such-program is not installed"):
+        HERE.run(Command.of("no-such-program"))
+
+
 def test_a_file_that_may_not_be_executed(tmp_path):
     (tmp_path / "plain").write_text("x")
     with pytest.raises(Missing, match="cannot be executed"):

@@ -539,7 +539,10 @@ def test_each_rank_becomes_its_command_with_its_own_exit_code():
     assert ended == [(f"{rank} of 3 over lo\n", "", rank) for rank in range(3)]
 
 
-def test_a_command_that_is_not_there_is_told():
+def test_a_command_that_is_not_there_is_told(tmp_path, monkeypatch):
+    assert together(1, "no-such-command") == [("", "gloo: the image has no command no-such-command\n", 127)]
+    (tmp_path / "no-such-command").mkdir()  # as in a folder that the user may not read
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert together(1, "no-such-command") == [("", "gloo: the image has no command no-such-command\n", 127)]
     out, err, code = together(1, "/")[0]
     assert (out, code) == ("", 126)

@@ -38,6 +38,9 @@ venv/
 node_modules/
 .DS_Store
 *.sif
+*.sqfs
+*.sqsh
+*.squashfs
 """
 )
 """Patterns of files that toolkit does not copy with a project: files that programs can create again, and
