@@ -40,6 +40,7 @@ _NOT_A_LAUNCH_OF_OURS: tuple[tuple[str, str], ...] = (
     ("the rank's own command changes its environment", r"passed back|unset PMIX_NAMESPACE"),
     ("modules of Python on the host: nobody read them", r"PYTHONPATH leaks$"),
     ("another Python of the image is started, without MPI", r"system python"),
+    ("the user of the jobs was root, for whom --fakeroot changes nothing", r"--fakeroot"),
 )
 """Reasons why toolkit would never make such a launch, each with a pattern that finds the cells."""
 

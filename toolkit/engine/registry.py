@@ -117,6 +117,7 @@ RULES: tuple[Rule, ...] = (
     python.horovod_lacks_mpi,
     reported.reported_fault,
     launcher.launcher_pmix_pair,
+    image_launcher.image_launcher_refuses_root,
     image_launcher.image_tmpdir_not_writable,
     image_launcher.image_launcher_interface,
     launcher.container_launcher_fails,

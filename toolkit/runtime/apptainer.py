@@ -37,6 +37,7 @@ HIDES: Mapping[Aspect, frozenset[str]] = {
     "tmp": _CONTAINS,
     "shm": _CONTAINS,
     "home": _CONTAINS | {"--no-home"},
+    "identity": frozenset({"-f", "--fakeroot"}),
     "processes": frozenset({"-p", "--pid", "--unshare-pid"}),
     "users": frozenset({"-u", "--userns", "--unshare-userns", "-f", "--fakeroot"}),
     "network": frozenset({"-n", "--net"}),

@@ -18,6 +18,7 @@ NOT_LAUNCHES = {
     "several nodes without an allocation of Slurm": 3,
     "modules of Python on the host: nobody read them": 2,
     "another Python of the image is started, without MPI": 2,
+    "the user of the jobs was root, for whom --fakeroot changes nothing": 6,
 }
 DRAWN = {
     "hybrid-hydra-salloc-ppn2  trixie-ompi",
@@ -33,7 +34,7 @@ started such worlds 4 times and failed to send once. Two ranks in separate proce
 process number; Open MPI then crashes: 14 of 55 launches, with this image, 6.0.0rc2, bookworm-ompi and
 trixie-ompi. MPICH 5 crashes or hangs if it copies between user namespaces.
 """
-LUCKY = 24
+LUCKY = 23
 """Number of launches of MPICH 5 over UCX and PMI that worked by luck: the content of the program's memory
 decides, so the prediction is ``unknown``.
 """

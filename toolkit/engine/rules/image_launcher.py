@@ -10,6 +10,7 @@ from toolkit.folders import is_below
 from toolkit.model.prediction import Outcome
 
 _WRITABLE = (*HOST_FOLDERS, "/dev/shm")  # noqa: S108 - folders that the runtime mounts
+_AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 
 
@@ -43,6 +44,36 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
     because = f"the launcher of {mpi_name(mpi)} cannot write in TMPDIR={folder}"
     outcome: Outcome = "init-failure" if brings_orte(mpi) else "unknown"
     return Hit((evidence, *case.cite("image.mpi")), outcome, because)
+
+
+@rule(
+    "image-launcher-refuses-root",
+    "Open MPI's launcher in the container refuses to run as root",
+    severity="error",
+    fix=(
+        "start the container without `--fakeroot`; or set "
+        "`--env OMPI_ALLOW_RUN_AS_ROOT=1 --env OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1`"
+    ),
+    source=(
+        "open-mpi/ompi:docs/man-openmpi/man1/mpirun.1.rst, --allow-run-as-root; tests/matrix: --fakeroot, "
+        "'prterun has detected an attempt to run as root'"
+    ),
+    facts=("image.mpi", "image.mpi.launcher"),
+    modes=("mpirun-container",),
+)
+def image_launcher_refuses_root(case: Case) -> Hit | None:
+    """With `--fakeroot`, the user has user ID 0 in the container. Open MPI's mpirun then stops before it
+    starts a rank, unless an option or two variables allow user ID 0.
+    """
+    case.ask("image.mpi", "image.mpi.launcher")
+    mpi, found = case.image_facts.mpi, hides(case, "identity")
+    if not found or mpi is None or mpi.implementation != "openmpi" or not mpi.launcher:
+        return None
+    given = {**case.image_facts.environment, **case.plan.env}
+    if "--allow-run-as-root" in case.plan.launcher or all(given.get(name) == "1" for name in _AS_ROOT):
+        return None
+    because = f"with {next(iter(found))}, mpirun of {mpi_name(mpi)} has user ID 0, and refuses to run"
+    return Hit((*dict.fromkeys(found.values()), *case.cite("image.mpi")), "init-failure", because)
 
 
 @rule(

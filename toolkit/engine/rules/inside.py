@@ -2,9 +2,9 @@
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, LaunchStage, rule
-from toolkit.engine.traits import runtime_of
+from toolkit.engine.traits import brings_orte, runtime_of
 from toolkit.engine.wireup import clearing_options, hides, interface_in_use, offer
-from toolkit.model.prediction import Mode
+from toolkit.model.prediction import Mode, Outcome
 from toolkit.runtime.charliecloud import RUNTIME as CHARLIECLOUD
 
 _FROM_HOST: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2", "mpirun-host", "bind")
@@ -47,10 +47,10 @@ def network_apart(case: Case) -> Hit | None:
     "user-inside-differs",
     "Ranks run with a user ID that the PMIx server does not expect",
     severity="error",
-    fix="keep the user ID: `podman run --userns=keep-id`",
+    fix="leave out `--fakeroot`; in podman, keep the user ID with `podman run --userns=keep-id`",
     source=(
         "openpmix/openpmix:src/mca/psec/native/psec_native.c at v5.0.7, validate_cred; "
-        "tests/matrix: 'without --userns=keep-id'"
+        "tests/matrix: 'without --userns=keep-id', --fakeroot"
     ),
     facts=("image.mpi.interfaces",),
     modes=_FROM_HOST,
@@ -66,7 +66,11 @@ def user_inside_differs(case: Case) -> Hit | None:
     because = (
         f"with {next(iter(found))}, ranks have user ID 0; the PMIx server expects the user ID of the job"
     )
-    return Hit(tuple(dict.fromkeys(found.values())), "hang", because)
+    # Open MPI 5 waits after the server refuses the connection; Open MPI 4 usually stops.
+    older = brings_orte(case.image_facts.mpi)
+    chance: tuple[Outcome, ...] = ("hang",) if older else ()
+    outcome: Outcome = "init-failure" if older else "hang"
+    return Hit(tuple(dict.fromkeys(found.values())), outcome, because, by_chance=chance)
 
 
 @rule(

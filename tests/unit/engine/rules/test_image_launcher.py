@@ -15,7 +15,13 @@ def inside(of=IMAGE, **more):
     return case(of=of, mode="mpirun-container", nodes=1, ranks_per_node=2, **more)
 
 
+ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 FIRES = {
+    "image-launcher-refuses-root": [
+        inside(container=("--fakeroot",)),
+        inside(image(mpi=NEWER), container=("-f",)),
+        inside(container=("--fakeroot",), env={"OMPI_ALLOW_RUN_AS_ROOT": "1"}),
+    ],
     "image-tmpdir-not-writable": [
         inside(image(environment=SCRATCH)),
         inside(image(environment=SCRATCH, mpi=NEWER)),
@@ -27,6 +33,14 @@ FIRES = {
     ],
 }
 QUIET = {
+    "image-launcher-refuses-root": [
+        inside(),
+        inside(image(mpi=MPICH), container=("--fakeroot",)),
+        inside(absent(IMAGE, "mpi"), container=("--fakeroot",)),
+        inside(container=("--fakeroot",), env=ALLOWED),
+        inside(image(environment=ALLOWED), container=("--fakeroot",)),
+        inside(container=("--fakeroot",), launcher=("mpirun", "--allow-run-as-root")),
+    ],
     "image-tmpdir-not-writable": [
         inside(),
         inside(absent(IMAGE, "mpi")),
@@ -47,11 +61,12 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "image-launcher-refuses-root": [inside(unread(IMAGE, "mpi"), container=("--fakeroot",))],
     "image-launcher-interface": [
         case(unread(HOST, "interfaces"), image(settings=IB7), "mpirun-container", nodes=1, ranks_per_node=2)
     ],
 }
-OUTCOMES = {"image-tmpdir-not-writable": "init-failure", "image-launcher-interface": "init-failure"}
+OUTCOMES = dict.fromkeys(FIRES, "init-failure")
 
 
 def test_settings_in_files_of_the_image_are_judged_as_variables_are():

@@ -3,6 +3,8 @@
 import msgspec
 
 from tests.unit.engine.whole import HOST, IMAGE, LAUNCHER, MPICH, absent, case, runtime, unread, with_
+from toolkit.engine.judge import judge
+from toolkit.engine.registry import RULES
 from toolkit.model.facts import ContainerRuntime
 from toolkit.runtime import podman
 
@@ -36,6 +38,7 @@ FIRES = {
     "user-inside-differs": [
         case(PODMAN, ARCHIVE, container=less("--userns=keep-id")),
         case(PODMAN, ARCHIVE, "mpirun-host", container=less("--userns=keep-id")),
+        case(container=("--fakeroot",)),
     ],
     "pmi-socket-closed": [
         case(PODMAN, OF_MPICH, "srun-pmi2", container=less(podman.DESCRIPTOR)),
@@ -79,6 +82,18 @@ UNDECIDED = {
 OUTCOMES = {
     "join-lacks-slurm": "unavailable",
     "network-apart": "init-failure",
-    "user-inside-differs": "hang",
+    "user-inside-differs": "init-failure",
     "pmi-socket-closed": "init-failure",
 }
+
+
+def test_open_mpi_5_waits_for_the_server_that_refuses_its_user():
+    newer = with_(IMAGE, mpi=with_(IMAGE.mpi, version="5.0.10"))
+    told = {of.mpi.version: predict_case(case(of=of, container=("--fakeroot",))) for of in (IMAGE, newer)}
+    assert told == {IMAGE.mpi.version: ("init-failure", ("hang",)), "5.0.10": ("hang", ())}
+
+
+def predict_case(of) -> tuple[str, tuple[str, ...]]:
+    rule = next(rule for rule in RULES if rule.id == "user-inside-differs")
+    prediction, _ = judge(of, (rule,))
+    return prediction.outcome, prediction.by_chance
