@@ -68,7 +68,7 @@ def user_inside_differs(case: Case) -> Hit | None:
     )
     # Open MPI 5 waits after the server refuses the connection; Open MPI 4 usually stops.
     older = brings_orte(case.image_facts.mpi)
-    chance: tuple[Outcome, ...] = ("hang",) if older else ()
+    chance: tuple[Outcome, ...] = ("hang", "crash") if older else ()
     outcome: Outcome = "init-failure" if older else "hang"
     return Hit(tuple(dict.fromkeys(found.values())), outcome, because, by_chance=chance)
 
