@@ -15,8 +15,8 @@ from toolkit.engine.predict import case_of
 from toolkit.engine.registry import RULES
 
 FILE = Path(__file__).parents[2] / "recipes" / "knowledge" / "measured.toml"
-_HEAD = """# What the recorded launches of tests/matrix cover; tests/matrix/envelope.py writes it.
-# `launches` holds: launch mode, MPI that is loaded, its PMIx, who serves it, nodes, ranks a node.
+_HEAD = """# The combinations that recorded launches cover; tests/matrix/envelope.py writes this file.
+# `launches` has: launch mode, loaded MPI, its PMIx, the PMIx server, nodes, and ranks per node.
 
 """
 
