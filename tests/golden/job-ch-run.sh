@@ -1,8 +1,6 @@
 #!/bin/bash
 # Made by toolkit. Needs only Slurm, ch-run and the image. Submit with: sbatch job.sh
 #
-# NEVER RUN: toolkit has no recorded launch with ch-run. The command line follows the documentation of ch-run. Read this script before you use it.
-#
 # Launch mode srun-pmix: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
 #
 #SBATCH --job-name=mnist

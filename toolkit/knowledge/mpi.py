@@ -227,7 +227,8 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
     """The outcome of a launch in which the ranks of a node are in separate user namespaces.
 
     If ``by`` is ``ucx``, the row is only about messages through UCX, because the MPI also has other
-    transports.
+    transports. ``several_nodes`` replaces the outcome on several nodes. ``by_chance`` has the other outcomes
+    on several nodes, and ``by_chance_on_one`` the other outcomes on one node.
     """
 
     because: str
@@ -235,6 +236,7 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
     ptrace: bool | None = None
     several_nodes: Outcome | None = None
     by_chance: tuple[Outcome, ...] = ()
+    by_chance_on_one: tuple[Outcome, ...] = ()
     lifted_by: str = ""
 
 

@@ -23,4 +23,5 @@ RUNTIME = Described(
     },
     SHARES={"home": "--home"},
     SPLITS=True,
+    MEASURED=True,
 )

@@ -123,7 +123,7 @@ ASKS = {
 CHANCES = {"nccl-shared-memory-small"}
 """Rules whose sources are public reports, and which predict only that a launch may fail."""
 BY_DEFINITION = {
-    "bind-nothing-to-mount", "gloo-lacks-horovod", "image-lacks-mpi", "program-fails", "too-few-nodes",
+    "bind-nothing-to-mount", "gloo-lacks-horovod", "program-fails", "too-few-nodes",
 }  # fmt: skip
 """Rules for a launch mode, job or command that needs something the host or image does not have."""
 

@@ -16,7 +16,8 @@ from toolkit.model.prediction import Prediction
 TRUTH = load()
 CELLS = [cell for cell in TRUTH.cells if not cell.held_out]
 HELD_OUT = [cell for cell in TRUTH.cells if cell.held_out]
-IMAGES = sorted(TRUTH.images)
+IMAGES = sorted(name for name, image in TRUTH.images.items() if image.facts.mpi)
+WITHOUT_MPI = sorted(set(TRUTH.images) - set(IMAGES))
 
 
 def predicted(cell: Cell, truth: Truth = TRUTH) -> Prediction:
@@ -194,6 +195,14 @@ def test_the_pmix_client_is_the_one_that_answers(name: str):
     else:
         # An MPI with built-in PMIx has no separate libpmix.
         assert "libpmix" not in str(said["libraries"])
+
+
+@every_row("name", WITHOUT_MPI)
+def test_a_program_whose_mpi_is_missing_needs_the_library_that_the_loader_misses(name: str):
+    facts, said = TRUTH.images[name].facts, TRUTH.images[name].said
+    missing = [line.partition(" => ")[0] for line in said["libraries"] if line.endswith("not found")]
+    assert list(facts.programs_need.values()) == missing
+    assert "mpi" in facts.absent
 
 
 @every_row("name", IMAGES)

@@ -21,7 +21,7 @@ from toolkit.runtime import RUNTIMES, runtime_of_name
 
 SPEC = JobSpec(name="a", image="/work/images/My.tar", command=("./a",), directory="/work/runs/a", nodes=2)
 PLAN = Plan(mode="srun-pmix", launcher=("srun", "--mpi=pmix"), binds=("/work", "/data:/d:ro"), unset=("X",))
-DESCRIBED = [one for one in RUNTIMES if not one.MEASURED]
+DESCRIBED = [one for one in RUNTIMES if not one.MEASURED or "ch-run" in one.NAMES]
 CONTAINER = {
     "ch-run": "env -u X ch-run --bind=/work:/work --bind=/data:/d:ro /work/images/My.tar -- ./a",
     "enroot": "env -u X enroot start --mount=/work:/work --mount=/data:/d:ro /work/images/My.tar ./a",
@@ -50,7 +50,7 @@ def test_every_described_runtime_is_tried_here_and_can_be_chosen():
     assert {one.NAMES[0] for one in DESCRIBED} == set(CONTAINER) <= set(NAMES)
 
 
-@every_row("kind", DESCRIBED, ids=lambda kind: kind.NAMES[0])
+@every_row("kind", [one for one in DESCRIBED if not one.MEASURED], ids=lambda kind: kind.NAMES[0])
 def test_what_is_predicted_for_a_runtime_that_was_not_run_is_beyond_the_record(kind):
     found = kind.read(Section("runtime", (f"other {kind.NAMES[0]}",), 127))
     assert found is not None

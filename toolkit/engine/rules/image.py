@@ -54,7 +54,7 @@ framework ``btl``.
     fix="build an image with MPI: `toolkit image build`",
     instead=("bind",),
     source="Apptainer user guide, MPI",
-    facts=("image.mpi", "image.programs_need"),
+    facts=("image.mpi", "image.mpirun", "image.programs_need"),
     modes=MPI_MODES,
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
@@ -69,6 +69,10 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     provider = mounted_mpi(case.host_facts, case.original_facts) if case.mode == "bind" else None
     if case.mode == "bind" and provider is None:
         return None  # the rule bind-nothing-to-mount checks whether the host has an MPI to mount
+    if case.mode == "mpirun-container" and case.state("image.mpirun") == "absent":
+        return Hit(
+            case.cite("image.mpi"), "unavailable", "the image has neither an MPI library nor an mpirun"
+        )
     needed = ", ".join(sorted({*case.image_facts.programs_need.values()})) or "libmpi"
     because = f"a program that needs {needed} does not start in this image"
     if provider and provider.soname:

@@ -111,7 +111,7 @@ def namespaces_split_a_node(case: Case) -> Hit | None:
             raise _lacking(mpi, case)
         several = case.request.nodes > 1 and row.several_nodes
         evidence, outcome = case.cite("host.runtime", "image.mpi"), several or row.outcome
-        chance = row.by_chance if several else ()
+        chance = row.by_chance if several else row.by_chance_on_one
         return Hit(evidence, outcome, row.because, source=row.source, by_chance=chance)
     return None
 

@@ -117,7 +117,7 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
         "apptainer/apptainer pull request 2606 (--rocm)"
     ),
     facts=(
-        *("host.gpu_driver", "host.gpu_libraries_glibc"),
+        *("host.gpu_driver", "host.gpu_libraries_glibc", "host.amd_gpus"),
         *("image.glibc", "image.cuda", "image.pytorch_rocm"),
     ),
 )
@@ -128,6 +128,9 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     not start; other programs run without the GPU. ``--rocm`` mounts the host's libdrm and libnuma, which
     programs for ROCm load.
     """
+    needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
+    if _ROCM in case.plan.container and older(has, needed):
+        case.ask("host.amd_gpus", failed_only=True)
     rocm = _ROCM in case.plan.container and bool(case.host_facts.amd_gpus)
     asked = rocm or _NV in case.plan.container
     if asked:
@@ -136,7 +139,6 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
         case.ask("image.pytorch_rocm" if rocm else "image.cuda", failed_only=True)
     if not asked and not (case.host_facts.gpu_driver and case.image_facts.cuda):
         return None
-    needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
     if not older(has, needed):
         return None
     used = (case.request.gpus or case.image_facts.pytorch_rocm) if rocm else case.image_facts.cuda

@@ -67,6 +67,7 @@ FIRES = {
     "image-lacks-mpi": [
         case(of=absent(IMAGE, "mpi")),
         case(of=absent(IMAGE, "mpi"), nodes=1),
+        case(of=absent(absent(IMAGE, "mpi"), "mpirun"), mode="mpirun-container"),
         case(of=with_(absent(IMAGE, "mpi"), programs_need={"/opt/probe": "libmpi.so.12"}), mode="bind"),
     ],
     "mpi-moved": [case(of=MOVED), case(of=MOVED, mode="srun-none"), case(of=MOVED, mode="mpirun-host")],
