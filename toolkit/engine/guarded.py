@@ -54,8 +54,7 @@ _OPTIONAL: dict[type, Collection[str]] = {
     # Rules accept an unknown number of nodes, because sbatch itself refuses more nodes than the cluster has.
     SlurmFacts: frozenset({"nodes"}),
     # ``rules.runtime.ask_release`` treats an empty release as unknown, except for a runtime without recorded
-    # launches. toolkit assumes the default for each setting that it did not read. A rule that depends on a
-    # setting requires this setting as a known fact.
+    # launches. toolkit assumes the runtime's default for each setting that it did not read.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
 """Fields that may be ``None`` without an exception, because the thing is absent or each rule handles

@@ -22,7 +22,9 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "tuning", "path", "any"}
-"""Kinds of settings whose value does not matter. For some variables, the probe reports only the name."""
+"""Kinds of settings that rules can judge without the value. For some variables, the probe reports only the
+name.
+"""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from toolkit.report.toml import toml
 
 _HEAD = """\
 # {title}: written by toolkit init. Every key is explained in `toolkit site show example --toml`.
-# Correct what is wrong; `toolkit site check` lists what no longer matches the cluster.
+# Correct each value that is wrong for the cluster. `toolkit site check` lists values that no longer match.
 
 """
 

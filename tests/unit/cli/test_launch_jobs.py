@@ -190,7 +190,7 @@ def test_cancel_prints_the_record_as_json(reached):
 
 def test_a_connection_that_is_lost_does_not_invite_a_second_job():
     record = save()
-    with pytest.raises(Missing, match="recorded is unreachable; job 7 still runs") as caught:
+    with pytest.raises(Missing, match="recorded is unreachable; job 7 may still run") as caught:
         following.watch_job(Recorded(scontrol=[RUNNING, LOST]), record, Told())
     assert caught.value.fix == "`toolkit jobs logs --follow mnist-1`"
     assert any("the SSH connection was lost" in line for line in caught.value.detail)

@@ -45,7 +45,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         # Replace the usual hint for a lost connection, "run the command again", which would launch a second
         # job.
         raise Missing(
-            f"{runner.place} is unreachable; job {watch.name} still runs",
+            f"{runner.place} is unreachable; job {watch.name} may still run",
             fix=f"`toolkit jobs logs --follow {record.key}`",
             detail=[error.message],
         ) from error
@@ -118,7 +118,7 @@ class _Watch:
         self.name, self._said = record.id, None
 
     def lost(self, why: str) -> None:
-        self._tell.step(f"{why}; job {self.name} still runs, and toolkit reconnects")
+        self._tell.step(f"{why}; job {self.name} may still run, and toolkit reconnects")
 
 
 def conclude(record: JobRecord, tell: Tell) -> None:

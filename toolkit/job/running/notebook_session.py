@@ -95,7 +95,7 @@ def _use(
     """Wait for Jupyter, and keep the tunnel open until the job ends or the user presses Ctrl-C."""
 
     def lost(why: str) -> None:
-        tell.step(f"{why}; job {record.id} still runs, and toolkit reconnects")
+        tell.step(f"{why}; job {record.id} may still run, and toolkit reconnects")
 
     patient = PatientRunner(runner, lost)
     try:
