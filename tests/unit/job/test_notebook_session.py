@@ -87,7 +87,7 @@ def test_a_kept_job_is_left_alone_and_the_way_back_is_told(monkeypatch):
     monkeypatch.setattr(jobs, "cancel", lambda *_: pytest.fail("it was cancelled"))
     said = _close_notebook(LocalRunner(), RECORD, TunnelSession(port=0, keep=True, on_open=lambda *_: None))
     assert isinstance(said, Interrupted)
-    assert "may still run" in said.message
+    assert "still runs" in said.message
     assert f"`toolkit notebook --attach {RECORD.key}`" in said.fix
 
 

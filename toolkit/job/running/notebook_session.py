@@ -112,7 +112,7 @@ def _use(
         # Replace the usual hint for a lost connection, "run the command again", which would start a second
         # notebook.
         raise Missing(
-            f"{runner.place} is unreachable; job {record.id} still runs",
+            f"{runner.place} is unreachable; job {record.id} may still run",
             fix=f"`toolkit notebook --attach {record.key}`",
             detail=[error.message],
         ) from error
