@@ -104,6 +104,8 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
         return own
     shown = {cause.id for cause in causes(known)}
     matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
+    if any(match.signature.id != own and _class_by_name(match.signature.id) == own for match in matches):
+        return own  # the known cause is a fault of the program
     named = (_class_by_name(match.signature.id) for match in matches)
     known_class = next((class_ for class_ in named if class_ not in GENERAL_CLASSES), None)
     if known_class is None and own != "exit-status":

@@ -13,9 +13,10 @@ TASK = re.compile(
     r"^srun: error: (?P<node>\S{1,80}): tasks? (?P<task>\d+)|local_rank: (?P<local>\d+)"
     r"|process rank (?P<rank>\d+)|MPI_ABORT was invoked on rank (?P<abort>\d+)|\bon rank (?P<on>\d+)\b"
     r"|Process name: \[(?:\[[^\]]{0,80}\]|[^\[\]]{0,80}),(?P<process>\d+)\]|\(rank (?P<world>\d+) in comm 0\)"
+    r"|\*\*\* reported by process \[\d{1,12},(?P<reported>\d+)\]"
     r"|\b[Rr]ank (?P<ended>\d+) (?:on host \S{1,80} )?(?:crashed|died|failed|exited|terminated)\b"
 )
-RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "ended")
+RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "reported", "ended")
 
 ABORT_PATTERN = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
 """A pattern for the report of an exit with SIGABRT; a rank that exits with SIGABRT detected the
