@@ -7,7 +7,7 @@ from operator import attrgetter
 
 from docs.generate.markdown import cell, fence, plain, table
 from toolkit import knowledge
-from toolkit.engine.logs.explain import explain
+from toolkit.engine.logs.signature_match import explain
 from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
 from toolkit.knowledge.examples import Example, example

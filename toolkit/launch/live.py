@@ -3,9 +3,9 @@
 import re
 from collections.abc import Iterable
 
-from toolkit.engine.logs.explain import ENDING
 from toolkit.engine.logs.explanation import as_findings, explain_output
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.signature_match import ENDING
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.job import JobState
 from toolkit.model.live import Message, Seen, Transport, Trial

@@ -16,7 +16,7 @@ _parser = import_module("re._parser")
 SEARCHED = (
     "toolkit.engine.logs.root",
     "toolkit.engine.logs.traceback",
-    "toolkit.engine.logs.explain",
+    "toolkit.engine.logs.signature_match",
     "toolkit.launch.live",
 )
 MATCHED = (

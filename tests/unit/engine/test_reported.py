@@ -4,7 +4,7 @@ Each case has only the relevant lines, without names of people, and a comment wi
 """
 
 from tests.unit.tables import every_row
-from toolkit.engine.logs.explain import explain
+from toolkit.engine.logs.signature_match import explain
 
 
 def told(text):

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.unit.tables import every_row
-from toolkit.engine.logs.explain import explain
+from toolkit.engine.logs.signature_match import explain
 
 REPORTED = Path(__file__).with_name("reported.txt").read_text("utf-8").split("\n== ")[1:]
 

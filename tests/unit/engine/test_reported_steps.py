@@ -5,7 +5,7 @@ These cases about Slurm and Apptainer extend the cases in ``test_reported.py``.
 
 from tests.unit.engine.test_reported import told
 from tests.unit.tables import every_row
-from toolkit.engine.logs.explain import explain
+from toolkit.engine.logs.signature_match import explain
 
 SLURM = [
     # NVIDIA/deepops 1179

@@ -11,11 +11,10 @@ from tests.measured import measured
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
 from toolkit import knowledge
-from toolkit.engine.logs import explain as explaining
-from toolkit.engine.logs import joblines, logsearch
-from toolkit.engine.logs.explain import explain, recognise
+from toolkit.engine.logs import joblines, logsearch, signature_match
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.logwords import required_words
+from toolkit.engine.logs.signature_match import explain, recognise
 from toolkit.engine.registry import RULES
 
 HERE = Path(__file__).parents[1]
@@ -315,7 +314,7 @@ def test_every_pattern_has_a_word_that_is_looked_for_before_it(signature):
 
 
 def test_what_there_is_no_time_for_is_said(monkeypatch):
-    monkeypatch.setattr(explaining, "_SECONDS", -1.0)
+    monkeypatch.setattr(signature_match, "_SECONDS", -1.0)
     assert recognise(Output("a\nSIGSEGV\n")).unread == (1, 3)
     monkeypatch.undo()
     assert recognise(Output("a\nSIGSEGV\n")).unread is None

@@ -5,9 +5,9 @@ import re
 from pathlib import Path
 
 from toolkit.engine.logs import joblines, line_class, logsearch
-from toolkit.engine.logs.explain import _patterns
 from toolkit.engine.logs.joblines import Output, line_text
 from toolkit.engine.logs.logsearch import search
+from toolkit.engine.logs.signature_match import _patterns
 from toolkit.knowledge.signatures import stems
 
 RECORD = Path(__file__).parents[3] / "faults"

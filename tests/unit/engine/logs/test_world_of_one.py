@@ -1,7 +1,7 @@
 """Test that toolkit detects worlds of size 1 in the ranks' own output, and only there."""
 
 from tests.unit.tables import every_row
-from toolkit.engine.logs.explain import explain
+from toolkit.engine.logs.signature_match import explain
 
 
 def ids(text: str) -> list[tuple[str, str]]:
