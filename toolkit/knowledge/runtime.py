@@ -225,6 +225,13 @@ def knows(name: str, version: str, option: str) -> bool:
     return any(within(version, r.versions) for r in rows)
 
 
+def depends_on_release(name: str) -> bool:
+    """Return whether the images that a runtime can read, or its end of life, depend on its release."""
+    table = runtime()
+    named = {*(row.name for row in table.unreadable), *(row.name for row in table.retired)}
+    return _kin(name) in set(map(_kin, named))
+
+
 def _kin(name: str) -> str:
     """Return the name under which the tables list a runtime, because related runtimes share rows."""
     return _KIN.get(name, name)

@@ -12,11 +12,12 @@ from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Raise ``Undecided`` if the runtime's release is unknown, because the runtime's name is then only a
-    guess.
+    """Raise ``Undecided`` if the release of a runtime is unknown whose behaviour depends on its release.
+    toolkit does not ask for the release of a runtime without recorded launches.
     """
     found = case.host.runtime
-    if found is not None and found.seen and not found.version and runtime_of(case.host_facts).MEASURED:
+    name = found.name if found is not None and found.seen and not found.version else ""
+    if name and runtime_of(case.host_facts).MEASURED and runtime.depends_on_release(name):
         raise Undecided("host.runtime.version")
 
 
