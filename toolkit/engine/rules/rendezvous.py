@@ -86,7 +86,7 @@ def peers_not_told(case: Case) -> Hit | None:
     MASTER_ADDR, RANK and WORLD_SIZE, which neither srun nor mpirun sets. TensorFlow without TF_CONFIG starts
     as the only worker. JAX reads Slurm's variables.
     """
-    if sets_peers(case) or case.request.has_one_rank:
+    if sets_peers(case) or case.request.has_one_rank or "spawn" in case.request.says:
         return None
     evidence = (f"plan: {' '.join(case.plan.launcher)} sets neither MASTER_ADDR nor TF_CONFIG",)
     if case.plan.program == "tf-config" and find_setting(case, "TF_CONFIG") is None:
@@ -103,11 +103,12 @@ def peers_not_told(case: Case) -> Hit | None:
 
 
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
-    """Return the finding about torchrun without options: each torchrun uses one node, and a second torchrun
-    on this node finds the port in use.
+    """Return the finding about torchrun without options: each torchrun starts its own world. A second
+    torchrun on a node may find the port in use; PyTorch 2.13 chooses a free port.
     """
     if case.request.ranks_per_node > 1:
-        return Hit(evidence, "init-failure", "each rank starts its own torchrun on the same port")
+        because = "each rank starts its own torchrun with a world of its ranks alone"
+        return Hit(evidence, "singletons", because, by_chance=("init-failure",))
     return Hit(evidence, "singletons", "torchrun without --nnodes uses only its own node")
 
 
@@ -196,7 +197,11 @@ def world_given(case: Case) -> Hit | None:
         return None
     evidence = tuple(one.evidence for one in (count, number) if one)
     if number is not None:
-        return Hit(evidence, _with_one_number(case, size), f"each rank is number {number.value} of {size}")
+        chance: tuple[Outcome, ...] = (
+            ("init-failure",) if size == 1 and case.request.ranks_per_node > 1 else ()
+        )
+        why = f"each rank is number {number.value} of {size}"
+        return Hit(evidence, _with_one_number(case, size), why, by_chance=chance)
     if size > ranks:
         return Hit(evidence, "hang", f"{ranks} ranks start and wait for {size} ranks")
     why = (
@@ -220,12 +225,12 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
 
 
 def _with_one_number(case: Case, size: int) -> Outcome:
-    """Return the outcome if all ranks have the same number. On one node, the second rank finds the first
+    """Return the outcome if all ranks have the same number. On one node, the second rank may find the first
     rank's port in use.
     """
-    if case.request.ranks_per_node > 1:
-        return "init-failure"
-    return "singletons" if size == 1 else "hang"
+    if size == 1:
+        return "singletons"
+    return "init-failure" if case.request.ranks_per_node > 1 else "hang"
 
 
 @rule(
@@ -310,10 +315,10 @@ def spawns_own_ranks(case: Case) -> Hit | None:
     if "spawn" not in case.request.says or case.request.has_one_rank:
         return None
     evidence = ("command: torch.multiprocessing.spawn",)
-    if case.request.ranks_per_node > 1 and find_setting(case, "MASTER_PORT"):
-        return Hit(evidence, "init-failure", "the worlds on one node use the same port")
-    single = case.request.says.get("spawn_nprocs", "1") == "1"
-    return Hit(evidence, "singletons" if single else "wrong-size", "each rank starts its own world")
+    # The worlds on one node usually name the same port, which only the first world can use.
+    chance: tuple[Outcome, ...] = ("init-failure",) if case.request.ranks_per_node > 1 else ()
+    outcome: Outcome = "singletons" if case.request.says.get("spawn_nprocs", "1") == "1" else "wrong-size"
+    return Hit(evidence, outcome, "each rank starts its own world", by_chance=chance)
 
 
 @rule(

@@ -140,6 +140,7 @@ QUIET = {
     "peers-not-told": [
         torch(),
         torch(wrapper=(), nodes=1),
+        torch({"spawn": "$"}, wrapper=()),
         torch(wrapper=(), given={"MASTER_ADDR": "node1", "RANK": "0", "WORLD_SIZE": "2"}),
         jax(wrapper=()),
         case(**TENSORFLOW, given={"TF_CONFIG": "{}"}),
