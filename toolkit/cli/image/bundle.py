@@ -46,7 +46,7 @@ def command(
 
     The archive contains wheels of toolkit and its dependencies, every file of the locks of RECIPES, the base
     image, the image that makes SIFs, and a list of SHA-256 checksums. On the machine without a network, which
-    needs Docker and Python, run:
+    needs Python, and Docker for builds, run:
 
     \b
       tar xf BUNDLE.tar && sh install.sh
