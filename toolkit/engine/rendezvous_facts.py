@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toolkit.engine.case import Case
 from toolkit.engine.planning.proposal import RANKS_FILE
 from toolkit.launcher import srun
+from toolkit.program.choose import starter_of
 from toolkit.program.script.rendezvous import COMPUTED_VALUE
 
 _LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - nothing is bound
@@ -53,10 +54,11 @@ def sets_peers(case: Case) -> bool:
 
 def starts_by_torchrun(case: Case) -> bool:
     """Return whether torchrun starts the ranks of each node."""
-    return case.plan.program == "torch" and (
-        case.plan.starter == "torchrun"
-        or posixpath.basename((case.request.command or ("",))[0]) == "torchrun"
-    )
+    return case.plan.program == "torch" and "torchrun" in {
+        case.plan.starter,
+        starter_of("torch", case.request),
+        posixpath.basename((case.request.command or ("",))[0]),
+    }
 
 
 def passes_process_count(case: Case) -> bool:

@@ -301,11 +301,11 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
     if case.request.says.get("loader_num_workers", "0") == "0":
         return None
     if own := own_shared_memory(case):
-        return Hit((f"{own} gives the container a separate /dev/shm",), by_chance=("crash",))
+        return Hit((f"{own} gives the container a separate /dev/shm",), by_chance=("crash", "comm-failure"))
     case.ask("host.shm")
     if case.host.shm is None or case.host.shm >= _LOADERS:
         return None
-    return Hit(case.cite("host.shm"), by_chance=("crash",))
+    return Hit(case.cite("host.shm"), by_chance=("crash", "comm-failure"))
 
 
 @rule(

@@ -132,7 +132,8 @@ def address_is_local(case: Case) -> Hit | None:
         return Hit((found.evidence,), "init-failure", f"{found.name} is empty")
     if case.request.nodes == 1 or not is_local(found.value):
         return None
-    return Hit((found.evidence,), "hang", f"{found.name} is {found.value} on every node")
+    because = f"{found.name} is {found.value} on every node"
+    return Hit((found.evidence,), "hang", because, by_chance=("init-failure",))
 
 
 @rule(
@@ -244,10 +245,10 @@ def _with_one_number(case: Case, size: int) -> Outcome:
     programs=("torch",),
 )
 def starter_counts_differ(case: Case) -> Hit | None:
-    """With ``--standalone`` or ``--nnodes=1``, each node trains alone, and the job exits with status 0. If
-    ``--nnodes`` is larger than the job's number of nodes, torchrun waits for nodes that never join. If
-    ``--nproc-per-node`` differs from the job's ranks per node, torchrun starts more or fewer ranks than the
-    job requested.
+    """With ``--nnodes=1``, each node trains alone, and the job exits with status 0. With ``--standalone``
+    alone, torchrun waits on its own node for the job's number of nodes. If ``--nnodes`` is larger than the
+    job's number of nodes, torchrun waits for nodes that never join. If ``--nproc-per-node`` differs from the
+    job's ranks per node, torchrun starts more or fewer ranks than the job requested.
     """
     if not sets_peers(case):
         return None
@@ -260,6 +261,9 @@ def starter_counts_differ(case: Case) -> Hit | None:
     evidence = tuple(one.evidence for one in given if one)
     nodes, each = case.request.nodes, case.request.ranks_per_node
     local = nproc.number if nproc and nproc.number is not None else each
+    if alone and nodes > 1 and nnodes is None:
+        why = f"each torchrun waits on its own node for {nodes} nodes"
+        return Hit(evidence, "init-failure", why, by_chance=("hang",))
     span = (1, 1) if alone else node_range(nnodes, nodes)
     if span is None or (span[0] <= nodes <= span[1] and local == each):
         return None
