@@ -22,9 +22,7 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "tuning", "path", "any"}
-"""Kinds of settings that rules can judge without the value. For some variables, the probe reports only the
-name.
-"""
+"""Kinds of settings that rules can judge without the value, which the probe may not report."""
 
 
 @dataclass(frozen=True, slots=True)

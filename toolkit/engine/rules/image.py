@@ -70,9 +70,8 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     if case.mode == "bind" and provider is None:
         return None  # the rule bind-nothing-to-mount checks whether the host has an MPI to mount
     if case.mode == "mpirun-container" and case.state("image.mpirun") == "absent":
-        return Hit(
-            case.cite("image.mpi"), "unavailable", "the image has neither an MPI library nor an mpirun"
-        )
+        because = "the image has neither an MPI library nor an mpirun"
+        return Hit(case.cite("image.mpi"), "unavailable", because)
     needed = ", ".join(sorted({*case.image_facts.programs_need.values()})) or "libmpi"
     because = f"a program that needs {needed} does not start in this image"
     if provider and provider.soname:

@@ -226,12 +226,9 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
 
 
 def _with_one_number(case: Case, size: int) -> Outcome:
-    """Return the outcome if all ranks have the same number. On one node, the second rank may find the first
-    rank's port in use.
-    """
-    if size == 1:
-        return "singletons"
-    return "init-failure" if case.request.ranks_per_node > 1 else "hang"
+    """Return the outcome if all ranks have one number; the second rank of a node may find the port in use."""
+    several: Outcome = "init-failure" if case.request.ranks_per_node > 1 else "hang"
+    return "singletons" if size == 1 else several
 
 
 @rule(
