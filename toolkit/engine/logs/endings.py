@@ -35,6 +35,7 @@ _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15
 _CANCELLED = re.compile(
     r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
 )
+_NODE_FAILED = "DUE TO NODE FAILURE"
 _JOB_CANCELLED = "error: *** JOB "
 _BANNER = "BAD TERMINATION OF ONE OF"
 _CLEANS_UP = re.compile(r"^\[(?:proxy:|mpiexec@)")
@@ -84,6 +85,8 @@ def cancellation(endings: list[Clue]) -> Clue | None:
     first = next((c for c in endings if _CANCELLED.search(c.line.text) or rank_number(c)), None)
     if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
         return None
+    if _NODE_FAILED in first.line.text:
+        return Clue(first.position, first.line, "node-or-hardware", 4, "ending", "node")
     return Clue(first.position, first.line, "cancelled", 4, "ending", "transient")
 
 

@@ -554,3 +554,19 @@ def watchdog(rank: int, number: int, kind: str) -> str:
 def test_the_collectives_in_which_ranks_waited_are_named(lines, collectives):
     root = explain_output(Output("\n".join(lines))).root
     assert root.collectives == collectives
+
+
+@pytest.mark.parametrize(
+    ("reason", "fault", "retry"),
+    [
+        (" DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS", "node-or-hardware", "node"),
+        (" DUE TO TIME LIMIT", "time-limit", "user"),
+        (" DUE TO PREEMPTION", "cancelled", "transient"),
+        ("", "cancelled", "transient"),
+    ],
+)
+def test_a_cancelled_step_has_the_class_of_slurm_s_reason(reason, fault, retry):
+    line = f"slurmstepd: error: *** STEP 12.0 ON node1 CANCELLED AT 2026-11-27T10:00:00{reason} ***"
+    told = explain_output(Output(f"step 1\nstep 2\n{line}\n"))
+    assert told.fault is not None
+    assert (told.fault.id, told.retry) == (fault, retry)
