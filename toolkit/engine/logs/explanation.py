@@ -49,8 +49,8 @@ def explain_output(output: Output) -> OutputExplanation:
     fault.
     """
     recognised = recognise(output)
-    clues = tuple(_all_clues(output, recognised))
-    root = find_root(output, clues)
+    told = _all_clues(output, recognised)
+    root = find_root(output, told)
     known = tuple(_known_messages(recognised, root))
     if root is None:
         return OutputExplanation(findings=known, unread=recognised.unread)
@@ -66,7 +66,7 @@ def explain_output(output: Output) -> OutputExplanation:
             node=root.node,
             frame=root.frame,
             waited=(waited := waited_for_ranks(root.clue) and root.rank in {"", line.task}),
-            collectives=collectives(clues) if waited else (),
+            collectives=collectives(told) if waited else (),
         ),
         fault=FaultClass(
             id=row.id, title=row.title, means=_sentences_about(row.means, signal), fix=tuple(fix)
@@ -104,9 +104,9 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
         return own
     shown = {cause.id for cause in causes(known)}
     matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
-    if any(match.signature.id != own and _class_by_name(match.signature.id) == own for match in matches):
+    named = [_class_by_name(match.signature.id) for match in matches if match.signature.id != own]
+    if own in named:
         return own  # the known cause is a fault of the program
-    named = (_class_by_name(match.signature.id) for match in matches)
     known_class = next((class_ for class_ in named if class_ not in GENERAL_CLASSES), None)
     if known_class is None and own != "exit-status":
         return _class_of_subject(root) or own

@@ -2,9 +2,9 @@
 
 import re
 from collections.abc import Iterable
-from itertools import groupby
 
 from toolkit.engine.logs.clues import Clue
+from toolkit.probe.hostlist import fold
 
 _TIMED_OUT = re.compile(
     r"(?i)timed? ?out waiting|wait timeout|barrier timed out|store based barrier|collective operation timeout"
@@ -39,17 +39,13 @@ def collectives(clues: Iterable[Clue]) -> tuple[str, ...]:
     found = {int(m[1]): (int(m[2]), m[3]) for clue in clues if (m := _COLLECTIVE.search(clue.line.text))}
     if len(found) < 2:
         return ()
-    named: dict[tuple[int, str], list[int]] = {}
-    for rank, collective in sorted(found.items()):
-        named.setdefault(collective, []).append(rank)
-    return tuple(f"{kind} {number} ({_ranks(named[number, kind])})" for number, kind in sorted(named))
+    named: dict[tuple[int, str], list[str]] = {}
+    for rank, collective in found.items():
+        named.setdefault(collective, []).append(f"{rank}")
+    return tuple(f"{kind} {number} ({_ranks(ranks)})" for (number, kind), ranks in sorted(named.items()))
 
 
-def _ranks(numbers: list[int]) -> str:
-    """Return increasing numbers of ranks in short form: ``ranks 0-2, 5``."""
-    runs = [
-        [number for _, number in run]
-        for _, run in groupby(enumerate(numbers), lambda pair: pair[1] - pair[0])
-    ]
-    words = ", ".join(f"{run[0]}-{run[-1]}" if len(run) > 1 else str(run[0]) for run in runs)
-    return f"rank{'s' if len(numbers) > 1 else ''} {words}"
+def _ranks(numbers: list[str]) -> str:
+    """Return numbers of ranks in short form: ``ranks 0-2, 5``."""
+    folded = fold(numbers).strip("[]").replace(",", ", ")
+    return f"rank{'s' if len(numbers) > 1 else ''} {folded}"

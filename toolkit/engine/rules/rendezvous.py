@@ -106,10 +106,10 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     """Return the finding about torchrun without options: each torchrun starts its own world. A second
     torchrun on a node may find the port in use; PyTorch 2.13 chooses a free port.
     """
+    because = "torchrun without --nnodes uses only its own node"
     if case.request.ranks_per_node > 1:
         because = "each rank starts its own torchrun with a world of its ranks alone"
-        return Hit(evidence, "singletons", because, by_chance=("init-failure",))
-    return Hit(evidence, "singletons", "torchrun without --nnodes uses only its own node")
+    return Hit(evidence, "singletons", because, by_chance=_if_port_taken(case))
 
 
 @rule(
@@ -198,11 +198,11 @@ def world_given(case: Case) -> Hit | None:
         return None
     evidence = tuple(one.evidence for one in (count, number) if one)
     if number is not None:
-        chance: tuple[Outcome, ...] = (
-            ("init-failure",) if size == 1 and case.request.ranks_per_node > 1 else ()
-        )
         why = f"each rank is number {number.value} of {size}"
-        return Hit(evidence, _with_one_number(case, size), why, by_chance=chance)
+        chance = _if_port_taken(case)
+        if size == 1:
+            return Hit(evidence, "singletons", why, by_chance=chance)
+        return Hit(evidence, chance[0] if chance else "hang", why)
     if size > ranks:
         return Hit(evidence, "hang", f"{ranks} ranks start and wait for {size} ranks")
     why = (
@@ -225,10 +225,11 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
     return find_setting(case, "world_size", "WORLD_SIZE"), find_setting(case, "rank", "RANK")
 
 
-def _with_one_number(case: Case, size: int) -> Outcome:
-    """Return the outcome if all ranks have one number; the second rank of a node may find the port in use."""
-    several: Outcome = "init-failure" if case.request.ranks_per_node > 1 else "hang"
-    return "singletons" if size == 1 else several
+def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
+    """Return the outcome of a second world on a node that finds the first world's port in use, if several
+    ranks of a node start a world each.
+    """
+    return ("init-failure",) if case.request.ranks_per_node > 1 else ()
 
 
 @rule(
@@ -316,10 +317,8 @@ def spawns_own_ranks(case: Case) -> Hit | None:
     if "spawn" not in case.request.says or case.request.has_one_rank:
         return None
     evidence = ("command: torch.multiprocessing.spawn",)
-    # The worlds on one node usually name the same port, which only the first world can use.
-    chance: tuple[Outcome, ...] = ("init-failure",) if case.request.ranks_per_node > 1 else ()
     outcome: Outcome = "singletons" if case.request.says.get("spawn_nprocs", "1") == "1" else "wrong-size"
-    return Hit(evidence, outcome, "each rank starts its own world", by_chance=chance)
+    return Hit(evidence, outcome, "each rank starts its own world", by_chance=_if_port_taken(case))
 
 
 @rule(
