@@ -37,8 +37,8 @@ class EpochPart:
 
     ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are the sums of
     losses and right answers. In a checkpoint, the sums are over the samples of all ranks, otherwise over this
-    rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the time in seconds that
-    steps waited for samples, added up over all ranks.
+    rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the steps' total waiting
+    time for samples in seconds, added up over all ranks.
     """
 
     images: int = 0

@@ -53,8 +53,8 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The results of a trained epoch: the score, the training time, and ``waited``, the time that steps
-    waited for samples.
+    """The results of a trained epoch: the score, the training time, and ``waited``, the steps' waiting
+    time for samples.
 
     Times are in seconds. ``waited`` is the mean over all ranks, or ``None`` if unknown.
     """
@@ -120,7 +120,7 @@ class Rounds:
         raise NotImplementedError
 
     def _seconds_waited(self) -> float | None:
-        """Return the total time in seconds that steps waited for their batches, or ``None`` if unknown."""
+        """Return the total waiting time of steps for their batches, in seconds; ``None`` if unknown."""
         raise NotImplementedError
 
     def collect(self) -> None:
@@ -187,7 +187,7 @@ class Rounds:
 
     @property
     def waited(self) -> float:
-        """The total time in seconds that this rank's steps waited for samples, or 0 if unknown."""
+        """The total waiting time of this rank's steps for samples, in seconds; 0 if unknown."""
         return self._seconds_waited() or 0.0
 
     def _score_all(self, sums: Sequence[float]) -> Score:
