@@ -21,8 +21,8 @@ def require_trusted(path: Path, fix: str = "") -> None:
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
     For a symbolic link, the rule applies to the folder of the link, to the target, and to the target's
-    folder. The function also rejects a file in a sticky folder such as ``/tmp``, because any user may put a
-    file there first.
+    folder. The function also rejects a file in a sticky folder such as ``/tmp``, because another user may
+    create the file there before the current user does.
 
     Args:
         path: an existing file.
@@ -53,7 +53,7 @@ def read_trusted(path: Path, *, most: int) -> bytes:
     """Check a file with :func:`require_trusted`, and return its content. Use this function for a file that no
     option names.
 
-    Only the user or root can replace the file between the check and the read.
+    The check still holds during the read, because only the user or root can replace the file in between.
 
     Raises:
         BadInput: the file is not trusted, is not a regular file, or is longer than ``most`` bytes.

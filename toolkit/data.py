@@ -41,8 +41,8 @@ def cache_dir() -> Path:
     """Return the folder for downloads and converted files: ``TOOLKIT_CACHE_DIR``, otherwise XDG's cache
     folder.
 
-    ``TOOLKIT_CACHE_DIR`` exists because home folders on clusters are small. This function does not create the
-    folder.
+    ``TOOLKIT_CACHE_DIR`` exists because home folders on clusters are often too small for these files. This
+    function does not create the folder.
     """
     if chosen := os.environ.get("TOOLKIT_CACHE_DIR"):
         return at_home(chosen)
@@ -60,8 +60,8 @@ def config_dir() -> Path:
 
 
 def find(kind: str, name: str, suffix: str) -> Path:
-    """Return the path of a data file. ``name`` is a path, or the name of the user's own file or of a shipped
-    file.
+    """Return the path of a data file. ``name`` is a path, or the name of a file. The user's own file has
+    precedence over a shipped file of the same name.
 
     Raises:
         BadInput: no file has that name (the message lists the choices), or other users can write the user's

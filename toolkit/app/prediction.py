@@ -54,7 +54,7 @@ def probe(
         partition: the Slurm partition of the compute nodes; by default Slurm's default partition.
         nodes: the number of compute nodes to probe, ``"all"``, or names such as ``"node[1-4]"``. If ``nodes``
             is 0, toolkit probes no compute node.
-        wait: the number of seconds, at most 600, for which toolkit waits until compute nodes are free.
+        wait: how many seconds toolkit waits for free compute nodes; the largest allowed value is 600.
 
     Raises:
         BadInput: if two arguments contradict each other.

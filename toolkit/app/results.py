@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 def explain(
     source: StrPath | JobRecord | BinaryIO | None = None, *, text: str | bytes | None = None
 ) -> OutputExplanation:
-    """Return the explanation of a failed job's output: the line of the first error, its class, causes and
-    fixes.
+    """Return the explanation of a failed job's output: the first line that reports the failure, and the
+    failure's class, causes and fixes.
 
     Args:
         source: a file with job output, a folder with such files, a job record, or a binary stream.
@@ -50,7 +50,8 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
 
     Args:
         source: a job, or the folder of a job or of a trainer's output; by default the newest job.
-        tell: receives a message if the job's machine is unreachable and toolkit uses older metrics.
+        tell: receives a message if the job's machine is unreachable and toolkit uses an earlier copy of the
+            metrics.
 
     Raises:
         BadInput: if the job or folder does not exist, or has no metrics.
@@ -70,7 +71,8 @@ def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResul
 
     Args:
         source: the job; by default the newest job.
-        tell: receives a message if the job's machine is unreachable and toolkit uses older output.
+        tell: receives a message if the job's machine is unreachable and toolkit uses an earlier copy of the
+            output.
 
     Raises:
         BadInput: if the job does not exist, or is not a sweep.
@@ -86,7 +88,7 @@ def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResul
 
 
 def report_studies(folder: StrPath, *more: StrPath) -> "Report":
-    """Return the speed-up curves of scaling studies, with the scaling models fitted to the curves and the
+    """Return the speed-up curves of scaling studies, the scaling models fitted to these curves, and the
     environment of the runs.
 
     Raises:

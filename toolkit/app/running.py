@@ -60,7 +60,7 @@ def script(
     """Return the job script that :func:`launch` would submit, as ``toolkit launch --dry-run`` prints it.
 
     This function copies no files and submits no job. If you give ``site`` and no ``host`` on a machine
-    without Slurm, toolkit contacts no other machine.
+    without Slurm, toolkit uses the site profile and contacts no other machine.
 
     Arguments and errors are the same as for :func:`launch`.
     """
@@ -126,7 +126,7 @@ def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 
 
 def wait(*keys: Job, first: bool = False, tell: Tell | None = None) -> tuple[JobRecord, ...]:
-    """Wait until all jobs have ended, and return the records of the ended jobs.
+    """Wait until all given jobs have ended, and return their records.
 
     Args:
         *keys: the jobs; by default the newest job.
@@ -165,8 +165,8 @@ def resume(
     last checkpoint.
 
     Args:
-        key: the job. If the job runs on this machine without Slurm, the function returns when the job has
-            ended.
+        key: the job. If the job runs on this machine without Slurm, the function returns only when the job
+            has ended. If Slurm runs the job, the function returns after the submission.
         verify_key, no_verify: as in :func:`launch`.
         tell: receives progress messages.
 

@@ -211,8 +211,8 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _resolve_name(given: str | None) -> str:
-    """Return the given cluster name, otherwise the default name. If only a cluster with the former default
-    name exists, return the former name.
+    """Return the given cluster name. Without a given name, return the default name, or the former default
+    name if only a cluster with the former name exists.
 
     Raises:
         BadInput: if clusters with both default names exist.

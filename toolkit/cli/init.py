@@ -92,7 +92,9 @@ def command(
 
 
 def _probe_cluster(runner: "Runner", partition: str, wait: int) -> "Bundle":
-    """Return the facts of a cluster. Without a default partition, probe a node of the first partition."""
+    """Return the facts of a cluster. If ``partition`` is empty and Slurm has no default partition, probe a
+    node of the first partition that is up.
+    """
     from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather
 
@@ -117,7 +119,7 @@ def _free(profile: Path, force: bool) -> None:
     """Raise an error if the profile or the facts file beside the profile already exists, unless ``force`` is
     set.
 
-    The user may have saved an existing facts file with ``toolkit probe -o``.
+    The check includes the facts file, because the user may have written it with ``toolkit probe -o``.
     """
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:
@@ -132,8 +134,8 @@ def _is_interactive() -> bool:
 
 
 def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
-    """Return an answer to every question: the value of its option, otherwise the default if ``yes`` is true,
-    otherwise the user's answer.
+    """Return an answer to every question: the value of the question's option if given, else the default if
+    ``yes`` is true, else the user's answer.
     """
     answers = dict(given)
     for question in found.questions:

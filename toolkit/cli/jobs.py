@@ -61,8 +61,7 @@ def list_jobs(
 ) -> None:
     """List the jobs launched from this machine, the newest first.
 
-    toolkit asks Slurm about the jobs that have not ended. The JSON output lists the jobs in the order of
-    submission.
+    toolkit asks Slurm about the jobs that have not ended. The JSON output lists the oldest job first.
     """
     chosen = [r for r in app.jobs(tell=Progress()) if site is None or site in _names(r)]
     if since is not None:
@@ -217,7 +216,7 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
 def resume(
     ctx: click.Context, job: str | None, verify_key: str | None, no_verify: bool, as_json: bool
 ) -> None:
-    """Submit JOB (default: the last job) again in its folder; the job resumes from its checkpoint.
+    """Submit JOB (default: the last job) again in its folder; a trainer continues from its last checkpoint.
 
     A job of `toolkit launch --local` runs again on this machine.
     """

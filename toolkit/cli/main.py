@@ -42,8 +42,8 @@ class MainGroup(LazyGroup):
     cls=MainGroup,
     table=COMMANDS,
     params=flags(),
-    # SafeStream removes colours if the output is not a terminal. click would also remove all other escape
-    # sequences silently.
+    # Let click keep colours: SafeStream removes them if the output is not a terminal. click would also
+    # silently remove all other escape sequences.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(

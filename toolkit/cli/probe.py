@@ -40,10 +40,10 @@ def command(
 ) -> None:
     """Read the facts of this machine, of a host over SSH or of a virtual cluster.
 
-    toolkit runs one script, which changes nothing on the host. On a Slurm cluster, the same
-    script runs on compute nodes as a job of one second, because login and compute nodes differ.
-    Use the facts file with: toolkit doctor IMAGE --facts FILE. The facts file contains no user names, no
-    addresses and no tokens.
+    toolkit runs one script, which changes nothing on the host. On a Slurm cluster, the same script runs on
+    compute nodes as a job of one second, because login and compute nodes differ. With -o, toolkit saves a
+    facts file, which you can use with: toolkit doctor IMAGE --facts FILE. The facts file contains no user
+    names, no addresses and no tokens.
 
     \b
     Examples:

@@ -50,10 +50,11 @@ def command(
 
     JOB is a job launched from this machine (default: the last job). DIR is the folder of a job or of a
     trainer's output. With --output, the command writes result.json and training.png. For a sweep, the command
-    prints a table of the tasks, and writes sweep.csv and sweep.json. For a job that wrote no metrics, the
-    command prints the figures that its program printed, such as "loss: 0.31". The command writes these
-    figures to figures.csv and figures.json. STUDY is a folder that toolkit scale made. Several studies share
-    one page; the page, plots, and tables as CSV and LaTeX go to STUDY/report.
+    prints a table of the tasks; with --output, it also writes sweep.csv and sweep.json. For a job that wrote
+    no metrics, the command prints the figures that its program printed, such as "loss: 0.31". With --output,
+    the command also writes these figures to figures.csv and figures.json. STUDY is a folder that toolkit
+    scale made. Several studies share one page. The page, plots, and tables as CSV and LaTeX go to --output,
+    or else to the folder report of the first STUDY.
 
     \b
     Examples:

@@ -1,4 +1,6 @@
-"""``toolkit site``: list, show and check site profiles, and print a cluster's facts without names."""
+"""``toolkit site``: list, show and check site profiles, and print a cluster's facts without names of users
+and machines.
+"""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -154,7 +156,8 @@ def share(
 ) -> None:
     """Print the facts of a cluster without accounts, names of machines or users' folders.
 
-    Use the file with: toolkit doctor IMAGE --facts FILE. Read the file before you pass it on.
+    With -o, toolkit saves a facts file, which you can use with: toolkit doctor IMAGE --facts FILE. Before you
+    share the file, check that it contains nothing private.
 
     Example: toolkit site share virtual --cluster demo -o virtual.json
     """

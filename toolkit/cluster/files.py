@@ -34,7 +34,8 @@ def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
 def accounts_archive(host: str, secrets: Secrets) -> bytes:
     """Return a tar with the names and keys of the learners' accounts, to unpack in a node's folder ``/``.
 
-    Only the login node gets the keys of the accounts, because all nodes share the home folders.
+    Only the login node gets the keys of the accounts, and writes them to the home folders, which all nodes
+    share.
     """
     names = "".join(f"{name}\n" for name in secrets.by_account())
     entries = [_file(f"{ACCOUNTS}/names", names.encode(), 0o600)]

@@ -37,7 +37,9 @@ def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
 
 
 def takes_jobs(layout: Layout, states: dict[str, str]) -> bool:
-    """Return whether every compute node accepts jobs. A node in the state ``idle*`` does not respond."""
+    """Return whether every compute node accepts jobs. A node in the state ``idle*`` does not respond, and so
+    does not accept jobs.
+    """
     return all(states.get(host) in _TAKES_JOBS for host in layout.hosts[1:])
 
 
@@ -69,7 +71,8 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    # A queued job may get the nodes first and use them for hours, so srun does not wait for nodes.
+    # Another queued job may get the nodes first and use them for hours, so srun waits at most five seconds
+    # for nodes.
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])

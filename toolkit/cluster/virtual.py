@@ -57,7 +57,7 @@ def up(
     ``nodes`` is the number of compute nodes, and ``flavour`` is the name of the flavour. ``users`` is the
     number of learners' accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. For
     an argument that is not given, an existing cluster keeps its present value. A new cluster has by default
-    two nodes, the first flavour, no accounts, and a port that only this machine can reach. A later call can
+    two nodes, the default flavour, no accounts, and a port that only this machine can reach. A later call can
     add accounts. If the start of a new cluster fails or is interrupted, toolkit removes the new cluster. This
     function never removes an existing cluster.
 
@@ -282,8 +282,8 @@ def _complete(
         if state != "running":
             engine.start(name, paused=state == "paused")
     if containers:
-        # A restarted container may have a new address. This command makes Slurm's daemons look up the names
-        # again.
+        # A restarted container may have a new address. This command makes Slurm's daemons look up the nodes'
+        # addresses again.
         anew = "until scontrol reconfigure; do sleep 0.2; done"
         engine.run(layout.container("login"), Command.of("sh", "-c", anew, timeout=20))
 

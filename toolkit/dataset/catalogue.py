@@ -19,7 +19,9 @@ Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
 
 
 class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A file of a data set with its size in bytes and its SHA-256. toolkit rejects any other content."""
+    """A file of a data set with its size in bytes and its SHA-256. toolkit rejects a file with another size
+    or SHA-256.
+    """
 
     name: FileName
     size: Bytes

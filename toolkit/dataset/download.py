@@ -73,7 +73,7 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
         digest = _digest(part)
         if digest != sha256:
             part.truncate(0)
-            if not resumed:  # a resumed file may be the start of an older version
+            if not resumed:  # a resumed file may begin with an older version
                 raise CheckFailed(
                     f"{without_login(url)} has a wrong checksum: SHA-256 {digest} instead of {sha256}",
                     fix="do not use this source: the file was changed there or during the transfer",
@@ -93,7 +93,8 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.RefusedRequest as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            # The server has no bytes after this offset: the file is complete, or is from a different version.
+            # The server has no bytes after this offset: the partial download is complete or of a different
+            # version, so download the whole file again.
             part.truncate(0)
         except http.Busy as error:
             waited += 1
@@ -101,7 +102,7 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
                 raise
             time.sleep(pause_before(waited, error.retry_after))
         except http.Slow:
-            raise  # Keep the partial download for the next run, because another source may be faster now.
+            raise  # Do not retry: another source may be faster, and the next run can resume this download.
         except Missing:
             # Stop retrying if the last attempt received no new data.
             if (now := part.seek(0, os.SEEK_END)) <= max(begun, reached):
@@ -139,6 +140,7 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
         with part:
             wait_for_lock(part, tell, f"Waiting for another process that fetches {without_login(url)}")
             # Another process may have finished the download and deleted the file before it released the lock.
+            # In that case, start again with a new file.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:
                     yield part

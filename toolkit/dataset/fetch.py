@@ -93,7 +93,9 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
 
 
 def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
-    """Copy a file and return its SHA-256. Read at most one byte more than the expected size."""
+    """Copy a file and return its SHA-256. Read at most one byte more than the expected size, which is enough
+    to detect a longer file.
+    """
     digest, done = hashlib.sha256(), 0
     while chunk := _read(stream, min(_CHUNK, file.size + 1 - done), file, place):
         digest.update(chunk)

@@ -1,8 +1,9 @@
 """Make a file in CIFAR's binary format from two files: an image with one sample in each row, and a list of
 classes.
 
-A record consists of the class as one byte, then all red, all green and all blue values of the sample. toolkit
-restores the order of CIFAR's values from the image, so the result is identical to CIFAR's published file.
+A record consists of the class as one byte, then all red, all green and all blue values of the sample. The
+image stores the three colours of each pixel together. toolkit restores CIFAR's order of the values, so the
+result is identical to CIFAR's published file.
 """
 
 import io
@@ -98,7 +99,7 @@ def _as_it_is(row: bytes, _: bytes) -> bytes:
 
 
 def _sub(row: bytes, _: bytes) -> bytes:
-    """Undo PNG's filter Sub: each value is the difference to the pixel on the left."""
+    """Undo PNG's filter Sub: each value is the difference from the pixel on the left."""
     right = bytearray(len(row))
     for colour in range(_COLOURS):
         right[colour::_COLOURS] = bytes(map(_BYTE, accumulate(row[colour::_COLOURS])))

@@ -18,7 +18,7 @@ class Case:
     Rules read ``host``, ``image`` and ``original``. Reading an unknown field of ``host``, ``image`` or
     ``original`` raises :class:`Undecided`; ``None`` means that the fact is absent. ``host_facts``,
     ``image_facts`` and ``original_facts`` contain the same facts and never raise :class:`Undecided`. Code
-    that handles unknown facts itself reads these fields.
+    that handles unknown facts itself reads the three fields that end with ``_facts``.
     """
 
     host_facts: HostFacts

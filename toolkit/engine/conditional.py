@@ -95,9 +95,9 @@ def answer_ticket(
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
     """Predict each launch mode of the image, and find the unstated facts that decide the outcomes.
 
-    If a mode works, the facts that decide the best mode come first. If no mode works, the facts that decide
-    modes with an unknown outcome come first. Facts that decide only other modes follow, sorted by the number
-    of modes that they decide.
+    If a mode works, the facts that decide the outcome of the best mode come first. If no mode works, the
+    facts that decide the outcome of a mode with an unknown outcome come first. Facts that decide only other
+    modes follow, sorted by the number of modes that they decide.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

@@ -1,4 +1,4 @@
-"""Judge whether an MPI in the image can use a fast network of the host with the settings that apply."""
+"""Judge whether an MPI in the image can use a fast network of the host under the launch's settings."""
 
 from typing import Literal
 
@@ -49,7 +49,7 @@ def _names_no_device(case: Case, devices: str) -> bool:
 
 
 def judge_libfabric(case: Case, provider: str = "") -> Way:
-    """Return whether libfabric may use a provider for a fast network; ``provider`` is the value of
+    """Return whether libfabric can use a provider for a fast network; ``provider`` is the value of
     FI_PROVIDER.
     """
     found = networks(case)

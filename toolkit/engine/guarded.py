@@ -25,7 +25,9 @@ class Moot(Exception):
 
 
 def attempt(question: Callable[_P, _T], *args: _P.args, **kwargs: _P.kwargs) -> _T | Undecided:
-    """Return the result of a function; if the function raises :class:`Undecided`, return the exception."""
+    """Return the result of a function; if the function raises :class:`Undecided`, return the exception, so
+    that the caller can first try another check.
+    """
     try:
         return question(*args, **kwargs)
     except Undecided as undecided:

@@ -31,7 +31,7 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
     """Return whether programs in the image load the host's MPI library; ``None`` if unknown.
 
     The loader compares only sonames: ``libmpich.so.12`` is not ``libmpi.so.12``. The loader loads the host's
-    library if the library is mounted and LD_LIBRARY_PATH names its folder.
+    library if the sonames are equal, the launch mounts the library, and LD_LIBRARY_PATH names its folder.
     """
     if host is None:
         return False
@@ -45,8 +45,8 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
 
 
 def _served(host: HostMpi, image: ImageFacts) -> frozenset[str]:
-    """Return the sonames of the host's MPI that programs of an image without MPI can load; all sonames if the
-    facts do not show what the programs need.
+    """For an image without MPI, return the sonames of the host's MPI that the image's programs need; return
+    all sonames if the facts do not show what the programs need.
     """
     named = image.program.needs if image.program else ""
     needed = {named} if named else set(image.programs_need.values())
@@ -60,7 +60,9 @@ def _sonames(host: HostMpi) -> tuple[str, ...]:
 
 
 def finds_own_mpi(image: ImageFacts) -> bool:
-    """Return whether a DT_RPATH, which precedes LD_LIBRARY_PATH, leads all programs to the image's MPI."""
+    """Return whether all programs find the image's MPI through DT_RPATH, which the loader searches before
+    LD_LIBRARY_PATH.
+    """
     users = {path for path, library in image.programs.items() if image.mpi and library == image.mpi.library}
     return bool(users) and users <= set(image.programs_fixed)
 
@@ -119,7 +121,7 @@ def libraries_of(provider: HostMpi) -> frozenset[str]:
 def mounted_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
     """Return the sonames of the host's MPI libraries that the launch mounts into the container.
 
-    If the facts do not name the libraries' folders, return the libraries below the MPI's prefix.
+    If the facts do not name the libraries' folders, assume that the libraries are below the MPI's prefix.
     """
     if provider is None:
         return frozenset()
@@ -261,7 +263,7 @@ def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, t
 
 
 def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:
-    """Return whether the host's MPI needs the library ``soname``, the launch does not mount it, and the image
-    has a copy.
+    """Return whether the host's MPI loads the image's copy of the library ``soname``: the MPI needs this
+    library, the launch does not mount it, and the image has it.
     """
     return soname in libraries_of(provider) - mounted_of(provider, plan) and soname in (image.libraries or ())

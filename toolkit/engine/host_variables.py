@@ -58,8 +58,8 @@ def _is_harmful(name: str) -> bool:
 
 
 def name_inside(name: str) -> str | None:
-    """If the container runtime sets a host variable only in the container, return its name there: ``X`` for
-    ``APPTAINERENV_X``. Return ``None`` for any other variable.
+    """Return the name that a host variable with the prefix ``APPTAINERENV_`` or ``SINGULARITYENV_`` has in
+    the container: ``X`` for ``APPTAINERENV_X``. Return ``None`` for any other variable.
     """
     runtime, sign, inside = name.partition("ENV_")
     return inside if sign and runtime in _RUNTIMES else None

@@ -14,7 +14,7 @@ def main_fault(verdict: Verdict, asked: Mode | None = None) -> Finding | None:
     If the launch mode ``asked`` is given, the function ignores findings that concern only other modes. The
     finding to fix first is the finding that concerns the most failing modes. A missing library, for example,
     stops every mode. If the user first fixed a finding about a single mode, this mode would still fail for
-    the common cause.
+    the cause that all modes share.
     """
     found = [f for f in _possible_causes(verdict) if asked is None or not f.modes or asked in f.modes]
     return max(found, key=lambda f: len(_concerned_modes(f, verdict)), default=None)

@@ -74,7 +74,9 @@ def predict(
 
 
 def outcomes(host: HostFacts, image: ImageFacts, request: Request) -> tuple[Prediction, ...]:
-    """Return the predictions of :func:`predict`. This function is faster, because it creates no findings."""
+    """Return the predictions of :func:`predict`. This function is faster than :func:`predict`, because it
+    creates no findings.
+    """
     plans = (plan(host, image, request, mode) for mode in modes_of(image, request))
     return tuple(_judge_plan(host, image, request, made).prediction for made in plans)
 
@@ -104,11 +106,11 @@ def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) 
 
 
 def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
-    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it tries every known
-    release of this major release.
+    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it predicts the launch for
+    each known release with this major number.
 
-    If the outcome is the same for every known release, the result has this outcome, and the findings that are
-    the same for all these releases.
+    If the outcome is the same for every known release, the result has this outcome, and the findings that all
+    these releases share. Otherwise, the outcome stays unknown.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)

@@ -97,10 +97,10 @@ class Rule:
     changes an outcome, so its unknown facts do not make an outcome unknown. ``instead`` are launch modes that
     avoid the fault. The finding first names the best working mode of ``instead``, and then the text of
     ``fix``. ``fix`` itself names no launch mode, because a rule judges only one mode. If the rule reports an
-    error, ``accelerator`` says what then happens with the GPUs. ``programs`` are the programs that the rule
-    concerns. If ``programs`` is empty and one of ``modes`` needs no MPI, the rule concerns all programs. If
-    ``programs`` is empty and all of ``modes`` need MPI, the rule concerns only programs whose ranks find each
-    other through MPI.
+    error, ``accelerator`` says whether the program then computes only on CPUs or fails on the GPUs.
+    ``programs`` are the programs that the rule concerns. If ``programs`` is empty and one of ``modes`` needs
+    no MPI, the rule concerns all programs. If ``programs`` is empty and all of ``modes`` need MPI, the rule
+    concerns only programs whose ranks find each other through MPI.
     """
 
     id: str

@@ -34,8 +34,8 @@ def command(
     """Show how long each phase of a job took, from its submission to its first training batch.
 
     JOB is a job launched from this machine (default: the last job); DIR is the folder of a job. With --,
-    toolkit launches a new job, as toolkit launch does: PROGRAM, or the command after --. toolkit then waits
-    until this job ends, and shows the phases of its start.
+    toolkit launches a new job, as toolkit launch does: PROGRAM with the options after --, or the command
+    after --. toolkit then waits until this job ends, and shows the phases of its start.
 
     \b
     Examples:

@@ -23,9 +23,9 @@ class DoctorRequest:
     """The launch that ``toolkit doctor`` judges, and the options for the command that ``toolkit doctor``
     suggests.
 
-    ``place`` contains the options with which other commands connect to the host. ``looked`` contains the
-    options with which ``toolkit doctor`` reads the facts. If ``looked`` is ``--facts FILE``, the host is
-    unknown and ``place`` contains a placeholder.
+    ``place`` contains the options with which other commands, such as ``toolkit launch``, connect to the host.
+    ``looked`` contains the options with which ``toolkit doctor`` reads the facts. If ``looked`` is ``--facts
+    FILE``, the host is unknown and ``place`` contains a placeholder.
     """
 
     host: HostFacts
@@ -49,8 +49,8 @@ class DoctorRequest:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The advice: a text that describes the fix, and the command to type next. The text and the command may
-    be empty.
+    """The advice: a text that describes the fix, and the command to type next. The text, the command or both
+    may be empty.
     """
 
     text: str = ""

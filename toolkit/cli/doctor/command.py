@@ -78,9 +78,10 @@ def command(
     IMAGE may also be the name of a recipe, a Dockerfile or an Apptainer definition file (FILE.def): toolkit
     then predicts the launch from the recipe or the file, before you build the image.
 
-    After --, give the command of a rank: toolkit then checks the MPI that this program loads.
+    After --, you can give the command that each rank runs: toolkit then checks the MPI library that this
+    command loads.
 
-    If scripts of the image set variables, and the image is on the cluster, toolkit starts one
+    If the image's scripts set environment variables and the image is on the cluster, toolkit starts one
     container on a node to read these variables. --no-run skips this step.
 
     The exit status is 0 if a launch mode works (with --mode, if this mode works), 1 if no launch mode works,

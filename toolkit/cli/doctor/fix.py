@@ -70,7 +70,8 @@ def _write_options(
 
 
 def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
-    """Write a recipe of an image that is predicted to work, and show how it differs from this image's recipe.
+    """Write a recipe of an image that is predicted to work, and show how it differs from the given image's
+    recipe.
 
     Raises:
         CheckFailed: if there is no such recipe, or the image was built from this recipe.

@@ -10,7 +10,7 @@ from toolkit.report.fix import MARK
 
 
 def write(file: Path, content: str) -> bool:
-    """Write a file, or replace a file that this command wrote; return whether the content changed.
+    """Write the file, or replace it if ``toolkit doctor --fix`` wrote it; return whether the content changed.
 
     Raises:
         BadInput: if the file exists and this command did not write it.

@@ -130,7 +130,9 @@ def _check_output(options: DoctorOptions) -> None:
 
 
 def _check_facts(options: DoctorOptions) -> None:
-    """Raise ``BadInput`` if an option applies only to a probe of the host and conflicts with ``--facts``."""
+    """Raise ``BadInput`` if ``--facts`` is given with an option that applies only to a probe, such as
+    ``--host``.
+    """
     if options.facts is None:
         return
     if options.partition is not None:

@@ -19,8 +19,8 @@ from toolkit.report.progress import Progress
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:
-    """Compare ENV with its checksum, and its packages with its lock; with --over, also compare its base image
-    with IMAGE.
+    """Compare ENV with its checksum, and the packages in ENV with its lock; with --over, also compare the
+    base image of ENV with IMAGE.
     """
     image = find_image(over) if over else None
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

@@ -42,12 +42,12 @@ def command(
     links: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Choose versions of packages that match IMAGE, and write the packages as one file.
+    """Choose package versions that work with IMAGE, and write these packages as one file.
 
     FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. The environment uses the packages
-    that IMAGE has. Packages that other packages are compiled against (numpy, torch, TensorFlow, mpi4py, …)
-    keep the version of IMAGE unless --replace names them. For a project that FILE names with -e DIR, the
-    environment contains the dependencies but not the project's code.
+    that IMAGE already has, and contains no copies of them. Packages that other packages are compiled against
+    (numpy, torch, TensorFlow, mpi4py, …) keep the version that IMAGE has, unless --replace names them. For a
+    project that FILE names with -e DIR, the environment contains the dependencies but not the project's code.
 
     \b
     Examples:

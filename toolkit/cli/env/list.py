@@ -15,7 +15,7 @@ from toolkit.report.table import table
 @ENV
 @json_option()
 def command(env: Path, as_json: bool) -> None:
-    """List the packages of ENV, and the image over which ENV was made."""
+    """List the packages of ENV, and the image for which toolkit built ENV."""
     lock = read_env(env)
     if as_json:
         say_json(lock, indent=True)

@@ -25,8 +25,8 @@ def refusing_empty(command: click.Command) -> click.Command:
 
 
 def _refuse(param: click.Parameter) -> None:
-    """Make a parameter reject empty words before click converts them: click converts an empty path to
-    ``.``.
+    """Make a parameter reject empty words before click converts them, because click would convert an empty
+    path to ``.``.
     """
     consume = param.consume_value
     if getattr(consume, "refuses_empty", False):  # already done: two groups may contain the same command

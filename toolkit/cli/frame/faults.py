@@ -40,9 +40,7 @@ def print_error(error: ToolkitError) -> None:
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:
-    """Return toolkit's error for a wrong command line, or ``None`` if click's exception only asks for
-    help.
-    """
+    """Return toolkit's error for a wrong command line, or ``None`` if click only wants to print help."""
     if isinstance(error, _HELP):
         return None
     ctx = getattr(error, "ctx", None)

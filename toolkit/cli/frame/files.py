@@ -31,8 +31,8 @@ def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
 def write_whole(path: Path, content: bytes) -> None:
     """Write a file completely or not at all. The function follows links, and accepts devices and pipes.
 
-    toolkit waits two seconds for a process that opens a FIFO for reading. An ordinary ``open`` of a FIFO
-    would hang until a process reads the FIFO.
+    If the file is a FIFO, toolkit waits up to two seconds until another process opens the FIFO for reading.
+    An ordinary ``open`` of a FIFO would hang until a process reads the FIFO.
 
     Raises:
         BadInput: if the folder does not exist or is not writable, or ``path`` is ``-``.
@@ -54,7 +54,7 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _write_into(path: Path, content: bytes) -> None:
-    """Write to a device or a pipe; a terminal, such as ``/dev/stdout``, receives no control characters."""
+    """Write to a device or a pipe. On a terminal, which ``/dev/stdout`` may be, escape control characters."""
     number = _open_special(path)
     os.set_blocking(number, True)
     with os.fdopen(number, "wb") as file:

@@ -2,8 +2,8 @@
 
 A printed line never contains a line break, even if it quotes text with line breaks. JSON values stay
 unchanged, because the stream escapes control characters as JSON does. toolkit writes job scripts, and the
-output of a program on a node, unchanged to a file or pipe. On a terminal, toolkit removes control characters
-from both.
+output of a program on a node, unchanged to a file or pipe. On a terminal, toolkit escapes control characters
+in the scripts and the output.
 """
 
 import sys

@@ -113,7 +113,8 @@ def _open_closed_streams() -> None:
     """Open closed streams on the null device. Otherwise the next file that toolkit opens would get the file
     descriptor of a closed stream.
 
-    Python sets a closed stream to ``None``. ``sys.stdin`` stays ``None``, so that a read from it is an error.
+    If a stream is closed when Python starts, Python sets the stream in :mod:`sys` to ``None``. ``sys.stdin``
+    stays ``None``, so that a read from it is an error.
     """
     if sys.stdin is None:
         _null()

@@ -30,8 +30,8 @@ def width_of_stdout() -> int:
 
 
 def width_of_terminal() -> int | None:
-    """Return the width of standard output's terminal in characters. For a file or a pipe, return ``None``:
-    rows are not wrapped.
+    """Return the width of standard output's terminal in characters. For a file or a pipe, return ``None``, so
+    that callers do not wrap rows.
     """
     return width_of_stdout() if sys.stdout.isatty() else None
 

@@ -63,7 +63,8 @@ def command(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Describe an image that toolkit did not build, list what it lacks, and write a similar recipe.
+    """Describe an image that toolkit did not build, list the parts that jobs need and the image lacks, and
+    write a similar recipe.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
     a SIF, or any other image that toolkit image inspect reads. toolkit does not start the image. The output
@@ -126,8 +127,8 @@ def short_name(image: str) -> str:
 
 @contextmanager
 def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
-    """Yield an image that toolkit can read. toolkit downloads an image from a registry, and deletes the copy
-    after use.
+    """Yield the name of an image that toolkit can read. If the image is in a registry, toolkit downloads a
+    copy, and deletes the copy after use.
     """
     if not is_registry_name(image):
         yield image
@@ -172,8 +173,8 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
 def _build_layer(
     here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell
 ) -> dict[str, str]:
-    """Build toolkit's layer on the image in the Docker engine. toolkit first loads an image archive into the
-    engine.
+    """Build toolkit's layer on the image in the Docker engine. If the image is an archive, toolkit first
+    loads the archive into the engine.
     """
     from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.docker.engine import connect

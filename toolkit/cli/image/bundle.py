@@ -44,9 +44,9 @@ def command(
 ) -> None:
     """Write one archive that installs toolkit and builds RECIPES on a machine without a network.
 
-    The archive contains wheels of toolkit and its dependencies, every file of the locks of RECIPES, the base
-    image, the image that makes SIFs, and a list of SHA-256 checksums. On the machine without a network, which
-    needs Python, and Docker for builds, run:
+    The archive contains wheels of toolkit and its dependencies, every file that the locks of RECIPES name,
+    the base image, the image that makes SIFs, and a list of SHA-256 checksums. Run this command on the
+    machine without a network, which needs Python, and also Docker to build images:
 
     \b
       tar xf BUNDLE.tar && sh install.sh

@@ -53,7 +53,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def cluster_options(function: _F) -> _F:
     """Add ``--facts`` and ``--site`` to a command.
 
-    The command receives the cluster's facts as ``host``, or ``None`` without these options.
+    The command receives the cluster's facts as the argument ``host``, which is ``None`` without these
+    options.
     """
 
     @functools.wraps(function)

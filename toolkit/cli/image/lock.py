@@ -43,7 +43,7 @@ def command(
     """Write RECIPE.lock.json, from which `toolkit image build` builds the same image again.
 
     The lock names every wheel, source archive and Debian package with its hash. If the lock matches its
-    recipe, only --upgrade changes the lock.
+    recipe, toolkit changes the lock only with --upgrade, --facts or --site.
 
     \b
     Examples:

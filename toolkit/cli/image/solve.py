@@ -39,10 +39,10 @@ def command(
     ctx: click.Context, recipe: str, host: HostFacts | None, output: Path | None, as_json: bool
 ) -> None:
     """Show which versions toolkit chooses for RECIPE, and why. With --facts or --site, toolkit chooses
-    versions that work on that cluster.
+    versions that work on the given cluster.
 
-    Exits with status 1 if no versions satisfy RECIPE. toolkit then shows which lines of RECIPE conflict, and
-    which versions it would choose without each of these lines.
+    Exits with status 1 if no versions satisfy RECIPE. toolkit then shows which lines of RECIPE conflict. For
+    each of these lines, toolkit also shows which versions it would choose without this line.
 
     \b
     Examples:

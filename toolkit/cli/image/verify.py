@@ -35,8 +35,8 @@ def command(
 ) -> None:
     """Check the checksum and signatures of SIF, and compare its contents with its lock, without starting SIF.
 
-    Exits with status 1 if a check fails, with 2 if SIF is not a readable SIF file, and with 3 if only the key
-    of a signature is missing.
+    Exits with status 1 if a check fails, with 2 if SIF is not a readable SIF file, and with 3 if the only
+    fault is that the signer's public key is missing.
 
     \b
     Examples:

@@ -34,7 +34,9 @@ GROUP_OF |= {field.name: group for field in FIELDS for group in get_args(Group) 
 
 
 def group_of(option: str) -> Group:
-    """Return the group of an option from its parameter name. An unlisted option is in the last group."""
+    """Return the group of an option from its parameter name. An option that no group lists is in the last
+    group, ``Advanced``.
+    """
     return GROUP_OF.get(option, "Advanced")
 
 

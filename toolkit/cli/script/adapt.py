@@ -31,8 +31,8 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
     FILE is a script of Keras or PyTorch for one process. With the changes, the script connects its ranks,
     divides the data among them and averages the gradients. The script multiplies the learning rate by the
     number of ranks, and only rank 0 writes files. adapt leaves code that it does not understand unchanged,
-    and prints the line of such code. adapt reads the script but does not run it. The diff goes to standard
-    output, everything else to standard error.
+    and prints the lines that contain such code. adapt reads the script but does not run it. The diff goes to
+    standard output, everything else to standard error.
 
     Example: toolkit adapt train.py -o train_dist.py
     """

@@ -27,8 +27,8 @@ _MOST_LINES = 1000
 
 def error_of_build(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the first error in the build output that pip quotes. If the quoted output contains no error,
-    return pip's summary; ``None`` if pip printed no summary. An error with a general fault class gets the
-    class ``build``.
+    return pip's summary; ``None`` if pip printed no summary. An error with a general fault class, such as
+    ``unknown-error``, gets the class ``build``.
 
     ``clue`` is pip's report of the failed build, or an error with a general fault class in the quoted output.
     """

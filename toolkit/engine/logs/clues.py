@@ -151,7 +151,8 @@ def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
 
     Args:
         output: the job output.
-        suspects: the sorted positions of lines that contain a stem (a part of a word about faults).
+        suspects: the sorted positions of lines that contain a stem (a part of a word about faults, such as
+            ``fail``).
     """
     most = MOST_SUSPECTS
     some = (*suspects[:most], *suspects[-most:]) if len(suspects) > 2 * most else suspects
@@ -172,8 +173,8 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
 
 
 def _is_source(output: Output, position: int, line: Line) -> bool:
-    """Return whether a line is source code that follows a frame of a traceback; the traceback's first line
-    may be missing.
+    """Return whether a line is source code that follows a frame of a traceback, even if the output lacks the
+    traceback's first line.
     """
     text = strip_label(line.text)
     if not text.startswith((" ", "\t")):

@@ -45,7 +45,7 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
     if not is_abort(clue):
         return None
     found = None
-    own = "MPI_ABORT was invoked" in clue.line.text  # Open MPI writes a rule before this line
+    own = "MPI_ABORT was invoked" in clue.line.text  # Open MPI writes a line of dashes before this line
     for position, line in reversed(output.before(clue.position, _BEFORE)):
         text = strip_label(line.text).strip()
         if _RULE.match(text):

@@ -1,4 +1,4 @@
-"""Find the failed network request because of which a program could not load its model, data or packages."""
+"""Find the failed network request that prevented a program from loading its model, data or packages."""
 
 import re
 from collections.abc import Sequence

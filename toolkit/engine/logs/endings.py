@@ -133,8 +133,8 @@ def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, s
 
 
 def _rank_and_node(output: Output, ending: Clue) -> tuple[str, str] | None:
-    """Return the rank and the node that a launcher's report names; ``None`` if the report names no rank. A
-    row of torchrun's table has its rank in another row.
+    """Return the rank and the node that a launcher's report names; ``None`` if the report names no rank. In
+    torchrun's table, the rank is not in the row of the exit code but in a row above.
     """
     text = ending.line.text
     found = TASK.search(text)

@@ -1,4 +1,6 @@
-"""Explain job output in three parts: the root line, the fault class, and the known causes."""
+"""Explain job output in three parts: the root line (the first line that reports the failure), the fault
+class, and the known causes.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
@@ -227,8 +229,8 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
 
 
 def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
-    """Return the role of a known message. The role ``cause`` becomes ``possible`` if this message is not on
-    the root line, but another known message is.
+    """Return the role of a known message. The role ``cause`` becomes ``possible`` if another known message is
+    on the root line and this message is not.
     """
     return "possible" if role == "cause" and match is not None and not shows_root else role
 

@@ -138,7 +138,9 @@ class Output:
             yield self.pages[number // 2] if number % 2 == 0 else self.pages[-1 - number // 2]
 
     def lines_at(self, positions: Iterable[int]) -> Iterator[tuple[int, Line]]:
-        """Yield each of the sorted positions with its line. This method counts each line break only once."""
+        """Yield each of the sorted positions with its line. This method is fast, because it counts each line
+        break only once.
+        """
         last, number = -1, 0
         for position in positions:
             piece, at = self._place(position)
@@ -220,8 +222,8 @@ def line_text(raw: bytes) -> str:
 
 
 def _tag_of(text: str) -> re.Match[str] | None:
-    """Return the regular expression's match for a tag with a task number at the start of a line; ``None``
-    without such a tag.
+    """Return the match object for a tag with a task number at the start of a line; ``None`` without such a
+    tag.
     """
     tag = (_NESTED.match(text) or _TAG.match(text)) if text[:1] in _TAG_STARTS else None
     if tag is None and any(start in text for start in _INNER_TAGS):

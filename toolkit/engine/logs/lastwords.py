@@ -102,8 +102,8 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 
 def last_warning(output: Output, ending: Clue) -> Clue | None:
-    """Return a library's first warning shortly before the launcher reports an exit, if the warning names a
-    fault.
+    """Return the first warning of a library that names a fault, in the lines shortly before the launcher
+    reports an exit.
     """
     for position, line in output.before(ending.position, _WARNED):
         text = strip_label(line.text)

@@ -35,8 +35,8 @@ class PatternLines:
 
     ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` is the
     first and last line number of the part that toolkit did not read. ``suspects`` are the positions of lines
-    that contain a stem (a part of a word about faults): all such lines, or at least ``MOST_SUSPECTS`` at each
-    end.
+    that contain a stem (a part of a word about faults, such as ``fail``): all such lines, or at least
+    ``MOST_SUSPECTS`` at each end.
     """
 
     positions: dict[str, "array[int]"]
@@ -182,7 +182,7 @@ def search(
         output: the job output.
         patterns: regular expressions, each for a part of one line.
         seconds: the time limit; the search then returns the lines that it has found.
-        stems: lower-case parts of words that mark suspect lines.
+        stems: lower-case parts of words, such as ``fail``, that mark suspect lines.
     """
     found = _PageSearch(patterns, stems, time.monotonic() + seconds)
     left = set(output.pages)
@@ -208,5 +208,5 @@ def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
 
 @cache
 def _names_a_number(pattern: str) -> bool:
-    """Return whether a pattern names certain digits, so that lines with other numbers may not match."""
+    """Return whether a pattern contains literal digits, so that a line with other numbers may not match."""
     return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))

@@ -137,7 +137,7 @@ def _traced(
     raised: list[Raised],
 ) -> RootClue:
     """Return the root line with related lines and the rank. The root line is the line that :func:`_choose`
-    returned, or the line to which this line refers.
+    returned, or an earlier or later line to which the returned line refers.
     """
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
@@ -182,14 +182,14 @@ def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]
 
 def _introduces(clue: Clue) -> bool:
     """Return whether a line introduces the next traceback. mpirun may put the tag of the next line at the end
-    of this line.
+    of this line, so the function ignores such a tag.
     """
     return clue.class_ == "unknown-error" or _INTRODUCES.search(_LAST_TAG.sub("", clue.line.text)) is not None
 
 
 def _is_heading(clue: Clue) -> bool:
-    """Return whether a line ends with a colon. If an empty line and a traceback follow a line that ends with
-    a colon, the line is the traceback's heading.
+    """Return whether a line ends with a colon. Such a line is the heading of a traceback if an empty line and
+    the traceback follow.
     """
     return clue.line.text.rstrip().endswith(":")
 
@@ -272,14 +272,14 @@ def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
     for other ranks.
 
     If a rank exits after its wait, Slurm prints the same message as for a cancellation by the user. If a rank
-    reported such a wait, this report is the cause.
+    reported such a wait, the wait is the cause of the failure, not a cancellation by the user.
     """
     last = cancelled.line.number
     return next((c for c in others if waited_for_ranks(c) and last - _WINDOW <= c.line.number < last), None)
 
 
 def _first_alike(last: Clue, others: list[Clue]) -> Clue:
-    """Return the rank's first line that has the same fault class as the rank's last line."""
+    """Return the first line that has the same rank and the same fault class as ``last``."""
     return next((c for c in others if c.line.task == last.line.task and c.class_ == last.class_), last)
 
 

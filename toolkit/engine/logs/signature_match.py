@@ -54,7 +54,7 @@ class Recognised:
 
     ``matches`` are in the order of the signature files. ``singletons`` is the finding about worlds of size 1.
     ``unread`` is the first and last line number of the part that toolkit did not read. ``suspects`` are the
-    positions of lines that contain a stem, which is a part of a word about faults.
+    positions of lines that contain a stem (a part of a word about faults, such as ``fail``).
     """
 
     matches: tuple[SignatureMatch, ...]

@@ -130,7 +130,7 @@ def survived_until(output: Output, clue: Clue) -> int | None:
     """Return the position of the last line that shows that a process survived its error; ``None`` if no line
     does.
 
-    A few progress lines do not show that the process survived. Without rank labels, such lines may be from
+    A single progress line does not show that the process survived. Without rank labels, this line may be from
     another rank, which the launcher has not stopped yet.
     """
     seen = list[int]()

@@ -70,7 +70,7 @@ def class_of_text(text: str) -> str | None:
 def class_of_exception(text: str) -> str | None:
     """Return the fault class that an exception's module, its name, or the first word of its message shows.
 
-    Other words of the message may be names and values from the program.
+    The function ignores other words of the message, because they may be names and values from the program.
     """
     found = _EXCEPTION.match(text)
     if found is None:
@@ -90,8 +90,8 @@ def _plain(text: str) -> str:
 
 
 def is_call_between_packages(text: str, files: Iterable[str]) -> bool:
-    """Return whether an installed package called a function with too few arguments. Usually the package's
-    release differs from the release that the caller needs.
+    """Return whether an installed package called a function with too few arguments. Usually, the calling
+    package needs another release of the package that has the function.
     """
     last = next(reversed(list(files)), "")
     return _TOO_FEW.search(text) is not None and "-packages/" in last

@@ -80,7 +80,7 @@ class Raised:
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
     """Return the exceptions of the tracebacks whose first lines are at ``positions``.
 
-    Of chained exceptions, return only the first.
+    Of chained exceptions, return only the first, or a later exception that says more about the fault.
     """
     found: list[Raised] = []
     for position in positions:

@@ -144,8 +144,8 @@ def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str
 def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Return the folders that the launch must mount so that programs can use the host's MPI.
 
-    Cray's PMI also reads files that slurmd writes for each step:
-    docs/runjobs/scheduled-jobs/container-jobs.md of Lumi-supercomputer/lumi-userguide binds /var/spool.
+    Cray's PMI also reads files that slurmd writes for each step. For these files, the example in
+    Lumi-supercomputer/lumi-userguide:docs/runjobs/scheduled-jobs/container-jobs.md binds /var/spool.
     """
     provider = mounted_mpi(host, image)
     folders = mounted_folders(provider)
@@ -156,8 +156,8 @@ def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _has_to_fork(image: ImageFacts) -> bool:
-    """Return whether the image's launcher would start local ranks with srun, which the image does
-    not have.
+    """Return whether the image's launcher must fork local ranks, because it would otherwise start them with
+    srun, which the image does not have.
     """
     mpi = image.mpi
     return mpi is not None and any(row.of(mpi) and row.forked is False for row in knowledge.mpi().inside)
@@ -216,10 +216,10 @@ def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:
     """Return the option that skips some binds of the container runtime's settings: binds whose source path is
-    missing on this machine.
+    missing on the host.
 
-    ``--no-mount`` takes a comma-separated list, so toolkit omits paths with a comma. toolkit also omits each
-    path of which the facts mask a part, because it does not know the real path.
+    ``--no-mount`` takes a comma-separated list, so toolkit omits paths with a comma. toolkit also omits
+    masked paths: the facts hide a part of such a path, so toolkit does not know the real path.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
@@ -267,7 +267,7 @@ def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
     """Return options that give a relocated Open MPI its folder. The launcher itself needs these options,
     because it starts before the ranks get the plan's variables.
 
-    ``--env`` takes a comma-separated list, which cannot contain a path with a comma.
+    ``--env`` takes a comma-separated list, so the function omits paths with a comma.
     """
     named = mpi_folders(image, request, "mpirun-container").items()
     return tuple(word for name, value in named if "," not in value for word in ("--env", f"{name}={value}"))

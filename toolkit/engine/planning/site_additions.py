@@ -1,7 +1,7 @@
 """Complete a plan from site profile, facts and request: threads, network, temporary files, mounts, GPUs.
 
-The network is the interface in ``NCCL_SOCKET_IFNAME`` and ``GLOO_SOCKET_IFNAME``, also without a site
-profile. The user's own settings have precedence over these additions.
+The network is the interface for the sockets of NCCL and Gloo. For NCCL, toolkit may choose the interface even
+without a site profile. The user's own settings have precedence over these additions.
 """
 
 from fnmatch import fnmatchcase
@@ -106,9 +106,9 @@ def _nccl(host: HostFacts) -> dict[str, str]:
     exclude.
 
     ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If the value would exclude all
-    interfaces, NCCL_SOCKET_IFNAME stays unset and NCCL chooses an interface. For its sockets, NCCL cannot use
-    an InfiniBand interface that has no address: 'Bootstrap : no socket interface found'
-    (marin-community/marin issue 7018).
+    interfaces, NCCL_SOCKET_IFNAME stays unset and NCCL chooses an interface. With an InfiniBand interface
+    that has no IP address, NCCL fails: 'Bootstrap : no socket interface found' (marin-community/marin issue
+    7018).
     """
     there = between_nodes(host.interfaces or ())
     usable = between_nodes(host.interfaces_routed) or there

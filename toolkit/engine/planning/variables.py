@@ -94,8 +94,8 @@ def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, st
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
     """Return whether ranks on the node of the host's mpirun need the variables of a Slurm step.
 
-    PRRTE itself starts the ranks on its node, outside a Slurm step. An Open MPI 4 looks for a Slurm step
-    before it connects to PMIx.
+    PRRTE itself starts the ranks on its node, outside a Slurm step. An Open MPI 4 in the image looks for a
+    Slurm step before it connects to PMIx, so these ranks need the variables.
     """
     return brings_prrte(host_launcher(host)) and brings_orte(image.mpi)
 
@@ -110,8 +110,8 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     """Return the variable that selects the PMIx client's security module ``native``, if the PMIx server may
     list munge first.
 
-    Without the variable, the client still finds its module, but each rank prints a page about the missing
-    munge.
+    Without the variable, the client still finds its module, but each rank prints a long message about the
+    missing munge.
     """
     ways = image.pmix_components.get("psec", ())
     asks = host.munge is not False and "native" in ways and "munge" not in ways
@@ -120,8 +120,8 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 
 def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
-        # The store ``hash`` works without a shared /tmp; servers offer ``hash`` in addition to their own
-        # store.
+        # The store ``hash`` works without a shared /tmp; servers offer ``hash`` in addition to their
+        # preferred store.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
         plain = PLAIN_PMIX if needs_named_components(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
@@ -133,7 +133,7 @@ def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, 
         return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:
         # mpirun puts its own folder, such as /usr/bin, first in PATH, so ranks would start the distribution's
-        # Python.
+        # Python instead of the image's Python.
         return {"PATH": image.environment["PATH"]}
     return {}
 
@@ -225,7 +225,8 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
-            # The host's environment sets OPAL_PREFIX, so the host's launcher sets PMIX_INSTALL_PREFIX.
+            # The host's environment sets OPAL_PREFIX, so the host's launcher also sets PMIX_INSTALL_PREFIX.
+            # Remove both.
             names.append("PMIX_INSTALL_PREFIX")
         pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
         names += pair.unset if pair else ()

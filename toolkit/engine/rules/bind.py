@@ -73,8 +73,9 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
-    """The loader compares sonames: ``libmpich.so.12`` is not ``libmpi.so.12`` and not ``libmpi.so.40``. A
-    program with a DT_RPATH loads the MPI in this path first; conda builds mpi4py with a DT_RPATH.
+    """The loader compares sonames, so a mounted ``libmpich.so.12`` replaces neither ``libmpi.so.12`` nor
+    ``libmpi.so.40``. A program with a DT_RPATH loads the MPI in this path first; conda builds mpi4py with a
+    DT_RPATH.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.image.mpi
@@ -248,11 +249,10 @@ def _linked_libraries(host: HostMpi) -> set[str]:
 
 
 def _second_libraries(case: Case, host: HostMpi) -> set[str]:
-    """Return the mounted libraries that the image's second MPI library loads, if programs still use this
-    library.
+    """Return the libraries of the host that programs also need, if they use the image's second MPI library.
 
-    The launch mounts the host's PMIx for a component of the host's MPI, but the image's second MPI library is
-    linked with the image's PMIx.
+    The image's second MPI library is linked with PMIx. It therefore loads the PMIx that the launch mounts for
+    a component of the host's MPI.
     """
     if not is_split(case):
         return set()
@@ -336,7 +336,7 @@ def bind_modules_differ(case: Case) -> Hit | None:
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
     """An Open MPI whose components are separate files searches the folder that its build set. In the
-    container, the folder of components contains the image's components, which work only with an MPI of the
+    container, this folder is missing or contains the image's components, which work only with an MPI of the
     same release.
     """
     case.ask("host.mpis", "image.mpi")

@@ -127,7 +127,7 @@ def _path_with(case: Case, *first: str) -> str:
     """Return the option that sets LD_LIBRARY_PATH to the folders in ``first``, the image's folders and the
     driver's folder.
 
-    A value that the launch sets replaces the values of image and runtime.
+    The option names all these folders, because its value replaces the values of the image and the runtime.
     """
     own = (
         f

@@ -104,9 +104,10 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
     advice=True,
 )
 def mpi_lacks_fabric(case: Case) -> Hit | None:
-    """An MPI without a component for a network silently uses TCP, often with a tenth of the bandwidth and ten
-    times the latency. The results are right, but the job is slow. libfabric or UCX in the image helps only if
-    the MPI opens this library. Open MPI opens libfabric with its component mtl/ofi, and UCX with pml/ucx.
+    """An MPI without a component for a network silently uses TCP, often with a tenth of the network's
+    bandwidth and ten times its latency. The results are right, but the job is slow. libfabric or UCX in the
+    image helps only if the MPI opens this library. Open MPI opens libfabric with its component mtl/ofi, and
+    UCX with pml/ucx.
     """
     row = _slow_network(case, "none")
     if row is None:
@@ -213,7 +214,7 @@ def _contains_libfabric(mpi: ImageMpi | None) -> bool:
 def verbs_driver_missing(case: Case) -> Hit | None:
     """UCX, libfabric and NCCL open an RDMA device through libibverbs, which loads a driver for each kind of
     device. If the driver is missing, UCX, libfabric and NCCL find no device and use TCP; NCCL prints 'NET/IB
-    : No device found'. The host's drivers work only with the host's libibverbs.
+    : No device found'. Do not mount the host's drivers, because they work only with the host's libibverbs.
 
     NCCL looks for libibverbs only at run time. If a GPU image has no libibverbs, NCCL silently uses TCP.
     """
@@ -242,8 +243,8 @@ def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 
 def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
-    """Return the finding about an image without libibverbs. NCCL needs libibverbs for each network for which
-    NCCL has built-in support and needs no plugin.
+    """Return the finding about an image without libibverbs. NCCL needs libibverbs for each network that NCCL
+    supports without a plugin.
     """
     row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:

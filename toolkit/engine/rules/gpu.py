@@ -176,7 +176,7 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_without_driver(case: Case) -> Hit | None:
-    """Without a GPU, programs built for CUDA compute on the CPU. Often only compute nodes have GPUs."""
+    """Without a GPU, CUDA programs compute on the CPU. Login nodes often have neither a GPU nor a driver."""
     case.have("image.cuda")
     if case.host.gpu_driver or case.host_facts.amd_gpus:
         return None
@@ -251,9 +251,9 @@ def gpu_of_amd(case: Case) -> Hit | None:
 )
 def gpus_not_handed_in(case: Case) -> Hit | None:
     """An NVIDIA driver has devices and libraries, and --nv mounts both. ROCm is in the image and needs only
-    devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it; images
-    with CUDA set this variable. podman mounts the devices that --device names. The device /dev/kfd belongs to
-    a group. In a user namespace, a process loses this group unless ``--group-add=keep-groups`` keeps it.
+    the host's devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it;
+    images with CUDA set this variable. podman mounts the devices that --device names. /dev/kfd belongs to a
+    group. In a user namespace, a process loses this group unless ``--group-add=keep-groups`` keeps it.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):

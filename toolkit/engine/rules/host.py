@@ -270,7 +270,8 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
-    # If Slurm has no plugin of this kind, slurm-lacks-pmix or slurm-lacks-pmi2 reports the fault.
+    # If Slurm has no plugin of this kind, the rule slurm-lacks-pmix or slurm-lacks-pmi2 reports the fault
+    # instead.
     if kind in {"", "none", *types} or not any(is_plugin(t) == is_plugin(kind) for t in types if t != "none"):
         return None
     offered = ", ".join(types)

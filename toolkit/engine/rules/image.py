@@ -213,7 +213,7 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
     """The providers of Intel's libfabric are separate files. Without FI_PROVIDER_PATH, Intel's libfabric
     searches a folder that its build set and that images do not have. Without a provider, MPI_Init fails even
     for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. With LD_LIBRARY_PATH, the loader finds
-    libfabric, but libfabric does not look there for its providers.
+    libfabric, but libfabric does not search LD_LIBRARY_PATH for its providers.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
@@ -270,8 +270,8 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
-    """Return other possible outcomes of a crash: mpirun may stop ranks that are still reporting their own
-    error.
+    """Return the outcomes that may occur instead of a crash, because mpirun may stop ranks that still report
+    their own error.
 
     mpirun did so in 2 of 14 launches with several ranks on each of several nodes (tests/matrix/truth: pmix,
     mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
@@ -391,8 +391,8 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
     advice=True,
 )
 def stack_disagrees(case: Case) -> Hit | None:
-    """The image's build wrote the versions into ``/opt/toolkit/stack.json``, but the image has changed since
-    then.
+    """The image's build wrote the versions of its software into ``/opt/toolkit/stack.json``, but the image
+    has changed since then.
     """
     case.ask("image.stack")
     if not case.image_facts.disagreements:

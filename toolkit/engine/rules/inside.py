@@ -57,7 +57,8 @@ def network_apart(case: Case) -> Hit | None:
 )
 def user_inside_differs(case: Case) -> Hit | None:
     """A PMIx client sends its user ID, and the server compares this ID with the ID of the user who started
-    the job. If the user is root inside the container, the client sends 0.
+    the job. If the user is root inside the container, the client sends 0, and the server refuses the
+    connection.
     """
     case.ask("image.mpi.interfaces")
     found, offered = hides(case, "identity"), offer(case)

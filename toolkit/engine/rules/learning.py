@@ -254,8 +254,8 @@ def _dropped_gpu(
     advice=True,
 )
 def nccl_cuda_mismatch(case: Case) -> Hit | None:
-    """NVIDIA builds each release of NCCL for some major releases of CUDA. An NCCL that was built for a
-    different CUDA release contains code for that release, and needs a driver that supports the release.
+    """NVIDIA builds each release of NCCL for some major releases of CUDA. If NCCL was built for another CUDA
+    release than the image has, NCCL needs a driver that supports this other release.
     """
     case.have("image.nccl", "image.cuda")
     release = cuda.major(case.image.cuda or "")

@@ -109,7 +109,8 @@ def _launcher_sets_path(case: Case) -> bool:
 )
 def mpi_lacks_library(case: Case) -> Hit | None:
     """If the image lacks a library that the MPI needs, programs and the MPI's launcher fail before they call
-    MPI. Libraries of the NVIDIA driver may be missing from the image, because --nv mounts them from the host.
+    MPI. An image need not contain the libraries of the NVIDIA driver, because --nv mounts these libraries
+    from the host.
     """
     mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:

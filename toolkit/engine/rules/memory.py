@@ -190,7 +190,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     If each rank has its own PID namespace, two ranks can have the same process ID, and then crash with a
     segmentation fault.
 
-    Of toolkit's recorded launches with two ranks, one of four crashed, so toolkit only warns. With three
+    About one in four of toolkit's recorded launches with two ranks crashed, so toolkit only warns. With three
     ranks on a node, most launches crash, and toolkit predicts a crash. Intel MPI did not crash in 24
     launches, 6 of them with equal process IDs. MPICH did not crash in any launch. ``--ipc`` alone is
     harmless.

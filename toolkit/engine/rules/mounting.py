@@ -50,8 +50,9 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
 def image_compression_too_new(case: Case) -> Hit | None:
     """With setuid, the kernel mounts the file system in a SIF. If the kernel does not support the
     compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer 1.3
-    and later mount the image with squashfuse instead, unless 'allow setuid-mount squashfs' or a limit on
-    images selects the kernel. A distribution may add features of later kernels to Linux 4.
+    and later mount the image with squashfuse instead, unless the setting 'allow setuid-mount squashfs' or a
+    limit on images requires a mount through the kernel. A distribution may have added support for the
+    compression to its Linux 4 kernel.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -254,7 +255,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.squashfuse", "host.kernel"),
 )
 def squashfuse_refused(case: Case) -> Hit | None:
-    """Without setuid, and with --fakeroot or --userns, Apptainer 1.1 and later mounts the image with
+    """Without setuid, or with --fakeroot or --userns, Apptainer 1.1 and later mounts the image with
     squashfuse in a user namespace, which needs Linux 4.18. On an older kernel, Apptainer does not unpack the
     image, and fails with 'fusermount3: mount failed: Operation not permitted'.
     """

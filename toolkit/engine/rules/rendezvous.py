@@ -226,8 +226,8 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
 
 
 def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
-    """Return the outcome of a second world on a node that finds the first world's port in use, if several
-    ranks of a node start a world each.
+    """If several ranks of a node each start a world, the second world may find the first world's port in use.
+    Return the outcome of this conflict.
     """
     return ("init-failure",) if case.request.ranks_per_node > 1 else ()
 
@@ -243,10 +243,10 @@ def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
     programs=("torch",),
 )
 def starter_counts_differ(case: Case) -> Hit | None:
-    """With ``--nnodes=1``, each node trains alone, and the job exits with status 0. With ``--standalone``
-    alone, torchrun waits on its own node for the job's number of nodes. If ``--nnodes`` is larger than the
-    job's number of nodes, torchrun waits for nodes that never join. If ``--nproc-per-node`` differs from the
-    job's ranks per node, torchrun starts more or fewer ranks than the job requested.
+    """With ``--nnodes=1``, each node trains alone, and the job exits with status 0. With ``--standalone`` but
+    no ``--nnodes``, torchrun waits on its own node for the job's number of nodes. If ``--nnodes`` is larger
+    than the job's number of nodes, torchrun waits for nodes that never join. If ``--nproc-per-node`` differs
+    from the job's ranks per node, torchrun starts more or fewer ranks than the job requested.
     """
     if not sets_peers(case):
         return None
@@ -332,7 +332,9 @@ def spawns_own_ranks(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def interface_absent(case: Case) -> Hit | None:
-    """Gloo listens at the address of the named interface and sends this address to the other ranks."""
+    """Gloo listens at the address of the named interface and sends this address to the other ranks, so the
+    interface must exist and reach the other nodes.
+    """
     for found in gloo_interfaces(case):
         if found.value == "lo":
             if case.request.nodes > 1:

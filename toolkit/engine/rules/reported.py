@@ -27,7 +27,7 @@ _SOURCE = "recipes/knowledge/reported.toml"
     modes=(*MPI_MODES, "torch"),
 )
 def reported_fault(case: Case) -> Hit | None:
-    """Some faults appear only on hosts on which the developers cannot test: many ranks on a node, old
+    """Some faults appear only on hosts on which toolkit's developers cannot test: many ranks on a node, old
     releases of Slurm, or special network cards. A row of ``reported.toml`` lists the conditions in a public
     report of such a fault. toolkit reports the fault only if all conditions are true.
     """

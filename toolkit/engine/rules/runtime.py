@@ -12,8 +12,8 @@ from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Raise ``Undecided`` if the release of a runtime is unknown whose behaviour depends on its release.
-    toolkit does not ask for the release of a runtime without recorded launches.
+    """Raise ``Undecided`` if the runtime's release is unknown and decides how the runtime behaves. toolkit
+    does not ask for the release of a runtime without recorded launches.
     """
     found = case.host.runtime
     name = found.name if found is not None and found.seen and not found.version else ""
@@ -138,9 +138,9 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     advice=True,
 )
 def images_limited(case: Case) -> Hit | None:
-    """The runtime refuses an image in another folder or of another owner: 'image is not in an allowed
-    configured path', 'image is not owned by required user(s)'. toolkit does not know which folders and owners
-    the administrators allow.
+    """The runtime refuses an image in a folder, or of an owner, that the administrators do not allow: 'image
+    is not in an allowed configured path', 'image is not owned by required user(s)'. toolkit does not know
+    which folders and owners the administrators allow.
     """
     case.ask("host.runtime")
     names = ("limit container paths", "limit container owners", "limit container groups")
