@@ -29,7 +29,7 @@ class ToolkitError(Exception):
 
 
 class CheckFailed(ToolkitError):
-    """A check failed, such as a verdict, a checksum, a build or a job."""
+    """A check failed, such as a verdict or a checksum, or a build or a job failed."""
 
     code = 1
 

@@ -1,4 +1,4 @@
-"""Read files that a user names, with limits, and write files completely or not at all."""
+"""Read files that a user names, up to a maximum size, and write files completely or not at all."""
 
 import contextlib
 import errno

@@ -1,4 +1,4 @@
-"""Find which of the image's MPIs programs load if the launch changes LD_LIBRARY_PATH."""
+"""Find the MPI of the image that programs load if the launch changes LD_LIBRARY_PATH."""
 
 from posixpath import dirname as _folder
 
@@ -33,7 +33,7 @@ def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
 
 
 def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image after the launch replaces its LD_LIBRARY_PATH.
+    """Return the facts of the image after the launch replaces the image's LD_LIBRARY_PATH.
 
     If only the image's LD_LIBRARY_PATH names the folder of an MPI, the loader no longer finds that MPI.
     Programs that lose their MPI load another MPI of the image or find no MPI.
@@ -50,10 +50,10 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
 
 
 def apply_variables(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image in a container of a runtime that sets only those variables of the image
-    that options name.
+    """Return the facts of the image in a container. Some runtimes set only the variables of the image that
+    options name.
 
-    Without the image's PATH, a command without a folder is found only in the folders of the distribution.
+    Without the image's PATH, the shell finds a command by its name only in the folders of the distribution.
     """
     option = runtime_of(host).SET_ENV
     if not option or option.rstrip("=") in plan.container:

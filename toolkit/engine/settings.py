@@ -1,4 +1,4 @@
-"""Find the effect of each setting on the MPI in an image."""
+"""Find the effect of each setting, such as an environment variable, on the MPI in an image."""
 
 import re
 from collections.abc import Callable
@@ -49,8 +49,8 @@ class Effect:
 
 
 def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
-    """Return the effect of each setting that reaches the ranks, and the unknown facts on which other effects
-    depend.
+    """Return the effect of each setting that reaches the ranks, and the unknown facts on which the effects of
+    the remaining settings depend.
     """
     found = [
         _effect_of_file(case, name, value, where)
@@ -63,8 +63,8 @@ def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
 
 
 def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
-    """Return the effect of a setting in a file of the image. The effect is ``ok`` without a known fault,
-    because the image's author chose the setting.
+    """Return the effect of a setting in a file of the image. If toolkit knows no fault of the setting, the
+    effect is ``ok``, because the image's author chose the setting.
     """
     found = attempt(effect, case, name, value, where)
     known = isinstance(found, Effect) and found.fails
@@ -113,8 +113,8 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 
 def _python(case: Case, ok: Effect) -> Effect:
-    """Return the effect of PYTHONPATH or PYTHONHOME; ``unknown`` if the variable names a mounted folder."""
-    # The facts of the image already include the modules in the environment's and the projects' folders.
+    """Return the effect of PYTHONPATH or PYTHONHOME: ``ok``, or ``unknown`` if its modules are unknown."""
+    # Ignore these folders, because the facts of the image already include the modules in them.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
     mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - mounted by default
@@ -190,7 +190,7 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a value that is a host path, which the image lacks without a mount."""
+    """Return the effect of a host path, which the container has only if the launch mounts it."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
@@ -237,7 +237,7 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the fault of a value that makes an MPI open a missing library; otherwise ``None``."""
+    """Return the effect of a value that makes the MPI open a library the image lacks, else ``None``."""
     named = set(re.split(r"[,:]", ok.value)) & set(row.value)
     there = case.image_facts.libraries
     return bad if named and there is not None and row.library not in there else None
@@ -260,7 +260,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of excluded interfaces; the list must name loopback, but not all interfaces."""
+    """Return the effect of excluded interfaces: the list must name loopback and leave another interface."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -284,7 +284,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(found: Effect) -> Effect:
-    """Set the stage of a component's failure: MPI_Init opens components, so even a single rank fails."""
+    """Set a component's failure to stage ``START``: MPI_Init opens components, so even one rank fails."""
     return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 
 
@@ -303,7 +303,7 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
 
 
 def _alone_on_tcp(case: Case, ok: Effect) -> bool:
-    """Return whether ranks of one node can use only TCP; a missing interface then makes MPI_Init fail."""
+    """Return whether ranks of one node can use only TCP; MPI_Init then fails without the named interface."""
     transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
     tcp = ok.name == "OMPI_MCA_btl_tcp_if_include" and not transports.startswith("^")
@@ -381,7 +381,7 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
 def _judge_ucx_layer(case: Case) -> fast_network.Way:
     """Return whether Open MPI uses UCX, which replaces the transports of the framework btl.
 
-    Without a named messaging layer, Open MPI chooses UCX on a host with InfiniBand or RoCE
+    If no setting names a messaging layer (pml), Open MPI chooses UCX on a host with InfiniBand or RoCE
     (open-mpi/ompi:opal/mca/common/ucx).
     """
     mpi, layer = case.image.mpi, setting_value(case, "OMPI_MCA_pml")

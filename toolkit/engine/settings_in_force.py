@@ -64,7 +64,7 @@ def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
 
 def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
     """Return two tables of the host's variables: variables that keep their name in the container, and
-    variables that the runtime sets only in the container.
+    variables with a prefix such as APPTAINERENV_, which the runtime sets only in the container.
 
     A variable with the runtime's own prefix has precedence over a variable with Singularity's prefix
     (apptainer/apptainer:internal/pkg/util/env/create.go at v1.4.5, overridesForContainerEnv).

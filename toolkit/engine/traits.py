@@ -27,7 +27,9 @@ PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
 _BINDS = {"-B", "--bind", "-v", "--volume", "-b"}
 """Options of container runtimes that mount a folder of the host."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
-"""Prefixes that exist in every container, so a launch cannot mount the host's folders with these names."""
+"""Prefixes that every container has. A launch must not mount these folders of the host, because they would
+hide the image's folders.
+"""
 
 HOST_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - folder names, not temporary files
 """Folders that a runtime mounts from the host. The mounts hide the image's folders with the same paths."""
@@ -50,9 +52,9 @@ def is_same_mpi(host: HostMpi | None, image: ImageMpi) -> bool:
 def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
     """Return the MPI of the host that the launch mode ``bind`` mounts.
 
-    The launch mounts the first MPI that has the soname of the image's library and a separate folder. For an
-    image without MPI, any MPI with a separate folder fits. If no MPI fits, return the MPI whose mpirun is
-    first on PATH.
+    The launch mounts the first MPI outside the system folders that has the soname of the image's library. For
+    an image without MPI, any MPI outside the system folders fits. If no MPI fits, return the MPI whose mpirun
+    is first on PATH.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None
@@ -239,7 +241,8 @@ def copies_across_namespaces(mpi: ImageMpi) -> bool:
     """Return whether large messages between user namespaces hang with this MPI.
 
     btl/vader of Open MPI 4 detects that the kernel refuses cross-memory attach, and waits for fragments that
-    no rank sends. Open MPI 5 has a separate framework for copies between processes (opal/mca/smsc).
+    no rank sends. Open MPI 5 does not hang, because it has a separate framework for copies between processes
+    (opal/mca/smsc).
     """
     return brings_orte(mpi)
 
@@ -273,8 +276,8 @@ def tmp_is_private(host: HostFacts) -> bool | None:
 def private_tmp(slurm: SlurmFacts) -> str | None:
     """Return the setting with which Slurm gives each job a private /tmp; ``None`` without such a setting.
 
-    From Slurm 25.11 on, the setting is called NamespaceType, and namespace/linux also gives each job a
-    private /tmp (slurm.schedmd.com/namespace.html).
+    Before Slurm 25.11, the setting is JobContainerType. From Slurm 25.11 on, it is NamespaceType, whose value
+    namespace/linux also gives each job a private /tmp (slurm.schedmd.com/namespace.html).
     """
     for name in ("JobContainerType", "NamespaceType"):
         value = slurm.settings.get(name, "")
@@ -287,12 +290,12 @@ def needs_named_components(image: ImageFacts) -> bool:
     """Return whether the image's PMIx client fails if it lacks a component that the server names.
 
     Two changes in PMIx together make a client fail if it lacks a component that the server names. From PMIx
-    3.2.0 on, PMIX_SECURITY_MODE and PMIX_GDS_MODULE become MCA parameters
+    3.2.0 on, the client turns the variables PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters
     (openpmix/openpmix:src/runtime/pmix_init.c); PMIx 2.2.5 to 3.1.5 choose from the components that they
     have. Up to PMIx 3.2.3, a missing named component is an error
     (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on, which Open MPI 4.1.5 contains,
-    abort_on_load_error is off (#2927). PMIx clients 4.0 to 4.2.2 accept missing components (tests/matrix:
-    4.0.0 and 4.2.2 under PMIx 4.2 and 5).
+    abort_on_load_error is off, so a missing component is not an error (#2927). PMIx clients 4.0 to 4.2.2
+    accept missing components (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
     """
     return within(image.pmix or "", knowledge.pmix().insists.client)
 
@@ -307,7 +310,8 @@ def families(image: ImageFacts) -> tuple[tuple[ImageMpi, tuple[str, ...]], ...]:
     ways.
 
     Two MPIs start in the same way if they have the same implementation, major release and launch interfaces.
-    The result is empty if a command says which program runs, or if all programs start in the same way.
+    The result is empty if the job's command says which program runs, or if all programs start in the same
+    way.
     """
     if image.program is not None:
         return ()

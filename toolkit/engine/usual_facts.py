@@ -79,7 +79,7 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
 
 
 def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
-    """Return usual facts about an image that follow from the stated facts."""
+    """Return usual facts about an image that follow from the known facts."""
     known, mpi, found = usual_properties(), image.mpi, dict[str, Any]()
     if mpi is not None and (mpi.implementation == "intelmpi" or sends_by_ucx(mpi)):
         found |= known.beside["intelmpi" if mpi.implementation == "intelmpi" else "ucx"]
@@ -94,7 +94,7 @@ def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
 
 
 def _of_host(host: HostFacts) -> dict[str, Any]:
-    """Return usual facts about a host that follow from the stated facts."""
+    """Return usual facts about a host that follow from the known facts."""
     known, found, runtime = usual_properties(), dict[str, Any](), host.runtime
     if release := distribution_release(host.distribution):
         found |= {name: getattr(release, name) for name in ("kernel", "glibc", "user_namespaces")}

@@ -57,7 +57,8 @@ class Offer:
 
 
 def offer(case: Case) -> Offer | None:
-    """Return the interfaces that the launcher offers in this launch; ``None`` if a deciding fact is unknown.
+    """Return the interfaces that the launcher offers in this launch; ``None`` if a fact that decides the
+    interfaces is unknown.
 
     The result does not consider container options that remove the launcher's variables; see
     :func:`clearing_options`.
@@ -112,9 +113,9 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
 def spoken_interfaces(case: Case) -> set[str]:
     """Return the launch interfaces that the programs' MPI tries by default.
 
-    MPICH 4.2 and 4.3 with PMI and PMIx try PMI-1 unless a variable chooses PMIx; from 5.0 on, MPICH looks for
-    both (pmodels/mpich:src/util/mpir_pmi.c, MPIR_CVAR_PMI_VERSION). Open MPI uses PMI through Slurm's
-    library, which does not work under mpirun.
+    An MPICH 4.2 or 4.3 that was built with PMI and PMIx tries PMI-1, unless MPIR_CVAR_PMI_VERSION chooses
+    PMIx. From 5.0 on, MPICH looks for both (pmodels/mpich:src/util/mpir_pmi.c). Open MPI uses PMI through
+    Slurm's library, which does not work under mpirun.
     """
     mpi = case.image_facts.mpi
     faces = set((mpi.interfaces if mpi else None) or ())
@@ -131,7 +132,8 @@ def spoken_interfaces(case: Case) -> set[str]:
 
 
 def needs_own_daemons(mpi: ImageMpi) -> bool:
-    """Return whether this Open MPI connects to its launcher's daemons without PMI and PMIx.
+    """Return whether this Open MPI connects to its launcher's daemons by its own protocol instead of PMI or
+    PMIx.
 
     From Open MPI 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). Open MPI 1.10 has its
     own protocol.
@@ -140,8 +142,8 @@ def needs_own_daemons(mpi: ImageMpi) -> bool:
 
 
 def interface_in_use(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
-    """Return the interface through which the loaded MPI connects to its launcher; empty without a common
-    interface.
+    """Return the interface through which the loaded MPI connects to its launcher; empty if launcher and MPI
+    have no common interface.
     """
     faces = spoken_interfaces(case)
     if found.pmi and faces & PMI:
@@ -175,7 +177,8 @@ def in_step(case: Case) -> bool:
     host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
-    # PRRTE itself starts the ranks on its own node. In a batch script, this node is a node of the job.
+    # PRRTE itself starts the ranks on its own node, outside any Slurm step. Outside a batch script, this node
+    # is not a node of the job, so it has no ranks.
     slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
@@ -205,8 +208,8 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
     """Return the options that separate a container from these aspects of the node, such as its network or
     home folder: option → origin.
 
-    The result contains options that the plan or a variable sets. It also contains the runtime's default, if
-    the runtime separates an aspect by default and the plan has no option that shares this aspect.
+    The result contains options that the plan or a variable sets. The result also contains the runtime's
+    default, if this default separates an aspect and the plan has no option that shares the aspect.
     """
     kind = runtime_of(case.host_facts)
     found: dict[str, str] = {}
@@ -291,8 +294,8 @@ def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
 def after_failed_rank(
     case: Case, failure: Outcome, because: str, *, met: bool = False
 ) -> tuple[Outcome, str, tuple[Outcome, ...]]:
-    """Return the outcome of a launch whose ranks end with ``failure``, the reason, and the other outcomes
-    that occur by chance: a launcher that continues to wait hangs.
+    """Return the outcome of a launch whose ranks end with ``failure``, the reason, and other outcomes that
+    occur by chance. If the launcher waits for the failed rank, the launch hangs.
     """
     if not waits_for_failed_rank(case, met=met):
         return failure, because, ()
@@ -311,8 +314,8 @@ def alone_in_namespace(case: Case) -> bool | None:
 def needs_hint(case: Case) -> bool:
     """Return whether the image's Open MPI 4 starts as a singleton unless it detects a Slurm step.
 
-    Open MPI's own launcher sets variables that replace the Slurm step (open-mpi/ompi:orte/mca/ess); PRRTE
-    does not set them.
+    ORTE, Open MPI 4's own launcher, sets variables that replace the Slurm step (open-mpi/ompi:orte/mca/ess);
+    PRRTE, the launcher of Open MPI 5, does not set them.
     """
     mpi = case.image_facts.mpi
     if mpi is None or not brings_orte(mpi) or knowledge.mpi().release.ignores_slurm.of(mpi):

@@ -206,7 +206,9 @@ def _open_layers(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -
 
 
 def _digest(path: Path) -> str | None:
-    """Return the digest of an image file, after a comparison with the checksum file beside the image."""
+    """Return the digest of an image file, after a comparison with the checksum file beside the image. Without
+    a checksum file, return None for a large image, because hashing takes long.
+    """
     noted = check_digest(path)
     if not noted and path.stat().st_size > HASHED_UNASKED:
         return None

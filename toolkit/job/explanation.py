@@ -69,7 +69,8 @@ def of_job(record: JobRecord) -> OutputExplanation:
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
     output_explanation = explain_pieces(pieces)
-    # The output of a completed job may contain messages of failed ranks from an attempt before a restart.
+    # The output of a completed job may contain messages of failed ranks from an attempt before a restart, so
+    # return only the known messages.
     return (
         OutputExplanation(findings=output_explanation.findings)
         if record.state == "completed"
@@ -164,7 +165,7 @@ def of_stream(stream: BinaryIO) -> OutputExplanation:
 
 
 def of_text(text: str | bytes) -> OutputExplanation:
-    """Explain output from its text."""
+    """Explain the output in a text."""
     return explain_output(Output(text))
 
 

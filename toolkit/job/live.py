@@ -122,7 +122,9 @@ def _check(request: TrialRequest) -> None:
 
 
 def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
-    """Return the modes in the request, else the mode that the engine chooses, else the first planned mode."""
+    """Return the modes in the request, else the mode that the engine chooses, else the first mode with a
+    plan.
+    """
     if request.modes:
         return list(dict.fromkeys(request.modes))
     possible: list[Mode] = [p.mode for p in verdict.predictions if p.plan]

@@ -116,7 +116,7 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
     """PMIx servers before release 5 keep their shared memory in PMIX_SERVER_TMPDIR, which is below
     SlurmdSpoolDir. A client that cannot read this folder sends messages to the server instead. The launch
-    works, but jobs with thousands of ranks start more slowly.
+    works, but jobs with thousands of ranks start more slowly than with shared memory.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
@@ -144,8 +144,8 @@ def pmix_folder_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def pmix_store_of_early_5(case: Case) -> Hit | None:
-    """PMIx 5.0.0 and 5.0.1 write shared memory in the format shmem, and PMIx 5.0.2 replaced this format.
-    Releases with different formats cannot read each other's shared memory.
+    """PMIx 5.0.0 and 5.0.1 write shared memory in the format shmem. PMIx 5.0.2 and later write the format
+    shmem2. Releases with different formats cannot read each other's shared memory.
     """
     case.have("host.pmix", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -219,8 +219,8 @@ def preload_leaks(case: Case) -> Hit | None:
 )
 def library_path_forced(case: Case) -> Hit | None:
     """The runtime does not pass the host's LD_LIBRARY_PATH to the container, but a variable such as
-    APPTAINERENV_LD_LIBRARY_PATH replaces the image's LD_LIBRARY_PATH. Programs then do not find libraries of
-    the image, or load libraries of the host.
+    APPTAINERENV_LD_LIBRARY_PATH replaces the image's LD_LIBRARY_PATH. Programs then load libraries of the
+    host, or do not find libraries of the image.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]
@@ -237,8 +237,8 @@ def library_path_forced(case: Case) -> Hit | None:
     advice=True,
 )
 def nodes_differ(case: Case) -> Hit | None:
-    """A job on two kinds of nodes works only if it works on each kind. toolkit's facts describe the kind with
-    the most nodes.
+    """A job on two kinds of nodes works only if it works on each kind. toolkit's facts describe only the kind
+    with the most nodes.
     """
     case.ask("host.compute_nodes")
     lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host_facts.differs.items()))
@@ -255,8 +255,8 @@ def nodes_differ(case: Case) -> Hit | None:
     advice=True,
 )
 def compute_nodes_not_asked(case: Case) -> Hit | None:
-    """Login nodes often have no GPU and no InfiniBand. Compute nodes often also have other processors and
-    resource limits.
+    """Login nodes often have no GPU and no InfiniBand. Compute nodes often have other processors and resource
+    limits than login nodes.
     """
     case.have("host.slurm")
     if case.host.compute_nodes:

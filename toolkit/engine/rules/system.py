@@ -126,7 +126,7 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
     at least as new as the glibc of their build. With an older glibc in the image, the driver's libraries fail
     with "version `GLIBC_2.xx' not found". If the driver's libraries do not load, programs built for CUDA do
     not start; other programs run without the GPU. ``--rocm`` mounts the host's libdrm and libnuma, which
-    programs for ROCm load.
+    programs for ROCm load; both libraries also need a new enough glibc.
     """
     needed, has = case.host_facts.gpu_libraries_glibc, case.image_facts.glibc
     if _ROCM in case.plan.container and older(has, needed):
@@ -163,8 +163,8 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
 )
 def gpu_rocm_libraries_newer(case: Case) -> Hit | None:
     """``--rocm`` mounts the host's ROCm libraries, which were built for the host's C and C++ libraries. If
-    the image's C and C++ libraries are older, the loader stops with "version `GLIBCXX_3.4.30' not found" or
-    `GLIBC_2.38'.
+    the image's C and C++ libraries are older, the loader stops with a message such as "version
+    `GLIBCXX_3.4.30' not found".
     """
     if _ROCM not in case.plan.container or not case.host_facts.amd_gpus:
         return None
@@ -210,7 +210,7 @@ def bind_hides_c_library(case: Case) -> Hit | None:
             return Hit(evidence, "loader-failure", because)
         lacks = older(outside, case.image_facts.glibc_needed or inside) or older(outside, inside)
         return Hit(evidence, "loader-failure" if lacks else "unknown", shown)
-    # Debian and Ubuntu have only the loader in /lib64, and the C library in a different folder.
+    # In Debian and Ubuntu, /lib64 contains only the loader; the C library is in a different folder.
     if "/lib64" not in hidden and not {"/", "/usr", "/lib"} & set(hidden):
         return None
     return Hit(evidence, "unknown" if of_debian else "loader-failure", shown)
@@ -226,8 +226,8 @@ def bind_hides_c_library(case: Case) -> Hit | None:
     advice=True,
 )
 def image_glibc_too_old(case: Case) -> Hit | None:
-    """A program, library or wheel that was built on a newer distribution needs glibc symbol versions that the
-    image does not have. If such a symbol version is missing, the loader refuses the program or library.
+    """A program, library or wheel that was built on a newer distribution can need symbol versions that the
+    image's glibc does not have. The loader then refuses the program or library.
     """
     case.have("image.glibc", "image.glibc_needed")
     if not older(case.image.glibc, case.image.glibc_needed):
@@ -288,8 +288,8 @@ def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpu_newer_than_rocm(case: Case) -> Hit | None:
-    """A program for ROCm has machine code only for the GPU architectures of its build. On other GPUs, the
-    program fails with 'HIP error: invalid device function'.
+    """A program for ROCm has machine code only for the GPU architectures for which it was built. On other
+    GPUs, the program fails with 'HIP error: invalid device function'.
     """
     built, there = case.image_facts.pytorch_rocm, case.host_facts.amd_gpus or ()
     for row in cuda.cuda().amd_gpu:

@@ -86,7 +86,7 @@ def environment_cleaned(case: Case) -> Hit | None:
     modes=("srun-pmix",),
 )
 def image_lacks_pmix(case: Case) -> Hit | None:
-    """srun offers PMIx, and the MPI library that the program loads has no PMIx client.
+    """srun offers PMIx, but the MPI library that the program loads has no PMIx client.
 
     Some MPI releases without a PMIx client then abort in MPI_Init. With other MPI releases, each rank starts
     as a world of size 1, and the job exits with status 0.
@@ -154,8 +154,9 @@ def nothing_offered(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_interface_differs(case: Case) -> Hit | None:
-    """toolkit chose the launcher's options for the host's MPI, but programs may load another MPI. Without
-    ``--mpi``, srun offers Slurm's default interface. ``srun --mpi=cray_shasta`` works only with Cray's MPI.
+    """In the launch mode ``bind``, toolkit chooses the launcher's options for the host's MPI, but programs
+    may load another MPI. Without ``--mpi``, srun offers Slurm's default interface. ``srun --mpi=cray_shasta``
+    works only with Cray's MPI.
     """
     case.ask("image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
@@ -184,9 +185,9 @@ def host_launcher_other_family(case: Case) -> Hit | None:
     On a Cray EX, PALS's mpiexec offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
     own MPI, each rank that PALS starts is rank 0 (ALCF user guide for Polaris, containers).
 
-    In a Slurm allocation, Hydra starts its proxies with srun. If Slurm's default is PMIx, Hydra's ranks
-    inherit the PMIx identity of a step with one process on each node. With one rank on each node, this PMIx
-    identity is correct, so an Open MPI in the image works by chance.
+    In a Slurm allocation, Hydra starts its proxies with srun. If Slurm's default for ``--mpi`` is PMIx,
+    Hydra's ranks inherit the PMIx identity of a step with one process on each node. With one rank on each
+    node, this PMIx identity is correct, so an Open MPI in the image works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
@@ -210,7 +211,7 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
     """Return the finding about an MPI that does not support the interface of the host's launcher.
 
     An Open MPI built for PMI uses Slurm's PMI library, which connects to Hydra and then fails. If a node has
-    several ranks, a rank may continue to wait (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
+    several ranks, the job may hang instead (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
     """
     said = judge_unanswered(case, mpi, sees, "host.mpis")
     asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
@@ -220,8 +221,8 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
-    """If launcher and MPI are of one family (an MPICH built only for PMIx, or an Open MPI 1), return the
-    finding with another title.
+    """Return the finding. If launcher and MPI are of one family (an MPICH built only for PMIx, or an Open MPI
+    1), replace its title and fix, which name different families.
     """
     pair = {host.implementation, mpi.implementation}
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
@@ -297,8 +298,9 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     modes=("mpirun-host",),
 )
 def pmix_refused(case: Case) -> Hit | None:
-    """MPICH 5 first looks for PMIX_RANK, and aborts if it cannot use the value, even if PMI works. An MPICH
-    built with PMIx aborts too, because it cannot choose between PMI and PMIx.
+    """MPICH 5 first looks for PMIX_RANK. If the variable is set but MPICH was built without PMIx, MPICH
+    aborts, even if PMI works. An MPICH built with PMIx aborts too, because it cannot choose between PMI and
+    PMIx.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi = host_launcher(case.host), case.image.mpi
@@ -328,7 +330,8 @@ def pmix_refused(case: Case) -> Hit | None:
     modes=("mpirun-host", "srun-pmix"),
 )
 def rank_outside_step(case: Case) -> Hit | None:
-    """If another launcher starts Open MPI 4, Open MPI looks for a Slurm step before it connects to PMIx.
+    """If the launcher is not Open MPI 4's own mpirun, Open MPI 4 looks for a Slurm step before it connects to
+    PMIx.
 
     PRRTE, the launcher of Open MPI 5, starts the ranks on its own node outside any Slurm step. Slurm before
     26.05 does not set SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on PRRTE's node start
@@ -357,7 +360,7 @@ def rank_outside_step(case: Case) -> Hit | None:
 
 
 def _refuses_other_nodes(case: Case) -> bool:
-    """Return whether ranks that PRRTE starts on other nodes cannot use PRRTE's interface."""
+    """Return whether ranks that PRRTE starts on nodes other than its own cannot use PRRTE's interface."""
     host, client = host_launcher(case.host_facts), case.image_facts.pmix
     pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
     return pair is not None and pair.outcome == "init-failure"

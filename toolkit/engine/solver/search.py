@@ -51,7 +51,7 @@ class SearchProblem:
     """The input of a search, and the facts that made the search reject rows.
 
     ``asked`` are the components whose opt-in rows the solver may use. The solver does not check the
-    compatibility of the pairs in ``spared``. ``seen`` maps each fact that rejected a row to the pair of
+    compatibility of the pairs in ``spared``. ``seen`` has, for each fact that rejected a row, the pair of
     components that the fact concerns.
     """
 
@@ -138,8 +138,8 @@ def _candidates(
 
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
     """Return whether the solver may use opt-in rows of a component that the recipe does not name. The result
-    is True only if ``spared`` contains every pair of this component and a component that needs it. The
-    function records in ``problem.seen`` the pairs that ``spared`` lacks.
+    is True only if ``spared`` contains every pair that consists of this component and a component that needs
+    it. The function records in ``problem.seen`` the pairs that ``spared`` lacks.
     """
     if component == "base":
         return False  # every stack has a base

@@ -86,8 +86,8 @@ def find(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | None:
-    """Return the result of :func:`solve`, or ``None`` if no stack exists. This function is faster, because it
-    does not look for the reason why no stack exists.
+    """Return the result of :func:`solve`, or ``None`` if no stack exists. This function is faster than
+    :func:`solve`, because it does not look for the reason why no stack exists.
     """
     found = _Solver(recipe, name, table, host, request).answer()
     return found[0] if found else None
@@ -224,7 +224,7 @@ class _Solver:
         these facts, a stack would exist.
 
         If the cluster is a constraint, the result has only facts about single components, because the
-        cluster's predictions are more useful than facts about pairs.
+        predictions for the cluster are more useful than facts about pairs.
         """
         problem = self.problem(core)
         find_stack(problem)
@@ -241,8 +241,8 @@ class _Solver:
 
 
 def _key(architecture: str, taken: ChosenRows, host: HostFacts) -> tuple[str, ...]:
-    """Return the part of a stack that affects predictions for a cluster. Without a GPU driver, the CUDA
-    version has no effect.
+    """Return the part of a stack that affects predictions for a cluster. If the host has no GPU driver, the
+    CUDA version has no effect.
     """
 
     def seen(component: Component) -> str:

@@ -259,7 +259,7 @@ def _text_beside(path: Path) -> str | None:
 
 
 def lines_on(build: BuildFile) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield the titles of a report about a build file, each with its lines."""
+    """Yield each section of a report about a build file: its title and its lines."""
     if build.notes:
         yield "In the file", build.notes
     if build.unknown:

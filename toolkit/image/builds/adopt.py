@@ -1,4 +1,6 @@
-"""Describe an image that toolkit did not build: its software, and the parts that a job on a cluster lacks."""
+"""Describe an image that toolkit did not build: its software, and the parts that the image lacks for a job on
+a cluster.
+"""
 
 import posixpath
 import re
@@ -50,8 +52,8 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     """The description of an image that toolkit did not build.
 
     ``want`` maps each component, by its name in recipes, to the version in the image. ``evidence`` maps each
-    component to the line that proves the version. ``unknown`` maps each component whose version is unknown to
-    the reason. ``packages`` are the entries of package lists, which do not name compiled or copied software.
+    component to the line that proves the version. ``unknown`` has the reason for each component whose version
+    is unknown. ``packages`` are the entries of package lists, which do not name compiled or copied software.
     ``chosen`` is the launch mode that toolkit chooses for the host ``place``.
     """
 

@@ -101,8 +101,8 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
-    """Return the image with a recipe's tag, even if its sources differ from the recipe's lock; otherwise
-    None.
+    """Return the image with a recipe's tag, even if toolkit built it from other inputs; None without such an
+    image.
     """
     return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
 

@@ -36,7 +36,7 @@ _SUM = "sha256"
 _PATIENCE = 0.5
 """The pause in seconds between two checks whether another build has finished the same component."""
 MEMORY_OF_A_COMPILER = 3 << 29
-"""The memory of one C++ compiler in bytes (1.5 GiB), as it compiles Horovod with TensorFlow's headers."""
+"""The memory in bytes (1.5 GiB) that one C++ compiler needs to compile Horovod with TensorFlow's headers."""
 
 
 class Made(msgspec.Struct, frozen=True, kw_only=True):
@@ -73,8 +73,8 @@ def ensure_compiled(
         cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         results |= {component: result for component, result in cached.items() if result}
         missing = [step for step in turn if step.component not in results]
-        # Each parallel step may start ``jobs`` compilers. mpi4py is one file and needs only one compiler; it
-        # soon finishes, and Horovod then compiles alone.
+        # Each parallel step may start ``jobs`` compilers. The steps rarely need more at once: mpi4py is one
+        # file, needs only one compiler and soon finishes, and Horovod then compiles alone.
         work = _Work(client, making, files, tell, options, jobs, ParallelBuilds(client))
         results |= _run_parallel(
             {s.component: partial(work.compile, s, keys[s.component], results) for s in missing}, work

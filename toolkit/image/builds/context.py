@@ -88,7 +88,7 @@ def trainers() -> dict[str, bytes]:
 
 
 def context_name(file: LockedFile) -> str:
-    """Return a file's name in a build context; it has no ``%``, because package managers decode ``%3a``."""
+    """Return a file's build context name with ``_`` for ``%``, because package managers decode ``%3a``."""
     return file.file.replace("%", "_")
 
 

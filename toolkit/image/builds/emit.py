@@ -30,7 +30,7 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
     """An image to build: its lock, its base image, and the components that are already compiled.
 
     ``base`` is the image in the FROM line of the Dockerfile; if ``base`` is empty, the build unpacks
-    ``base.tar`` from the context. ``ready`` maps each component that is already compiled to its file name.
+    ``base.tar`` from the context. ``ready`` has the file name of each component that is already compiled.
     ``unbuildable`` says why no machine can build this lock; it is empty for a complete lock.
     """
 
@@ -50,7 +50,8 @@ def dockerfile(
 ) -> str:
     """Return a Dockerfile for ``stages``, or for the compilation of one component if ``only`` is given.
 
-    If ``stages`` does not contain ``stack``, the stage ``image`` starts from the image ``stack``.
+    If ``stages`` does not contain the stage ``stack``, the stage ``image`` starts from the image that the
+    argument ``stack`` names.
     """
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     compiled = (only,) if only else waiting if "stack" in stages else ()

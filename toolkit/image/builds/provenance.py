@@ -2,9 +2,9 @@
 
 - ``documents.documents`` puts the provenance into the image, at PROVENANCE_PATH.
 - ``attachments.attach`` adds a statement about the squashfs to the SIF.
-- ``attachments.write_full_provenance`` writes a statement with the facts that differ between machines to a
-  file beside the SIF. ``image sign --provenance full`` adds the full provenance, which has the facts that
-  differ between machines, to the SIF and signs the SIF.
+- ``attachments.write_full_provenance`` writes the full provenance, which also has the facts that differ
+  between machines, to a file beside the SIF. ``image sign --provenance full`` adds this file to the SIF and
+  signs the SIF.
 
 The provenance in the image and in the unsigned SIF depends only on the lock, so equal locks give equal
 provenance. The provenance in an image or an unsigned SIF contains no time of day, commit, engine version or

@@ -45,8 +45,9 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""The packages, wheels or archives that may contain a component. toolkit uses the first that the image
-contains."""
+"""The packages, wheels or archives that may contain a component. The first that the image contains describes
+the component in the SBOM.
+"""
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {
     "python": ("base",),

@@ -20,9 +20,10 @@ _WAYS = "put wheels of these releases into a folder, and name the folder: `--fin
 
 
 def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
-    """Raise an error if packages have no wheels and ``way`` is None, so that toolkit cannot build them.
+    """Raise an error if packages have no wheels, and toolkit cannot build them because ``way`` is None.
 
-    ``way`` starts commands in the image; ``why`` is the reason if this machine cannot start the image.
+    ``way`` starts commands in the image; if ``way`` is None, ``why`` says why this machine cannot start the
+    image.
 
     Raises:
         Missing: if ``way`` is None and ``sources`` is not empty; the message lists the packages.

@@ -130,7 +130,7 @@ def _fill_folder(
 
 
 def check_target(target: Path) -> None:
-    """Raise an error if ``target`` exists and is not an environment.
+    """Check that ``target`` is an environment or does not exist, so that toolkit overwrites no other file.
 
     Raises:
         BadInput: if ``target`` exists and is not an environment; the message names the file.

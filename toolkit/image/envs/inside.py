@@ -40,8 +40,8 @@ class InsideImage:
     ) -> Completed:
         """Run a command in the image, with ``folder`` mounted at ``/toolkit-work`` and uv at ``/toolkit-uv``.
 
-        ``env`` are variables to set. ``uv`` is the path of uv on this machine. ``folders`` are further
-        folders of this machine, which the container gets read-only at the same paths.
+        ``env`` are variables to set in the container. ``uv`` is the path of uv on this machine. ``folders``
+        are further folders of this machine, which the container gets read-only at the same paths.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{folder}:{folder}:ro" for folder in folders if Path(folder).is_dir()]
@@ -52,8 +52,8 @@ class InsideImage:
         environment = {**named, **own, **({"SSL_CERT_FILE": _CA} if ca else {}), **(env or {})}
         bound = (word for bind in binds for word in ("--bind", bind))
         start = (self.program, "exec", "--cleanenv", "--no-home", "--pwd", WORK, *self.options, *bound)
-        # The address of a package index may contain a password. Other users can see the arguments of a
-        # process, but not its environment.
+        # Pass variables in the environment, because the address of a package index may contain a password.
+        # Other users can see the arguments of a process, but not its environment.
         passed = {f"{prefix}ENV_{name}": value for name, value in environment.items() for prefix in _PREFIXES}
         command = (*start, str(self.image), "env", f"HOME={WORK}", *words)
         return LocalRunner().run(Command(command, env=passed, timeout=_SECONDS))

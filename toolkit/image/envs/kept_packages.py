@@ -1,4 +1,4 @@
-"""List the packages of an image that an environment must not replace.
+"""List the packages of an image that an environment may replace only with ``--replace``.
 
 The list contains packages against which other packages are compiled (for example NumPy), and packages that
 start ranks (for example mpi4py).

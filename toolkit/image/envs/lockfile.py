@@ -21,7 +21,7 @@ class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
     """The image for which toolkit made an environment.
 
     ``command`` is the path of the image's Python, and ``sites`` are its package folders. ``has`` are all
-    packages of the image (name → version).
+    Python packages of the image (name → version).
     """
 
     name: str
@@ -53,8 +53,9 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
     """The lock of an environment: all values that determine its contents.
 
     ``requirements`` are the user's requirement lines, and ``options`` are options for the package index.
-    ``replaced`` are packages of the image that the environment may hide. ``outside`` are folders of projects
-    whose code the environment does not contain. ``left`` are omitted requirements, each with a reason.
+    ``replaced`` are packages of the image that the environment may hide with another version. ``outside`` are
+    folders of projects from which jobs read code, because the environment does not contain it. ``left`` are
+    omitted requirements, each with a reason.
     """
 
     schema: str = "toolkit.env/1"
@@ -81,7 +82,9 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def site_of(python: str) -> str:
-    """Return the package folder below the mount point, for example ``/lib/python3.11/site-packages``."""
+    """Return the package folder below the environment's mount point, for example
+    ``/lib/python3.11/site-packages``.
+    """
     return f"/lib/python{'.'.join(python.split('.')[:2])}/site-packages"
 
 

@@ -36,7 +36,7 @@ class EnvSolution:
 
 
 def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> PinRequest:
-    """Return a query for uv without requirements, with the Python, glibc and architecture of an image."""
+    """Return a uv query with an image's Python, glibc and architecture, but still without requirements."""
     wanted = int(python.base.glibc.split(".")[1])
     glibc = max((number for number in _UV_GLIBC if number <= wanted), default=_UV_GLIBC[0])
     return PinRequest((), (), python.minor, f"{python.base.architecture}-manylinux_2_{glibc}", {}, options)

@@ -1,4 +1,4 @@
-"""Write wheels without code, by which uv's resolver finds the distributions that an image has."""
+"""Write wheels without code, from which uv's resolver learns which distributions an image has."""
 
 import zipfile
 from pathlib import Path

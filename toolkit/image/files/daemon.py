@@ -13,7 +13,7 @@ from toolkit.model.progress import Tell
 from toolkit.units import format_size
 
 _SECONDS = 900
-"""The timeout for the first byte in seconds. It is long, because the engine may first pack the whole
+"""The timeout in seconds for the first byte. It is long, because the engine may first pack the whole
 image."""
 
 

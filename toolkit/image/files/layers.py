@@ -35,8 +35,9 @@ _PIECE = 1 << 20
 _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
 _SOURCES = (".py", ".pyc", ".h", ".hpp")
-"""The suffixes of source files. Most small files of a training image are source files, but the inspector
-reads few."""
+"""The suffixes of files that toolkit does not cache: most small files of a training image have these
+suffixes, but the inspector reads few of them.
+"""
 
 
 class _Folder:
@@ -51,8 +52,9 @@ class _Folder:
 class _Leaf:
     """A file in the tree, except a folder.
 
-    ``layer`` is the number of the layer that added the file, and ``source`` the number of the layer with its
-    bytes. ``why`` is the reason why toolkit cannot read the file; it is empty for a readable file.
+    ``layer`` is the number of the layer that added the file, and ``source`` is the number of the layer that
+    contains its bytes. The two numbers may differ for a hard link. ``why`` is the reason why toolkit cannot
+    read the file; it is empty for a readable file.
     """
 
     kind: Kind
@@ -213,7 +215,9 @@ class LayeredTree:
         return _Leaf(leaf.kind, layer, leaf.source, leaf.offset, leaf.size, leaf.target, leaf.why, leaf.kept)
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
-        """Return a compressed copy of a file that toolkit may read later, if a later read would be slow."""
+        """Return a compressed copy of a file in a slow layer for later reads, or None if toolkit keeps no
+        copy.
+        """
         if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
             return None
         if entry.size > _KEPT_TEXT and source.read_at(entry.offset, 4) != b"\x7fELF":
@@ -244,7 +248,9 @@ class LayeredTree:
             waiting += [below for below in branch.children.values() if isinstance(below, _Folder)]
 
     def _folder(self, path: str, layer: int) -> _Folder:
-        """Return the folder of an archive member; follow links below the root, and create missing folders."""
+        """Return the folder of an archive member; follow links without leaving the root, and create missing
+        folders.
+        """
         if self._last and self._last[0] == path:
             return self._last[1]
         above, rest, links = [self._root], deque(_parts(path)), 0

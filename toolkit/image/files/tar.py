@@ -35,7 +35,7 @@ _ENDS = bytes(_BLOCK)
 class TarMember(NamedTuple):
     """A member of a tar.
 
-    ``target`` is the target of a symbolic link, or, if ``kind`` is ``hard``, the name of the linked member.
+    ``target`` is the target of a symbolic link, or, if ``hard`` is true, the name of the linked member.
     """
 
     name: str
@@ -90,8 +90,8 @@ def _header(source: ByteSource, at: int, name: str) -> bytes | None:
         return None
     if len(block) == _BLOCK:
         return block
-    # Container engines accept a tar that does not end with two zero blocks. zstd does not report a truncated
-    # frame.
+    # Container engines accept a tar that does not end with two zero blocks. In a zstd file, such an end may
+    # also be a truncated frame, which zstd does not report.
     if block or source.slow or (at and not source.read_at(at - 1, 1)):
         raise _broken(name, "it is incomplete")
     return None

@@ -61,8 +61,8 @@ def remove_stale(root: Path, pattern: str) -> None:
     """
     for path in root.iterdir():
         match = re.fullmatch(pattern, path.name)
-        # A shared folder may contain files of other hosts. This machine cannot check the processes of these
-        # hosts.
+        # A shared folder may contain files of other hosts. Keep these files, because this machine cannot
+        # check the processes of other hosts.
         if not match or match["host"] != host() or is_running(int(match["pid"])):
             continue
         if path.is_dir():
@@ -75,8 +75,8 @@ def require_space(where: Path, needed: int, what: str, fix: str) -> None:
     """Raise an error if the disk with the folder ``where`` has fewer than ``needed`` free bytes.
 
     Raises:
-        CheckFailed: if the disk has too little space; the message has the free size, the needed size and
-            ``what``.
+        CheckFailed: if the disk has too little space; the message has the free size, the needed size, and
+            ``what``, which needs the space.
     """
     free = shutil.disk_usage(where).free
     if free < needed:

@@ -15,7 +15,7 @@ _ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An activated environment: its prefix, the variable that contains its name, and the scripts that the
+    """An activated environment: its prefix, the variable that contains the prefix, and the scripts that the
     activation sources.
     """
 

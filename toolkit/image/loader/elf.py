@@ -29,8 +29,9 @@ _TAGS = 1024
 _LONGEST = 4096
 _ALL = 32 << 20
 _MOST_TEXT = 1 << 18
-"""Maximum total size in bytes of the names in one file. In a library of a training image, names take some
-thousand bytes."""
+"""Maximum total size in bytes of the names in one file. In a library of a training image, names take a few
+thousand bytes.
+"""
 _FILES = 200
 _VERSIONS = 500
 _SYMBOLS = 200_000
@@ -127,7 +128,9 @@ class Tables:
         return text.decode("utf-8", "replace")
 
     def data(self) -> bytes:
-        """Return the bytes of the loaded segments that are not executable, or of all loaded segments."""
+        """Return the bytes of the loaded segments that are not executable; if none of them contains the
+        string table, return the bytes of all loaded segments.
+        """
         loaded = [(offset, size, run) for kind, offset, _, size, run in self._segments if kind == _LOAD]
         start = self.place(self._strings) if self._strings is not None else None
         plain = [(offset, size) for offset, size, run in loaded if not run]

@@ -36,7 +36,7 @@ class McaComponent:
 
 
 def components(content: bytes) -> tuple[McaComponent, ...]:
-    """Return the components whose structures a binary contains, in the order of the bytes, without
+    """Return the components whose structures a binary contains, in the order of their position, without
     duplicates.
     """
     components_by_key: dict[McaComponent, None] = {}

@@ -218,7 +218,7 @@ class ImageShell:
         """Return the value of a variable, or None if the user's environment may set the variable.
 
         toolkit assumes that an unset variable is empty if its name ends with PATH, or if a script assigns the
-        variable from its own value.
+        variable from its own value, as in ``X=/opt:$X``.
         """
         if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
             return None

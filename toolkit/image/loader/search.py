@@ -153,8 +153,8 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Record ``path`` if it is a file. If ``path`` is a folder near the start of the search whose name
-        ``_PEEKED`` matches, record the possible programs directly in the folder.
+        """Record ``path`` if it is a file. If ``path`` is a folder at depth 0 or 1 whose name ``_PEEKED``
+        matches, record the possible programs directly in the folder.
         """
         if name.startswith("."):
             return
@@ -212,7 +212,9 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
 
 @contextmanager
 def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
-    """Ignore read errors in folders that the user may not enter: the user's ranks cannot enter them."""
+    """Ignore read errors in folders that the user has no permission to enter: the user's ranks cannot enter
+    them.
+    """
     unread = tree.unread if isinstance(tree, BoundedTree) else {}
     before = set(unread)
     yield

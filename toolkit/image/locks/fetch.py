@@ -186,7 +186,9 @@ def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Even
 
 
 def _before_next(error: Missing, pause: float) -> float:
-    """Return the seconds until the next retry: toolkit's own pause, or the server's ``Retry-After``."""
+    """Return the seconds until the next retry: toolkit's own pause, or the server's ``Retry-After`` if it is
+    longer.
+    """
     retry_after = error.retry_after if isinstance(error, Busy) else ""
     return max(pause, pause_before(1, retry_after)) if retry_after else pause
 
@@ -213,7 +215,7 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     digest = hash_file(Path(f"/proc/self/fd/{part}"))
     if digest != file.sha256:
         os.ftruncate(part, 0)
-        if begun:  # the partial file of an earlier run belongs to another file
+        if begun:  # the bytes from an earlier run may be wrong, so start again
             return _take(url, file, part, stop)
         raise _Wrong(f"{without_login(url)}: SHA-256 {digest} instead of {file.sha256}")
     os.fsync(part)

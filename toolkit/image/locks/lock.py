@@ -56,8 +56,8 @@ def lock_path(name: str) -> Path:
     """Return the path of a recipe's lock, even if the lock does not exist.
 
     The lock of a user's recipe is beside the recipe. For a shipped recipe, the user's own lock has priority
-    over the shipped lock. If an installed toolkit ships no lock for a recipe, the path is the path of the
-    user's own lock.
+    over the shipped lock. If toolkit is installed from a package and ships no lock for a recipe, the result
+    is the path of the user's own lock.
     """
     recipe = data.find("recipes", name, ".toml")
     beside = recipe.with_name(recipe.name.removesuffix(".toml") + SUFFIX)

@@ -29,7 +29,8 @@ def wheels_of(
 ) -> tuple[DatedFile, ...]:
     """Return, for each package in the lock ``text``, the wheel that fits a version of Python.
 
-    If ``text`` does not state the size of a wheel, the returned size is 0.
+    If ``text`` does not state the size of a wheel, the returned size is 0, except for a wheel on this
+    machine.
 
     ``python`` is a full version such as 3.11.4. The origin of a wheel from one of the hosts ``foreign`` is
     the URL of the wheel.

@@ -40,7 +40,7 @@ def steps_of(lock: Lock) -> tuple[Step, ...]:
 
 
 def output_of(step: Step) -> str:
-    """Return the pattern of the file name of a step's result."""
+    """Return the pattern that the file name of a step's result matches."""
     return f"{step.component}-*.whl" if step.requirements else f"{step.component}.tar"
 
 

@@ -12,7 +12,7 @@ _NAME = "org.opencontainers.image.ref.name"
 _FULL_NAME = "io.containerd.image.name"
 """The annotation from which containerd's image store reads the image name.
 
-If an archive has only the tag, containerd stores the image without a name.
+If an archive has only the annotation with the tag, containerd stores the image without a name.
 """
 
 

@@ -11,12 +11,14 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""A pattern for a line that sets the agent's parameter, by its names in Open MPI 4 and 5 and in PRRTE. The
-last such line of a file applies (open-mpi/ompi:docs/mca.rst)."""
+"""A pattern for a line that sets the parameter for this program, by its names in Open MPI 4 and 5 and in
+PRRTE. The last such line of a file applies (open-mpi/ompi:docs/mca.rst).
+"""
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
-"""Texts that identify a launcher of Open MPI 4 or older. PRRTE, the launcher of Open MPI 5, has no component
-``isolated``."""
+"""Texts that identify ORTE, the launcher of Open MPI 4 or older. PRRTE, the launcher of Open MPI 5, has no
+component ``isolated``.
+"""
 
 
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:

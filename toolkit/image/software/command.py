@@ -33,8 +33,8 @@ _MPI_MODULES = frozenset(("mpi4py", "horovod"))
 class StartedProgram:
     """The program that a command starts after all wrappers.
 
-    ``path`` is the file in the image. ``modules`` are the modules that a Python script imports, or None if
-    the script is unknown. ``environment`` maps the names of the program's variables to their values,
+    ``path`` is the program's file in the image. ``modules`` are the modules that a Python script imports, or
+    None if the script is unknown. ``environment`` maps the names of the program's variables to their values,
     including variables that wrapper scripts set. ``chain`` lists the wrappers and then the program, in the
     order in which they start. ``why`` is the reason why the program is unknown; it is empty for a known
     program.

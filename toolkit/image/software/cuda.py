@@ -26,7 +26,7 @@ a check succeeds.
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
 """The folder below site-packages/nvidia that contains a library, by the library's name. The name of NVIDIA's
-wheel is ``nvidia_`` and the name of this folder.
+wheel consists of ``nvidia_``, the name of this folder, and a suffix such as ``_cu12``.
 """
 _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
 _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
@@ -151,7 +151,7 @@ def _folders(finder: Finder) -> Iterator[str]:
 
 
 def _newest(finder: Finder, folder: str, name: str) -> str | None:
-    """Return the path of the library file whose name contains the longest version, or None."""
+    """Return the path of the library file whose name contains the longest, most exact version, or None."""
     form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
     named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]
     return posixpath.join(folder, max(named, key=len)) if named else None

@@ -296,7 +296,7 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add the glibc version and x86-64 level that the files need; call this function after all reading."""
+    """Add the glibc version and x86-64 level that the files read so far need; call this function last."""
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,
@@ -380,7 +380,7 @@ def _architecture(
     if loader.architecture:
         book.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
         return loader.architecture[0]
-    # An image of Nix or Guix may not have a shell.
+    # If the image has no shell, as with Nix or Guix, use the architecture of the MPI library.
     library = loader.elf(first.mpi.library) if first else None
     if first and library and library.architecture:
         book.evidence["architecture"] = f"{first.mpi.library}: {library.architecture}"

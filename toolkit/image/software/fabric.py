@@ -119,7 +119,8 @@ def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | Unkn
 
 
 def carries_libfabric(mpi: ImageMpi) -> bool:
-    """Return whether an MPICH contains its own libfabric: built with ``ofi``, but not linked with libfabric.
+    """Return whether an MPICH contains its own libfabric: a build with the network module ``ofi`` that is not
+    linked with libfabric.
 
     Source: pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, option --with-libfabric=embedded.
     """
@@ -199,7 +200,8 @@ def verbs(finder: Finder) -> Parts:
 def nccl_ofi(finder: Finder) -> PackageVersion | None:
     """Return NCCL's plugin for libfabric (aws-ofi-nccl), with its path in place of a version, or None.
 
-    Plugins for other networks have the same file name: HPC-X's plugin for InfiniBand is also libnccl-net.so.
+    Plugins for other networks have the same file name, such as HPC-X's plugin for InfiniBand. toolkit
+    therefore also checks the content of the file.
     """
     loader = finder.loader
     for folder in dict.fromkeys((*loader.library_path, *loader.default_folders, *finder.places.libraries)):
@@ -223,7 +225,9 @@ def nccl_ofi_found(finder: Finder) -> bool | None:
 
 
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | UnknownVersion | None:
-    """Return the version of the hwloc that programs load, or that Open MPI contains (as ``hwloc201``)."""
+    """Return the version of the hwloc that programs load, or that Open MPI contains as a component such as
+    ``hwloc201``.
+    """
     path = finder.find_reachable("libhwloc.so.15") or finder.find_reachable("libhwloc.so.5")
     version = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
     if version is None:

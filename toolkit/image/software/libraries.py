@@ -23,8 +23,8 @@ _LIBC = (
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Find libraries in an image; ``loads`` maps the soname of each library that the image's MPI loads to its
-    path.
+    """Find libraries in an image; ``loads`` has the path of each library that the image's MPI loads, by
+    soname.
     """
 
     loader: Loader
@@ -37,7 +37,7 @@ class Finder:
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
-        """Return the path of a library that programs can load, or of any file with this name, or None."""
+        """Return the path of a library that programs can load, else of any file with this name, else None."""
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.find_reachable(soname) or next(
             (p for p in lying if files.is_file(self.loader.tree, p)), None

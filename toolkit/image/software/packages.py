@@ -37,7 +37,7 @@ def debian(tree: FileTree) -> dict[str, str]:
     """Return the version of each package that dpkg lists as installed, by name."""
     versions: dict[str, str] = {}
     for block in _blocks(files.read(tree, "/var/lib/dpkg/status", _MOST_TEXT) or b""):
-        # A line that starts with a space continues the field above.
+        # Skip lines that start with a space, because they continue the field above.
         fields = dict(row.split(": ", 1) for row in block.splitlines() if ": " in row and row[0] != " ")
         name, version = fields.get("Package", ""), fields.get("Version", "")
         if name and 0 < len(version) <= _LONGEST and fields.get("Status", "").endswith(" installed"):

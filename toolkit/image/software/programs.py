@@ -105,9 +105,7 @@ def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) 
 
 
 def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
-    """Return the extensions of a module in one package folder that load an MPI; map each to the MPI's
-    path.
-    """
+    """Return a module's extensions that load an MPI, from one package folder, each with the MPI's path."""
     if module == "mpi4py" and (extension := find_extension(loader, site)):
         return dict([extension])
     patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]

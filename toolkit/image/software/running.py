@@ -18,7 +18,7 @@ from toolkit.model.rank import RankView
 class RankPrograms:
     """The program that a rank runs, and the files through which it loads an MPI.
 
-    ``programs`` maps each file through which a rank loads an MPI to the path of this MPI. ``loader`` finds
+    ``programs`` has the path of the MPI for each file through which a rank loads an MPI. ``loader`` finds
     libraries with the environment variables of the program.
 
     ``program`` is None if the rank has no command, or if toolkit cannot find the command's program.

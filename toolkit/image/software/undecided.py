@@ -79,7 +79,9 @@ def doubt(facts: ImageFacts, undecided: dict[str, str], book: ImageEvidence) -> 
 
 
 def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
-    """Change the launch interfaces to unknown, because ld.so cannot load some plugins."""
+    """Change the launch interfaces to unknown if ld.so cannot load some plugins, because folders that toolkit
+    does not know may contain the missing libraries.
+    """
     mpi = facts.mpi
     if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:
         return facts

@@ -138,7 +138,8 @@ def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
     """Check that the index and the list of hashes name the same recipes, images and SIF files.
 
     Raises:
-        BadInput: if only one of them names a file; the message has the first such file.
+        BadInput: if the index names a file and the list does not, or the reverse; the message has the first
+            such file.
     """
     needed = {
         *(f"recipes/{name}{ending}" for name in index.recipes for ending in (".toml", SUFFIX)),

@@ -92,7 +92,8 @@ def different_recipes(staged: StagedBundle) -> Iterator[tuple[str, Path]]:
 
 
 def install_recipes(staged: StagedBundle) -> tuple[str, ...]:
-    """Install recipes and locks in the user's folder, except existing files and files that toolkit ships.
+    """Install recipes and locks in the user's folder, except files that this folder or toolkit already has
+    with equal content.
 
     Returns:
         the names of the written files.

@@ -20,7 +20,8 @@ _GZIP = f"{OCI_LAYER}+gzip"
 _LEVEL = 6
 _WINDOW = 31
 """The value of zlib's ``wbits`` for the gzip format. zlib then writes neither a time nor a file name to the
-header."""
+header, so equal layers give equal bytes.
+"""
 _STEP = 1 << 20
 _PACKED = "registry/packed"
 

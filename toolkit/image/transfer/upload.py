@@ -191,8 +191,8 @@ def _compress_layers(
 ) -> ImageUpload:
     """Compress the uncompressed layers, and return the parts with a new manifest.
 
-    Layers that are already compressed stay unchanged. toolkit need not upload these layers to the registry
-    from which the user pulled the image.
+    Layers that are already compressed stay unchanged, so toolkit need not upload them to the registry from
+    which the user pulled the image.
     """
     layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))

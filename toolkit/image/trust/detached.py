@@ -1,4 +1,4 @@
-"""Write and check PGP signatures of bundles and locks, which are clear-signed files with the SHA-256.
+"""Write and check PGP signatures of bundles and locks. A signature is a clear-signed file with the SHA-256.
 
 The signed text has the format of ``sha256sum``, so that users can check a file with gpg and sha256sum,
 without toolkit.

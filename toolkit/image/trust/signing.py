@@ -66,7 +66,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     link, toolkit signs the file to which the link points.
 
     toolkit signs and checks a copy, and then renames the copy to the SIF, so that the SIF is complete at any
-    time. Running processes keep the old file. Processes that sign the same SIF wait for each other.
+    time. Processes that run from the old file keep it. Processes that sign the same SIF wait for each other.
 
     Raises:
         CheckFailed: if the SIF is damaged, differs from its checksum, or gpg fails to sign.

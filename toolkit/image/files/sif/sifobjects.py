@@ -208,7 +208,7 @@ class Object:
 def add(file: BinaryIO, path: Path, *objects: Object) -> None:
     """Add objects to a SIF that is open for reading and writing, without moving existing objects.
 
-    The new objects get the creation time in the SIF's header, so that equal input gives equal bytes. Call
+    The new objects get the creation time from the SIF's header, so that equal input gives equal bytes. Call
     this function on a copy of a SIF, because the file is not a valid SIF during the write.
 
     Raises:

@@ -183,7 +183,9 @@ class SquashTree:
         return self._block(start, word)
 
     def _data(self, position: int, word: int, expected: int) -> bytes:
-        """Return a data block of a file, after a check of its size (fs/squashfs/file_direct.c)."""
+        """Return a data block of a file, after a check of its size, as Linux does
+        (fs/squashfs/file_direct.c).
+        """
         block = self._block(position, word)
         if len(block) != expected:
             raise self._broken(f"a block of {len(block)} bytes; expected {expected}")

@@ -141,7 +141,7 @@ def _node(path: bytes, name: bytes) -> _Node:
 
 
 def _number_inodes(node: _Node) -> Iterator[_Node]:
-    """Number the inodes of all nodes below a node, then of the node; yield the nodes in this order."""
+    """Number the inodes of all nodes below a node, then its own inode; yield the nodes in this order."""
     count = 0
     waiting = [(node, False)]
     while waiting:
