@@ -42,9 +42,9 @@ _WHY = "a notebook is one task without MPI"
 class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The options of ``toolkit notebook``.
 
-    ``folder`` is the folder that Jupyter shows, and ``packages`` a folder with Jupyter's packages; both are
-    folders on the cluster, or empty strings. ``flags`` include the options for the check of the image's
-    signatures.
+    ``folder`` is the cluster folder that Jupyter shows. ``packages`` is a cluster folder with the Python
+    packages of Jupyter. Each is an empty string if the user gives no folder. ``flags`` include the options
+    for the check of the image's signatures.
     """
 
     job: JobRequest
@@ -80,7 +80,7 @@ def merge_notebook(
 def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
     """Return the prepared job of a notebook.
 
-    ``remote`` is true if toolkit must copy the image to the runner's host.
+    ``remote`` is true if the runner's host is another machine, so that toolkit may have to copy the image.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -103,7 +103,7 @@ def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, rem
 
 
 def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
-    """Return a fault if the image has no Jupyter, unless toolkit cannot list all modules of the image."""
+    """Return a fault if toolkit knows all modules of the image, and Jupyter is not one of them."""
     offers = image.offers
     if offers is None or not offers.whole or _JUPYTER & offers.modules:
         return []
@@ -162,7 +162,7 @@ def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | N
 
 
 def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:
-    """Return ``spec`` for one notebook task, without requeue, chained jobs and the warning signal."""
+    """Return ``spec`` changed for a notebook: one task, without requeue, chained jobs or a warning signal."""
     packages = [apptainer.bind(asking.packages, read_only=True)] if asking.packages else []
     return msgspec.structs.replace(
         spec,

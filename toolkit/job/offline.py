@@ -56,8 +56,8 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If toolkit read no script in this folder, the job may start in another folder, so do not check its
-    # paths.
+    # If toolkit read no script in this folder, the job may start in another folder, so do not check the
+    # relative paths of its command.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
     sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)
@@ -94,8 +94,8 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
 
 
 def check_not_there(job: JobFile) -> None:
-    """Raise an error if an option names a file on the cluster, because toolkit does not connect to the
-    cluster.
+    """Raise an error if an option needs a connection to the cluster, because a dry run without ``--host``
+    makes no connection.
     """
     if job.env_image:
         raise BadInput(
@@ -112,7 +112,8 @@ def check_not_there(job: JobFile) -> None:
 
 
 def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> StartableImage:
-    """Return a job's image: the file on this machine, else the assumed facts of the recipe with this name.
+    """Return a job's image: the file on this machine or, without such a file, the facts that the recipe of
+    this name suggests.
 
     Raises:
         BadInput: if ``--image`` is neither a SIF file nor the name of a recipe.

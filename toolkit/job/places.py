@@ -33,7 +33,8 @@ def where_of(record: "JobRecord") -> Where:
 
 
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":
-    """Return a runner for a host over SSH or for a virtual cluster; by default for this machine.
+    """Return a runner, which runs commands on a host over SSH, on a virtual cluster or, by default, on this
+    machine.
 
     Raises:
         BadInput: if the arguments name a host and a cluster, or the SSH configuration is wrong.

@@ -144,7 +144,7 @@ def _prepare(
 def check_queue(target: Target, spec: JobSpec, request: JobRequest, flags: Flags, tell: Tell) -> None:
     """Raise an error if Slurm would refuse the job because of its partition, account or array.
 
-    The partitions of a site profile override the partitions that Slurm lists.
+    If the site profile lists partitions, toolkit ignores the partitions that Slurm lists.
 
     Raises:
         CheckFailed: if Slurm would refuse the job, unless the user gives ``--force``; the error has the first
@@ -218,8 +218,8 @@ def _chosen(
     request: Request,
     tell: Tell,
 ) -> ModeChoice:
-    """Return the launch in the user's mode or, by default, in the mode that the engine or the site
-    chooses.
+    """Return the launch in the mode of the fix or of the user; by default in the engine's mode, else in the
+    site's mode.
     """
     mode = request.mode
     if fix:

@@ -31,8 +31,8 @@ def check_program(
     ``gpus`` is true if the ranks may have GPUs.
 
     Returns:
-        the sources and the job. If the image has only ``python3``, their commands start ``python3`` in place
-        of ``python``.
+        the sources and the job. If the user gave a script without ``--name``, and the image has only
+        ``python3``, the command starts ``python3`` in place of ``python``.
 
     Raises:
         ProgramFault: if the job would fail, unless the user gives ``--force``.
@@ -73,7 +73,8 @@ def program_faults(
 def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list[LaunchFault]:
     """Return a fault if the job starts a trainer, and the image does not contain toolkit's trainers.
 
-    If toolkit does not know all modules of the job, these may include the trainers, so the result is empty.
+    If toolkit does not know all modules that the job can import, the trainers may be among them, so the
+    result is empty.
     """
     if job.trainer is None or contents is None or not knows_modules(job, contents):
         return []

@@ -1,4 +1,6 @@
-"""Describe how a rank of a job sees the image: its command and script, and folders that mounts hide."""
+"""Describe how a rank sees the image: the rank's command and script, and the image's folders that mounts
+hide.
+"""
 
 from collections.abc import Sequence
 from pathlib import Path

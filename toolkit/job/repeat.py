@@ -101,7 +101,7 @@ def _copies(runner: Runner, record: JobRecord) -> dict[str, tuple[str, int]]:
 def _program(record: JobRecord) -> ProgramName | None:
     """Return the recorded kind of program, or ``None`` if the record contains ``mpi``.
 
-    Older releases of toolkit wrote ``mpi`` for every program.
+    Older releases of toolkit wrote ``mpi`` for every program, so the kind is unknown.
     """
     return None if record.plan.program == "mpi" else record.plan.program
 

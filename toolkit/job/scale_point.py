@@ -64,8 +64,8 @@ def submit(
 ) -> Point:
     """Submit a run of a study, and save the key of its job before the submission.
 
-    If ``begun`` is true, an earlier run of the study reached the host, and toolkit retries an unreachable
-    host. In a new study, the host's name may be wrong, so toolkit does not retry.
+    If ``begun`` is true, an earlier run of the study reached the host, so toolkit retries if the host is
+    unreachable. In a new study, the host's name may be wrong, so toolkit does not retry.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.
@@ -96,8 +96,8 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Raise an error if earlier runs had another image, because performance figures of different images are
-    not comparable.
+    """Raise an error if an earlier run of the same series had another image than this run, because
+    performance figures of different images are not comparable.
     """
     for earlier in folder.load_points(where, study):
         origin = earlier.origin
@@ -120,7 +120,8 @@ def job_of(point: Point) -> JobRecord | None:
 
 
 def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
-    """Save the performance figures of an ended job, or the cause of its failure, in the run.
+    """Save the performance figures of an ended job, or the cause of its failure, in the study's file for the
+    run.
 
     Raises:
         Missing: if the host with the figures stays unreachable; the run is then unchanged.
@@ -181,7 +182,7 @@ def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
 
 
 def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
-    """Copy the timeline to the study's folder, and return the share of time of each phase of a step."""
+    """Copy the timeline to the study's folder, and return what share of a step's time each phase takes."""
     remote_file = posixpath.join(record.spec.directory, study_points.TIMELINE)
     with connect_with_retries(record, tell) as runner:
         read = Command.of("head", "-c", str(_MOST), remote_file, timeout=_FETCH_SECONDS)

@@ -31,7 +31,8 @@ class Sources:
 
 
 def check(request: JobRequest, flags: Flags) -> Sources:
-    """Run the checks of options and files that need neither long reads nor a connection.
+    """Check options and files as far as possible without long reads or a connection; return the files that
+    the launch needs.
 
     Raises:
         BadInput: if an option is wrong.

@@ -27,8 +27,8 @@ from toolkit.study.study_points import file_name
 class Sweep(NamedTuple):
     """The options with which toolkit runs a study.
 
-    ``retry`` is the number of retries of a failed run. ``at_once`` is the largest number of jobs in the
-    queue.
+    ``retry`` is the number of retries of a failed run. ``at_once`` is the largest number of the study's jobs
+    in the queue at the same time.
     """
 
     folder: Path

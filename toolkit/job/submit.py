@@ -76,7 +76,8 @@ def is_far_away(where: Where, request: JobRequest) -> bool:
 
 
 def place_of(where: Where, request: JobRequest) -> Where:
-    """Return the host of a launch: the user's host, or this machine if it has Slurm, or the site's host.
+    """Return the host of a launch: the host that the user gives, else this machine if it has Slurm, else the
+    site's host.
 
     Raises:
         Missing: if this machine has no Slurm and the site profile names no host.

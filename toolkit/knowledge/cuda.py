@@ -10,7 +10,7 @@ from toolkit.versions import older, parse, within
 
 
 class Minima(Row, frozen=True, kw_only=True):
-    """The oldest driver version that works with each release of CUDA."""
+    """For each release of CUDA, the oldest driver version that works with this release."""
 
     minimum: dict[str, str]
 
@@ -45,8 +45,8 @@ class Wheel(Row, frozen=True, kw_only=True):
 
 
 class AmdGpu(Row, frozen=True, kw_only=True):
-    """The architecture name of an AMD GPU (as a compiler's target), and the first ROCm release with code for
-    it.
+    """An AMD GPU architecture, such as the compiler target ``gfx90a``, and the first ROCm release with code
+    for it.
     """
 
     name: str

@@ -1,4 +1,6 @@
-"""Read ``examples.toml``: for each rule, an example finding and the prediction of its launch."""
+"""Read ``examples.toml``: for each rule, an example finding and the prediction of the launch that has this
+finding.
+"""
 
 from functools import cache
 

@@ -31,7 +31,7 @@ class Fabric(Row, frozen=True, kw_only=True):
 
 
 class Interfaces(Row, frozen=True, kw_only=True):
-    """Prefixes of the names of network interfaces, grouped by the type of network."""
+    """Prefixes of the names of fast, parallel, virtual and temporary network interfaces."""
 
     fast: tuple[str, ...]
     side_by_side: tuple[str, ...]
@@ -110,7 +110,7 @@ def fabrics_of(
 
 
 def is_fleeting(interface: str) -> bool:
-    """Return whether an interface is temporary, because its name is a name that container engines use.
+    """Return whether an interface is temporary: its name starts with a prefix that container engines use.
 
     A container engine removes its network interface together with the container.
     """

@@ -9,7 +9,7 @@ from toolkit.versions import within
 
 
 class Kernel(Row, frozen=True, kw_only=True):
-    """The oldest kernel on which some releases of glibc start a program."""
+    """The oldest kernel on which a program with a glibc release within ``glibc`` starts."""
 
     glibc: str
     kernel: str
@@ -23,8 +23,8 @@ class Levels(Row, frozen=True, kw_only=True):
 
 
 class Instructions(Row, frozen=True, kw_only=True):
-    """A package that needs instructions that processors of some x86-64 levels lack (``lacking``) or may lack
-    (``doubtful``).
+    """A package, and the x86-64 levels whose processors lack (``lacking``) or may lack (``doubtful``)
+    instructions that the package needs.
     """
 
     package: str

@@ -35,7 +35,7 @@ class RankVariables(Row, frozen=True, kw_only=True):
 
 
 class HiddenCode(Row, frozen=True, kw_only=True):
-    """Calls that run code that is not in the program's text.
+    """Calls, such as ``os.system``, that run code that is not in the program's text.
 
     ``harmless`` lists programs that do not connect ranks; a call that starts one of these programs hides
     nothing.
@@ -102,6 +102,6 @@ def joins() -> JoinKnowledge:
 
 @cache
 def distribution_of(module: str) -> str:
-    """Return the package index's name of the package that programs import as ``module``."""
+    """Return the name, on a package index, of the package that programs import as ``module``."""
     known = joins().distributions
     return known.get(module, module) if module != "source" else module

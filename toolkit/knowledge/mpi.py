@@ -33,11 +33,11 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch if the MPI library does not support the interface that the launcher offers.
 
     ``ssh`` is true if the image has a program that starts daemons on other nodes. ``munge`` is true if the
-    PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH.
-    ``speaks`` is an interface that the MPI was built for. :class:`Inside` explains ``amd_unthreaded``. If
-    ``first`` is true, the rank fails before it reads any MPI setting, except settings whose rows are also
-    marked ``first``. ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the
-    other outcomes that repetitions of the same launch had.
+    PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH. If
+    ``speaks`` is given, the row applies only to MPIs that support this launch interface. :class:`Inside`
+    explains ``amd_unthreaded``. If ``first`` is true, the rank fails before it reads any MPI setting, except
+    settings whose rows are also marked ``first``. ``allocation`` is true if a rank detects a Slurm
+    allocation. ``by_chance`` lists the other outcomes that repetitions of the same launch had.
     """
 
     outcome: Outcome
@@ -91,10 +91,10 @@ class Inside(MpiRow, frozen=True, kw_only=True):
 class LauncherWords(MpiRow, frozen=True, kw_only=True):
     """Options for a launcher inside the container.
 
-    With the options in the table ``without_ssh``, the launcher starts ranks on its own node if the image has
-    no ssh. With the options in the table ``agent``, the launcher calls ``toolkit-agent`` instead of ssh, and
-    starts all daemons itself. A daemon must stay in the foreground, because Slurm stops background processes
-    when the step ends.
+    The table ``without_ssh`` has the options with which the launcher starts ranks on its own node although
+    the image has no ssh. With the options in the table ``agent``, the launcher calls ``toolkit-agent``
+    instead of ssh, and starts all daemons itself. A daemon must stay in the foreground, because Slurm stops
+    background processes when the step ends.
     """
 
     words: tuple[str, ...]
@@ -146,8 +146,8 @@ class Defect(MpiRow, frozen=True, kw_only=True):
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def holds_under(self, mpi: HostMpi | None) -> bool:
-        """Return whether the defect occurs under the mpirun of the host's MPI ``mpi``; true if it occurs
-        under every launcher.
+        """Return whether the defect occurs under the mpirun of the host's MPI ``mpi`` or under every
+        launcher.
         """
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (
@@ -184,7 +184,7 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
 class OutsideStep(Row, frozen=True, kw_only=True):
     """The variable from which ranks detect that they are in a Slurm job step.
 
-    ``told_by_slurm`` bounds the Slurm releases that set ``variable`` in batch scripts.
+    ``told_by_slurm`` bounds the Slurm releases that set ``variable`` in batch scripts, too.
     """
 
     variable: str
@@ -227,8 +227,8 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
     """The outcome of a launch in which the ranks of a node are in separate user namespaces.
 
     If ``by`` is ``ucx``, the row is only about messages through UCX, because the MPI also has other
-    transports. ``several_nodes`` replaces the outcome on several nodes. ``by_chance`` has the other outcomes
-    on several nodes, and ``by_chance_on_one`` the other outcomes on one node.
+    transports. ``several_nodes`` is the outcome on several nodes, in place of ``outcome``. ``by_chance`` has
+    the other outcomes on several nodes, and ``by_chance_on_one`` the other outcomes on one node.
     """
 
     because: str
@@ -269,7 +269,7 @@ class Variables(Row, frozen=True, kw_only=True):
 
 
 class StandardAbi(MpiRow, frozen=True, kw_only=True):
-    """MPI releases that also provide MPI's standard ABI, in ``library``, which is a soname."""
+    """MPI releases that also provide MPI's standard ABI, in the library with the soname ``library``."""
 
     library: str
 

@@ -71,8 +71,8 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Version bounds of the PMIx servers that request a component (``server``), and of the PMIx clients that
-    fail without the requested component (``client``).
+    """Version bounds: PMIx servers within ``server`` name components, and PMIx clients within ``client`` fail
+    if they lack a named component.
     """
 
     client: str

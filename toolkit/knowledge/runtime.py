@@ -12,7 +12,7 @@ from toolkit.versions import older, within
 
 
 class Unreadable(Row, frozen=True, kw_only=True):
-    """Image formats that releases of a runtime cannot start; an empty ``versions`` means all releases."""
+    """Image formats that a runtime's releases cannot start; an empty ``versions`` means all its releases."""
 
     name: str
     versions: str
@@ -61,8 +61,8 @@ class Compression(Row, frozen=True, kw_only=True):
 class SetuidFuse(Row, frozen=True, kw_only=True):
     """Releases whose setuid installation mounts images with squashfuse if the settings forbid kernel mounts.
 
-    The kernel mounts an image if the setting's value is ``always``. It also mounts an image if the value is
-    ``limited`` and a setting in ``limits`` exists.
+    The kernel mounts an image if the setting has the value of the field ``always``. The kernel also mounts an
+    image if the setting has the value of the field ``limited``, and a setting in ``limits`` exists.
     """
 
     name: str
@@ -115,8 +115,8 @@ class GlibcHooks(Row, frozen=True, kw_only=True):
 
 
 class NeededKernel(Row, frozen=True, kw_only=True):
-    """The oldest kernel on which some releases of a runtime work. ``backported`` is a pattern for older
-    kernels that may also work.
+    """The oldest kernel on which the runtime's releases within ``versions`` work. ``backported`` is a pattern
+    for older kernels that may also work.
     """
 
     name: str
@@ -226,7 +226,9 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def depends_on_release(name: str) -> bool:
-    """Return whether the images that a runtime can read, or its end of life, depend on its release."""
+    """Return whether it depends on a runtime's release which images the runtime can read, or whether it still
+    gets fixes.
+    """
     table = runtime()
     named = {*(row.name for row in table.unreadable), *(row.name for row in table.retired)}
     return _kin(name) in set(map(_kin, named))

@@ -44,7 +44,7 @@ class Setting(Row, frozen=True, kw_only=True):
       interface.
     - ``devices``: names of fabric devices or network interfaces in UCX's syntax.
     - ``path``: a folder of the host in which an MPI looks for plugins.
-    - ``transport``: transports that need a fast network on the host, unless the setting names one in
+    - ``transport``: transports that need a fast network on the host, unless the setting names a transport in
       ``value``.
     - ``network``: words that need a fast network on the host, unless the setting contains a word in
       ``value``.
@@ -59,11 +59,11 @@ class Setting(Row, frozen=True, kw_only=True):
     - ``tuning``: the variable changes how ranks exchange messages. toolkit has not measured its effect, so
       toolkit predicts the launch without the variable and marks the prediction as not measured.
 
-    The row applies to MPIs of ``implementation`` and ``versions``, with a device that has a prefix in
-    ``device``, and with a PMIx client within ``client``. If ``speaks`` is given, the row applies only to MPIs
-    that support this launch interface, because other MPIs do not read the variable. ``nodes`` and ``modes``
-    limit the launches to which the row applies. If ``first`` is true, the setting stops a rank before the
-    rank looks for its launcher.
+    The row applies to MPIs that match ``implementation`` and ``versions``, whose device starts with an entry
+    of ``device``, and whose PMIx client is within ``client``. If ``speaks`` is given, the row applies only to
+    MPIs that support this launch interface, because other MPIs do not read the variable. ``nodes`` and
+    ``modes`` limit the launches to which the row applies. If ``first`` is true, the setting stops a rank
+    before the rank looks for its launcher.
     """
 
     name: str
@@ -85,7 +85,7 @@ class Setting(Row, frozen=True, kw_only=True):
 
 class Component(Row, frozen=True, kw_only=True):
     """The outcome if a setting requests this component of Open MPI, and the image has the component. The
-    first row whose ``versions`` match the image decides.
+    first row whose ``versions`` match the image's Open MPI decides.
 
     ``by`` is the transport with which the component uses a fast network. ``unless`` lists settings with which
     the component works without a fast network.

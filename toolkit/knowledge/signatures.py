@@ -49,7 +49,7 @@ class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unkno
 
 @cache
 def signatures() -> tuple[LogSignature, ...]:
-    """Return the log signatures of all files, in the order of a launch."""
+    """Return the log signatures in ``signatures.toml``, in the order of a launch."""
     return read("signatures", SignatureKnowledge).signature
 
 
@@ -61,10 +61,10 @@ class FaultRow(Row, frozen=True, kw_only=True):
     fault, the best step first.
 
     ``retry`` says what removes the fault: another attempt, another node, or a change by the user, in the
-    image or at the site. ``signatures`` are id prefixes of log signatures in this class, for lines that
-    ``faultlines.toml`` does not match. ``subjects`` are patterns for words that show this class in a line
-    with general words of failure. ``files`` are patterns for files of libraries that raise exceptions of this
-    class.
+    image or at the site. ``signatures`` are prefixes of the ids of log signatures in this class; they class a
+    line that no row of ``faultlines.toml`` matches. If a line has only general words of failure, a further
+    word that matches ``subjects`` shows that the line is of this class. ``files`` are patterns for files of
+    libraries that raise exceptions of this class.
     """
 
     id: str

@@ -30,7 +30,7 @@ def own_folder() -> Path:
 def names(*, historic: bool = False) -> tuple[str, ...]:
     """Return the names of all profiles, including the user's own profiles, but without the example profile.
 
-    The result contains profiles of machines that are out of service only if ``historic`` is true.
+    If ``historic`` is true, the result also contains the profiles of machines that are out of service.
     """
     folders = _folders() if historic else _folders()[:2]
     found = {file.name.removesuffix(SUFFIX) for folder in folders for file in folder.glob(f"*{SUFFIX}")}
@@ -38,7 +38,7 @@ def names(*, historic: bool = False) -> tuple[str, ...]:
 
 
 def find(name: str) -> Path:
-    """Return the path of a profile.
+    """Return the path of the profile with the given name or path.
 
     Raises:
         BadInput: the profile does not exist (the message lists the choices), or other users can write to the

@@ -27,8 +27,8 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Like(Waiting, frozen=True, kw_only=True):
-    """The meaning of reason codes that match ``pattern``; ``why`` contains ``{}`` in place of the QOS or
-    account.
+    """The meaning of reason codes that match ``pattern``; ``why`` contains ``{}`` in place of the word "QOS"
+    or "account".
     """
 
     pattern: str

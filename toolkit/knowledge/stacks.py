@@ -21,8 +21,8 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A source archive. ``origin`` says where to download the archive, in the syntax of a lock; ``sha256``
-    identifies the file.
+    """A source archive. ``origin`` says where to download the archive, in the syntax of a lock file;
+    ``sha256`` identifies the archive.
     """
 
     file: str
@@ -49,10 +49,10 @@ class Base(Row, frozen=True, kw_only=True):
 
 
 class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The facts that toolkit would read from an MPI library that was built from a row of ``stacks.toml``.
+    """The facts that toolkit expects to read from the MPI library that a row of ``stacks.toml`` builds.
 
-    ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``). ``launcher`` is the path of its
-    mpirun. ``markers``, ``device``, ``own_shm`` and ``plugins`` are as in
+    ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``). ``launcher`` is the path of the
+    MPI's mpirun. ``markers``, ``device``, ``own_shm`` and ``plugins`` are as in
     :class:`~toolkit.model.facts.ImageMpi`.
     """
 
@@ -77,8 +77,8 @@ class Version(Row, frozen=True, kw_only=True):
     The row lists the inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged;
     ``tools`` for compiling; the source ``archive``; options for its ``configure`` script. ``environment``
     sets variables of the finished image. ``patches`` are files of ``recipes/patches`` for the source.
-    ``note`` explains why the solver refuses the row. ``speaks`` contains the facts about the MPI library that
-    the row builds. ``driver`` bounds the NVIDIA driver for a CUDA release.
+    ``note`` is a reason that the solver adds to its message if it refuses the row. ``speaks`` contains the
+    facts about the MPI library that the row builds. ``driver`` bounds the NVIDIA driver for a CUDA release.
     """
 
     version: str

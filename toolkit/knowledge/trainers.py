@@ -38,8 +38,8 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class OtherFramework(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A framework other than TensorFlow: the image fact that has its version, its strategies, and how its
-    ranks find each other.
+    """A framework other than TensorFlow: the image fact with the framework's version, the framework's
+    strategies, and how ranks find each other.
     """
 
     fact: str

@@ -10,8 +10,8 @@ from toolkit.model.prediction import Mode
 
 
 class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A fact that may decide the outcome of a launch. If a ticket does not state this fact, toolkit advises
-    the user to look the fact up.
+    """A fact that may decide the outcome of a launch. If a support ticket does not state this fact, toolkit
+    advises the user to look the fact up.
 
     ``values`` are common values besides ``usual``; ``command`` is a command that prints the fact.
     """
@@ -25,7 +25,7 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Names of facts that are absent from a usual host and a usual image."""
+    """Names of facts that are absent from a usual host (``host``) and from a usual image (``image``)."""
 
     host: tuple[str, ...]
     image: tuple[str, ...]

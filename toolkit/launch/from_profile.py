@@ -121,7 +121,8 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site with the job's folder as ``directory``, if the path of this folder contains a variable.
+    """Return the site; if the path of the job's folder contains a variable, this path becomes the site's
+    ``directory``.
 
     The job script expands variables only in values of the site profile.
     """

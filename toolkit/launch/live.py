@@ -103,7 +103,7 @@ def outcome(evidence: Seen, output: str, ranks: int, state: JobState) -> Outcome
 
 
 def transport(lines: Iterable[str]) -> Transport | None:
-    """Return the transport between nodes that the MPI library printed, or ``None``."""
+    """Return the transport of messages between nodes, as the MPI library printed it, or ``None``."""
     log_lines = list(lines)
     if any(_OB1.search(line) for line in log_lines):  # Open MPI may open UCX and libfabric but not use them
         return _over_btl(log_lines)
@@ -145,8 +145,8 @@ def _before_init(output: str) -> Outcome:
         return "unavailable"
     if any(cause.startswith(_LOADER) for cause in causes) or class_ == "loader":
         return "loader-failure"
-    # Read only the output before Slurm kills the ranks: a rank may then lose its file system and fail with a
-    # bus error.
+    # Read only the output before Slurm kills the ranks, because a rank that Slurm kills may lose its file
+    # system and fail with a bus error.
     alive = _ENDING.split(output, maxsplit=1)[0]
     return "crash" if _CRASHES.search(alive) else "init-failure"
 

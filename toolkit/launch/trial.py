@@ -38,7 +38,8 @@ def command(folder: str, library: str, ranks: int) -> tuple[str, ...]:
 
 
 def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
-    """Return the trial files: the start script, the Python program and, with a compiler, the C program.
+    """Return the trial files: the start script, the Python program and, if toolkit finds a compiler, the C
+    program.
 
     The start script runs the Python program or, in an image without Python, the C program.
 

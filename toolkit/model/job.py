@@ -22,15 +22,16 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """A job as the user requests it. Each rank runs ``command`` inside the image.
 
     All paths are on the cluster. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type`` and
-    ``constraint`` have Slurm's syntax. ``cpus_per_rank`` is a number of cores. ``memory`` is the memory of a
-    node, and ``memory_per_cpu`` the memory of a core, as in ``16G``. ``tmp`` is the minimum size of a node's
-    local disk. ``gpus_per_node`` is a number of GPUs of the type ``gpu``. ``gpu_bind`` and ``cpu_bind`` are
-    values of srun's options that bind ranks to GPUs and cores. ``workdir`` is the working directory inside
-    the container. ``output`` and ``error`` are relative to ``directory``. ``sbatch`` lists further options
-    for ``#SBATCH`` lines. The job writes a checkpoint ``warning`` seconds before its time limit. With
-    ``requeue``, the job requeues itself and then resumes the training from the checkpoint. ``chain`` is the
-    maximum number of further jobs that resume the training. An ``elastic`` job starts on ``min_nodes`` to
-    ``nodes`` nodes (``min_nodes`` 0 means 1), and continues on the remaining nodes if a node fails.
+    ``constraint`` have Slurm's syntax. ``cpus_per_rank`` is a number of cores. ``memory`` is the requested
+    memory on each node, and ``memory_per_cpu`` the requested memory for each core, as in ``16G``. ``tmp`` is
+    the minimum size of a node's local disk. ``gpus_per_node`` is a number of GPUs of the type ``gpu``.
+    ``gpu_bind`` and ``cpu_bind`` are values of srun's options that bind ranks to GPUs and cores. ``workdir``
+    is the working directory inside the container. ``output`` and ``error`` are files, relative to
+    ``directory``. ``sbatch`` lists further options for ``#SBATCH`` lines. The job writes a checkpoint
+    ``warning`` seconds before its time limit. With ``requeue``, a job that Slurm stops requeues itself and
+    then resumes the training from the checkpoint. ``chain`` is the maximum number of further jobs that resume
+    the training. An ``elastic`` job starts on ``min_nodes`` to ``nodes`` nodes (``min_nodes`` 0 means 1), and
+    continues on the remaining nodes if a node fails.
     """
 
     name: str
@@ -128,8 +129,8 @@ class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
 
     ``good``: a signature by a trusted key covers every byte. ``unknown-key``: every byte matches the
     signature, but this machine does not have the key. ``no-gpg``: the file has a signature, and gpg is not
-    installed. ``not-checked``: the user gave ``--no-verify``. ``signers`` are the fingerprints of the keys
-    that signed the image.
+    installed. ``not-checked``: the user gave ``--no-verify``, or the image is not on this machine.
+    ``signers`` are the fingerprints of the keys that signed the image.
     """
 
     signature: Literal["good", "none", "unknown-key", "no-gpg", "not-checked"]

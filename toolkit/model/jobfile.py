@@ -172,11 +172,12 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A job file as the user writes it; fields that the user does not give are ``None``.
 
     A job file names a bundled ``trainer`` and its ``arguments``, or the user's ``command``. ``image`` is a
-    SIF file or the name of a recipe. ``env_image`` is a file that ``toolkit env`` created. ``runtime`` is the
-    container runtime that starts the image. ``data`` is a folder on this machine. ``directory`` is the folder
-    on the cluster for images, data and runs. ``site`` is the name of a site profile. All other fields are as
-    in :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file on this machine with secret variables. After
-    toolkit has read ``env_file``, ``env`` also has these variables, as :class:`toolkit.model.hidden.Hidden`.
+    SIF file, the name of a recipe, or ``cluster:NAME``. ``env_image`` is a file that ``toolkit env`` created.
+    ``runtime`` is the container runtime that starts the image. ``data`` is a folder on this machine, or
+    ``cluster:NAME``. ``directory`` is the folder on the cluster for images, data and runs. ``site`` is the
+    name of a site profile. All other fields are as in :class:`toolkit.model.job.JobSpec`. ``env_file`` is a
+    file on this machine with secret variables. After toolkit has read ``env_file``, ``env`` also has these
+    variables, as :class:`toolkit.model.hidden.Hidden`.
     """
 
     trainer: str | None = None
@@ -247,7 +248,9 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class JobFields(TypedDict, total=False):
-    """The fields of :class:`toolkit.model.jobfile.JobFile` without the program; all are optional."""
+    """The fields of :class:`toolkit.model.jobfile.JobFile` except ``trainer``, ``arguments`` and ``command``;
+    all fields are optional.
+    """
 
     image: str | os.PathLike[str]
     env_image: str | os.PathLike[str]
@@ -312,16 +315,16 @@ class LaunchOptions(JobFields, total=False):
     """The options of ``toolkit.app.launch`` and ``toolkit.app.script``; all are optional.
 
     ``arguments`` are the trainer's arguments. ``host`` is a machine that toolkit reaches over SSH;
-    ``cluster`` is a virtual cluster. Without ``host`` and ``cluster``, the job runs on this machine or on the
-    host of the site profile. ``job`` is a job file in YAML. ``from_job`` is the key of a job that toolkit
-    repeats with the same image and launch mode. ``local`` runs the job on this machine without Slurm, and
-    waits until the job ends. ``fix`` is a file that ``toolkit doctor --fix`` wrote. With ``force``, toolkit
-    launches the job although it predicts a failure. ``verify_key`` is a file of public keys; toolkit refuses
-    an image without a signature by one of these keys. ``no_verify`` skips the signature check. With
-    ``explain``, comments in the script name the source of each value. ``copies`` allows a program that does
-    not connect its ranks; each rank then runs an independent copy. ``project`` is the folder that toolkit
-    copies to another machine, by default the folder of the script. With ``sync=False``, toolkit does not copy
-    the project.
+    ``cluster`` is a virtual cluster. Without ``host`` and ``cluster``, the job runs on this machine or, if
+    this machine has no Slurm, on the host of the site profile. ``job`` is a job file in YAML. ``from_job`` is
+    the key of a job that toolkit repeats with the same image and launch mode. ``local`` runs the job on this
+    machine without Slurm, and waits until the job ends. ``fix`` is a file that ``toolkit doctor --fix``
+    wrote. With ``force``, toolkit launches the job although it predicts a failure. ``verify_key`` is a file
+    of public keys; toolkit refuses an image without a signature by one of these keys. ``no_verify`` skips the
+    signature check. With ``explain``, comments in the script name the source of each value. ``copies`` allows
+    a program that does not connect its ranks; each rank then runs an independent copy. ``project`` is the
+    folder that toolkit copies to another machine, by default the folder of the script. With ``sync=False``,
+    toolkit does not copy the project.
     """
 
     arguments: Sequence[str]

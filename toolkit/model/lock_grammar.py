@@ -49,7 +49,8 @@ _HTTPS = re.compile(
 _OPTION = re.compile(
     r"--(?:with|without|enable|disable)-[a-z0-9]+(?:-[a-z0-9]+)*(?:=[A-Za-z0-9._/,+-]{1,200})?"
 )
-# PATH and LD_… change which programs and libraries run; toolkit sets PATH itself.
+# PATH and LD_… change which programs and libraries run, so a lock must not set them; toolkit sets PATH
+# itself.
 _VARIABLE = re.compile(r"(?!PATH\Z|LD_)[A-Z][A-Z0-9_]{0,99}")
 _SETTING = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")

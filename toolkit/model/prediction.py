@@ -73,10 +73,10 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is a folder inside the container.
     ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's options.
     ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if unknown.
-    ``program`` is the program kind that the user chose, or ``None``. ``command`` is the command of each rank;
-    it is empty if unknown. ``joins`` names the libraries with which the user's script connects its ranks; it
-    is empty if unknown. ``says`` contains the rendezvous settings in the command and the script: the value of
-    each variable or argument, by name.
+    ``program`` is the user's choice of how the ranks find each other (``--program``), or ``None``.
+    ``command`` is the command of each rank; it is empty if unknown. ``joins`` names the libraries with which
+    the user's script connects its ranks; it is empty if unknown. ``says`` contains the rendezvous settings in
+    the command and the script: the value of each variable or argument, by name.
     """
 
     nodes: int = 2

@@ -41,7 +41,8 @@ class Partition(_SiteSection, frozen=True, kw_only=True):
 class Container(_SiteSection, frozen=True, kw_only=True):
     """How jobs start containers.
 
-    The job runs ``command`` after it has loaded ``modules``. ``binds`` are mounts, ``SRC[:DST[:ro]]``.
+    The job starts containers with ``command`` after it has loaded ``modules``. ``binds`` are mounts,
+    ``SRC[:DST[:ro]]``.
     """
 
     command: str = "singularity"
@@ -52,9 +53,10 @@ class Container(_SiteSection, frozen=True, kw_only=True):
 class SiteImage(_SiteSection, frozen=True, kw_only=True):
     """The requirements that an image must meet before toolkit starts the image at this site.
 
-    ``verify_key`` is a file of public keys on the machine that launches, relative to the profile. toolkit
-    starts only images that one of these keys has signed; an empty ``verify_key`` requires no signature.
-    ``override`` allows users to replace ``verify_key`` with ``--verify-key``, settings or ``--no-verify``.
+    ``verify_key`` is a file of public keys on the machine that runs toolkit; its path is relative to the
+    profile's folder. toolkit starts only images that one of these keys has signed; an empty ``verify_key``
+    requires no signature. ``override`` allows users to replace ``verify_key`` with ``--verify-key``, settings
+    or ``--no-verify``.
     """
 
     verify_key: str = ""
@@ -64,8 +66,8 @@ class SiteImage(_SiteSection, frozen=True, kw_only=True):
 class Launch(_SiteSection, frozen=True, kw_only=True):
     """How jobs start ranks.
 
-    ``mode`` is a launch mode that works at this site; toolkit uses this mode if it has no facts for a
-    prediction. ``mpi`` is the value for ``srun --mpi``; empty if the site's default is right. ``srun`` lists
+    ``mode`` is a launch mode that works at this site; toolkit uses this mode if it cannot predict which mode
+    works. ``mpi`` is the value for ``srun --mpi``; empty if the site's default is right. ``srun`` lists
     further options for the launcher. The launcher ``pals`` is the ``mpiexec`` of HPE's Parallel Application
     Launch Service.
     """
@@ -77,8 +79,8 @@ class Launch(_SiteSection, frozen=True, kw_only=True):
 
 
 class Gpus(_SiteSection, frozen=True, kw_only=True):
-    """How jobs request GPUs. ``gres`` is the name before the number of GPUs, as in ``gpu`` or
-    ``gpu:tesla``.
+    """How jobs request GPUs. ``gres`` is the name before the number of GPUs in Slurm's option ``--gres``,
+    such as ``gpu`` or ``gpu:tesla``.
     """
 
     ask: Literal["gres", "gpus-per-node", "partition", "constraint"] = "gres"
@@ -108,12 +110,12 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     inside the container; a value may use a variable of the job (``$CRAY_LD_LIBRARY_PATH``). ``keep`` lists
     patterns for host variables that toolkit usually removes, but passes to the container at this site.
     ``directory`` is the folder for images, data and runs; it may use a variable (``$WORK/toolkit``).
-    ``shared`` is a folder with ``images`` and ``data`` that all users of the cluster can read; toolkit does
-    not copy its files. ``scratch`` is a folder on a local disk of the node, for TMPDIR. ``network`` is the
-    network interface for sockets of NCCL and Gloo. ``host`` is the destination for ``ssh``. ``sources`` lists
-    the documents on which the profile is based. ``checked`` is the day (``2026-11-25``) on which the
-    profile's author last compared the profile with its sources. After the day ``expires``, the profile is out
-    of date. ``retired`` says when the machine went out of service.
+    ``shared`` is a folder with the subfolders ``images`` and ``data``, which all users of the cluster can
+    read; toolkit uses their files without a copy. ``scratch`` is a folder on a local disk of the node, for
+    TMPDIR. ``network`` is the network interface for sockets of NCCL and Gloo. ``host`` is the destination for
+    ``ssh``. ``sources`` lists the documents on which the profile is based. ``checked`` is the day
+    (``2026-11-25``) on which the profile's author last compared the profile with its sources. From the day
+    ``expires`` on, the profile is out of date. ``retired`` says when the machine went out of service.
     """
 
     schema: Literal["toolkit.site/1"]

@@ -56,10 +56,10 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     ``modules`` is the module system (``lmod 8.7``); it is empty if the cluster has no module system.
     ``offers`` lists modules with a container runtime, the default module first.
 
-    Each of the fields ``loaded``, ``commands``, ``there`` and ``there_nodes`` has one value for each entry of
-    a site profile, in the profile's order. ``loaded`` contains the error message of each module, or ``""``
-    for a module that loaded. ``commands`` contains the path of each program in a login shell with the
-    profile's modules, or ``""`` for a missing program. The first two programs are ``apptainer`` and
+    The fields ``loaded``, ``commands``, ``there`` and ``there_nodes`` have one value for each module, program
+    or folder of a site profile, in the profile's order. ``loaded`` contains the error message of each module,
+    or ``""`` for a module that loaded. ``commands`` contains the path of each program in a login shell with
+    the profile's modules, or ``""`` for a missing program. The first two programs are ``apptainer`` and
     ``singularity``. ``there`` says whether each folder exists on the login host, and ``there_nodes`` whether
     each folder exists on a compute node.
 

@@ -47,8 +47,8 @@ def findings(
         image: the name of the image.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         facts: the facts of the image; some of them may be unknown.
-        in_folder: whether the job starts in the current folder or a copy of it.
-        gpus: whether the ranks get GPUs, or may find GPUs without a request.
+        in_folder: true if the job starts in the current folder or in a copy of this folder.
+        gpus: true if the ranks get GPUs, or may find GPUs on the node without a request.
     """
     in_folder = in_folder and not job.workdir and not job.sweep
     faults = [*_syntax(code, facts.python or "")]
@@ -166,7 +166,7 @@ def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
 
 
 def _beside(code: Code, image: str, contents: Contents) -> Iterator[LaunchFault]:
-    """Yield a fault for a module whose framework is missing: ``horovod.torch`` needs ``torch``."""
+    """Yield a fault for a module whose framework is missing, such as ``horovod.torch`` without ``torch``."""
     imports = [imported for facts in code.facts.facts for imported in facts.imports if not imported.optional]
     for module, needs in joins().needs.beside.items():
         for imported in imports:

@@ -61,7 +61,8 @@ class Code:
 
 
 def code_of(job: JobFile, flags: Flags) -> Code | None:
-    """Return the facts about the program of a job's command, from the current folder; ``None`` for a trainer.
+    """Return the program of a job's command, as read from files in the current folder; ``None`` for a
+    trainer.
 
     Raises:
         BadInput: if ``--project`` is not a folder, or does not contain the script.
@@ -95,7 +96,7 @@ def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
 def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     """Return the folder in which a job on this machine starts, and the bind mounts that the job needs.
 
-    A job starts in the current folder, as with sbatch. The returned start folder is empty if the current
+    A job starts in the current folder, as with sbatch. The start folder is an empty string if the current
     folder is a system folder, because the container has its own system folders. The binds include the targets
     of symbolic links in the start folder and the project folder. The binds also include the folders of files
     that the program reads outside the start and project folders.
@@ -169,7 +170,7 @@ def with_project(job: JobFile, project: CopiedProject | None) -> JobFile:
 
 
 def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
-    """Return the archive of a project as the files to copy; empty if the job has no project."""
+    """Return the project's archive as the only file to copy; the tuple is empty if the job has no project."""
     return (project.parcel,) if project else ()
 
 

@@ -168,8 +168,8 @@ def _folders(files: list[File]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The ignore patterns that apply in a folder, each with the folder of the ignore file that contains the
-    pattern.
+    """The ignore patterns that apply in a folder, grouped by ignore file, with the folder of each ignore
+    file.
 
     toolkit's own patterns override ``.gitignore``, and ``.toolkitignore`` overrides both.
     """
@@ -198,7 +198,9 @@ def _walk(
     above: _Rules,
     linked: frozenset[str] = frozenset(),
 ) -> Iterator[File]:
-    """Yield the files below a folder; ``linked`` are the targets of the links that lead to the folder."""
+    """Yield the files below a folder; ``linked`` are the targets of links in the folder's path, so that a
+    loop of links ends.
+    """
     rules = above.below(folder, path)
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
@@ -233,7 +235,8 @@ def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: fr
 def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | None:
     """Return the file at a path, or the target of a link to a file; ``None`` for a path of another kind.
 
-    The function adds broken links and links to folders outside the project to ``outside``.
+    If the path is a broken link, or a link to a folder outside the project, the function adds it to the list
+    ``outside``.
     """
     try:
         state = source.stat()

@@ -55,7 +55,9 @@ def _count_present(paths: list[str], runner: Runner) -> int:
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:
-    """Yield each absolute path that a program certainly reads or that its command names, and its source."""
+    """Yield each absolute path that a script certainly reads, with the script's line as ``FILE:LINE:``; also
+    yield each absolute path in the command, with an empty string.
+    """
     for facts in code.facts.facts:
         for need in facts.needs:
             if need.kind == "file" and _is_here(need.text):

@@ -1,4 +1,4 @@
-"""Launch a Python file that defines no trainer as ``python FILE``, with only the user's arguments."""
+"""Launch a Python file as ``python FILE``, with only the user's arguments, if the file defines no trainer."""
 
 from pathlib import Path
 
@@ -23,8 +23,8 @@ _OF_TRAINERS = ("strategy",)
 
 
 def without_trainer(merged: MergedJob) -> MergedJob:
-    """If the trainer field names a Python file that defines no trainer, return the job with a command
-    instead.
+    """Return the job with a command in place of the trainer if the trainer is a Python file that defines no
+    trainer.
 
     Raises:
         BadInput: if an option is only for trainers.

@@ -41,7 +41,7 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
         code: the program on this machine.
         job: the job of the program.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
-        in_folder: whether the job starts in the current folder or a copy of it.
+        in_folder: true if the job starts in the current folder or in a copy of this folder.
     """
     first = code.words[0]
     if match := _ASSIGNMENT.match(first):
@@ -77,15 +77,15 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
 
 
 def _arguments(code: Code) -> list[str]:
-    """Return the words of the command; empty if a shell or Python runs a word as code, such as after
+    """Return the words of the command; the list is empty if a shell or Python runs a word as code, as after
     ``-c``.
     """
     return [] if any(_INLINE.fullmatch(word) for word in code.words) else list(code.words)
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:
-    """Return the launcher that each rank would start, and the shell script that calls the launcher, or
-    ``None``.
+    """Return the shell script that calls a launcher on each rank, and the launcher's name; ``None`` without
+    such a launcher.
 
     The script's name is empty if the command itself starts the launcher.
     """

@@ -16,7 +16,7 @@ _MOST_SHOWN = 12
 
 
 def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
-    """Raise an error if the program does not use a value of the sweep.
+    """Raise an error if the program ignores the value of any name in the sweep.
 
     A program gets a value through a placeholder in its command, or through a ``TOOLKIT_SWEEP`` variable.
 
@@ -28,7 +28,7 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     words = (job.arguments or ()) if job.trainer else (job.command or ())
     texts = [*_texts(code)]
     if code is not None and not (code.facts.facts or code.facts.script is not None):
-        # The program's source is not on this machine, so toolkit cannot check it.
+        # The program's source is not on this machine, so toolkit cannot check whether it uses the values.
         return
     names = sweep_values.names_of(job.sweep)
     unused = [

@@ -31,9 +31,9 @@ OPTION = "--env-image"
 class MountedEnv:
     """A checked environment image that the job may mount over its image.
 
-    ``cluster_path`` is the path of the file on the cluster. ``paths`` maps each variable that contains the
-    file's mount point to its value. ``binds`` mount project folders whose code is not in the environment
-    image. ``parcels`` lists the files to copy.
+    ``cluster_path`` is the path of the file on the cluster. ``paths`` contains the variables, such as
+    ``PATH``, whose values include the mount point of the environment image. ``binds`` mount project folders
+    whose code is not in the environment image. ``parcels`` lists the files to copy.
     """
 
     cluster_path: str
@@ -102,7 +102,7 @@ def clear_env(
         demand: the keys that must have signed the environment image.
         tell: receives progress.
         base: the folder on the cluster for copies; empty if the job runs on this machine.
-        force: whether the job may use an environment for another image.
+        force: whether the job may use an environment that does not match its image.
 
     Raises:
         BadInput: if the image is not on this machine, because toolkit cannot compare it with the environment.
@@ -152,12 +152,14 @@ def _mount_env(
 
 
 def with_env_file(places: JobPaths, env: MountedEnv) -> JobPaths:
-    """Return the paths of a job, with the environment image mounted over its image."""
+    """Return a job's paths with the path, the variables and the mounts of the environment image added."""
     return replace(places, env=env.cluster_path, paths=env.paths, mounts=(*places.mounts, *env.binds))
 
 
 def request_with_env(request: Request, spec: JobSpec, env: MountedEnv) -> Request:
-    """Return the launch request for the engine, with the environment's variables and project folders."""
+    """Return the engine's launch request with the variables and project folders of the environment image
+    added.
+    """
     paths = {name: spec.env[name] for name in env.paths}
     return msgspec.structs.replace(request, env={**request.env, **paths}, projects=env.binds)
 

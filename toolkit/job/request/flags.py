@@ -31,7 +31,8 @@ class Flags:
 
 
 def check_words(request: JobRequest, flags: Flags) -> Fix | None:
-    """Check the options as far as possible without image and data; return the fix to apply, or ``None``.
+    """Check the options as far as possible without image and data; return the fix in the ``--fix`` file, or
+    ``None``.
 
     Raises:
         BadInput: if an option is wrong.
@@ -60,7 +61,9 @@ def _load_fix(path: str) -> Fix:
 
 
 def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
-    """Print the words that a fix adds to the launch; warn if the fix is for a different image."""
+    """Print the mode, options and variables that a fix adds to the launch; warn if the fix is for a different
+    image.
+    """
     add = fix.launch
     env = (f"{name}={value}" for name, value in add.env.items())
     words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))

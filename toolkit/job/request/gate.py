@@ -53,7 +53,8 @@ def demand_of(request: JobRequest, verify_key: str | None, no_verify: bool) -> K
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the keys that must have signed the image, for a job without settings, such as a recorded job.
+    """Return the keys that must have signed the image of a recorded job, from options, present settings and
+    the site profile.
 
     Args:
         site: the name of the site profile; empty or ``None`` without a site.

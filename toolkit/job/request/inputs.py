@@ -145,7 +145,7 @@ def inspect_input(
 
 
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:
-    """Return the image after a check that a container runtime can start its format.
+    """Return the same image; raise an error if the container runtime cannot start its format.
 
     ``command`` is the runtime's command. With an empty ``command``, any supported runtime may start the
     image.
@@ -182,8 +182,8 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
 def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
     """Return the data set's folder in the site's shared folder, or an empty string.
 
-    The shared folder must contain every file of the data set, with the same digest as on this machine.
-    ``own`` is the folder to which ``parcels`` would copy the files.
+    The result is empty if a file of the data set is missing in the shared folder, or has another digest there
+    than on this machine. ``own`` is the folder to which toolkit would otherwise copy ``parcels``.
     """
     if site is None or not site.shared or not parcels:
         return ""
@@ -210,7 +210,9 @@ def _is_path(option: str) -> bool:
 
 
 def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
-    """Return the path after ``cluster:``, or the path of a name in the site's shared folder."""
+    """Return the path after ``cluster:``; if a plain name follows ``cluster:``, return its path in the site's
+    shared folder.
+    """
     word = value.removeprefix(ON_CLUSTER)
     if _is_path(value) and word.isprintable():
         return OnCluster(posixpath.normpath(word))
@@ -231,8 +233,8 @@ def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
 def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
     """Return the path of an identical image in the site's shared folder, or an empty string.
 
-    The name of the shared file is the image's name, or this name with the start of the digest, as in
-    toolkit's copies.
+    The shared file has the image's name or, like toolkit's own copies, this name and the first 12 digits of
+    the digest.
     """
     if site is None or not site.shared:
         return ""

@@ -23,8 +23,8 @@ class RequiredKey:
 
 @dataclass(frozen=True, slots=True)
 class KeyDemand:
-    """The signatures that an image needs before a job may start it: for each file in ``required``, a
-    signature by one of its keys.
+    """The signatures that an image needs before a job may start it: a signature by a key from each file in
+    ``required``.
 
     If ``skip`` is true, toolkit does not check signatures.
     """
@@ -43,13 +43,13 @@ def merge_demands(
     """Return the keys that the options, the settings and the site profile require.
 
     Options override settings. If the profile sets ``image.override``, the user's keys replace the profile's
-    key. Without ``image.override``, the image needs, for each required key file, a signature by one of its
-    keys.
+    key. Without ``image.override``, the image needs a signature by a key from each required key file.
 
     Args:
         verify_key: the value of ``--verify-key``.
         no_verify: whether the user gave ``--no-verify``.
-        settings: the required keys of ``toolkit.toml``, the user's file or the environment.
+        settings: the key that ``toolkit.toml``, the user's settings file or the environment requires, or
+            ``None``.
         site: the profile of the job's site.
         name: the name of this site.
 

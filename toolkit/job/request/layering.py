@@ -58,8 +58,8 @@ class JobRequest:
     def notes(self, *, explain: bool = False) -> list[str]:
         """Return comments for the job script.
 
-        A comment gives the reason for the partition. With ``explain``, further comments show each field with
-        its value and its source.
+        The first comment gives the reason if the job uses another partition than the site's default. With
+        ``explain``, further comments show each field with its value and its source.
         """
         values = self.job.given_values() if explain else {}
         lines = [f"{name} = {_show_value(values[name])}    <- {self.origins[name]}" for name in values]
@@ -69,7 +69,8 @@ class JobRequest:
 def merge_request(
     options: Mapping[str, Any], words: tuple[str, ...], job_file: str | None = None, *, local: bool = False
 ) -> JobRequest:
-    """Merge the defaults with the site profile, settings, variables, the job file and the given ``options``.
+    """Merge the defaults, site profile, settings, variables, job file and ``options``; a later source
+    overrides the earlier sources.
 
     ``words`` are the words after ``--``: the arguments of a trainer, or a command. If the name of the trainer
     ends with ``.yaml`` or ``.yml``, the name is the path of a job file. If ``local`` is true, the job runs on
@@ -149,7 +150,7 @@ def _of_project(
 def required_by_settings() -> RequiredKey | None:
     """Return the key that must have signed an image because of a settings file or a variable, or ``None``.
 
-    The environment variable overrides ``toolkit.toml``, which overrides the user's settings file.
+    The variable ``TOOLKIT_VERIFY_KEY`` overrides ``toolkit.toml``, which overrides the user's settings file.
 
     Raises:
         BadInput: if a settings file is wrong.

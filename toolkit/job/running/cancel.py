@@ -10,7 +10,9 @@ from toolkit.model.job import FINAL_STATES, JobRecord
 
 
 class CancelResult(NamedTuple):
-    """A job after its cancellation, a sentence about the job, and the error if the cancellation failed."""
+    """A job after its cancellation, a phrase such as ``is cancelled``, and the error if the cancellation
+    failed.
+    """
 
     record: JobRecord
     message: str
@@ -22,7 +24,7 @@ class CancelResult(NamedTuple):
 
 
 def cancel_all(job_records: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
-    """Cancel each job, and call ``say`` with the result of each cancellation."""
+    """Cancel each job, and call ``say`` with each result that is not an error."""
     tried = []
     for record in job_records:
         try:

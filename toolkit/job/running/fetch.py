@@ -41,7 +41,7 @@ class ResultFile:
 def list_results(runner: Runner, record: JobRecord) -> list[ResultFile]:
     """Return the files that a job wrote to its folder, sorted by path.
 
-    The result omits unchanged files of the user's project.
+    The result omits toolkit's own files, and files of the copied project that the job did not change.
 
     Raises:
         CheckFailed: if toolkit cannot list the folder.
@@ -100,8 +100,8 @@ def _matches(file: ResultFile, pattern: str) -> bool:
 def fetch(runner: Runner, files: Sequence[ResultFile], target: Path, tell: Tell) -> list[Path]:
     """Copy files to the folder ``target``, and return the paths of the copied files.
 
-    toolkit resumes interrupted copies. A copy gets its final name after toolkit has compared its SHA-256
-    digest.
+    toolkit resumes interrupted copies. A copy gets its final name only if its SHA-256 digest equals the
+    digest of the original file.
 
     Raises:
         CheckFailed: if a file changes during the copy.
@@ -143,7 +143,7 @@ def _copy(runner: Runner, result: ResultFile, path: Path, digest: str, detail: C
 
 
 def in_words(record: JobRecord, files: Sequence[ResultFile]) -> str:
-    """Return a line with a job's largest result files and the command that fetches them.
+    """Return a line that names a job's largest result files, and the command that copies all result files.
 
     The line is empty if the job has no result files.
 

@@ -42,8 +42,8 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         )
         _say_results(runner, ended, tell)
     except Missing as error:
-        # Replace the usual hint for a lost connection, "run the command again", which would launch a second
-        # job.
+        # Replace the usual hint for a lost connection, "run the command again", because a second call would
+        # launch a second job.
         raise Missing(
             f"{runner.place} is unreachable; job {watch.name} may still run",
             fix=f"`toolkit jobs logs --follow {record.key}`",
@@ -90,8 +90,8 @@ class _Watch:
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(state_text.sentence(status, self.name))
         self._said, self._status = shown, status
-        # Slurm forgets a task some minutes after its end, so count every task that Slurm does not list as
-        # waiting or running as ended.
+        # Slurm forgets a task some minutes after its end. So a task counts as ended if Slurm does not list it
+        # as waiting or running.
         ended = self._tasks - sum(task.state not in FINAL_STATES for task in status.tasks)
         if status.tasks and ended > self._ended:
             self._ended = ended

@@ -11,10 +11,10 @@ from toolkit.model.progress import Tell
 
 
 def folder_of(job: str | None, tell: Tell) -> Path:
-    """Copy new metrics of a job to this machine, and return the folder with the metrics of the job or run.
+    """Return the folder with the metrics of a job, after toolkit has copied new metrics from the job's host.
 
     Args:
-        job: a folder on this machine, or the key of a job; ``None`` for the last job.
+        job: a folder with metrics on this machine, or the key of a job; ``None`` for the last job.
         tell: receives a notice if the host is unreachable and toolkit uses older metrics.
 
     Raises:
@@ -46,7 +46,7 @@ def folder_of(job: str | None, tell: Tell) -> Path:
 
 
 def _is_complete(record: JobRecord, copy: Path) -> bool:
-    """Return whether the copy of a job's metrics is complete."""
+    """Return whether a job has ended, and the copy of its metrics is complete."""
     try:
         return record.state in FINAL_STATES and are_whole(copy.read_bytes())
     except OSError:

@@ -55,7 +55,7 @@ def start_notebook(runner: Runner, job: Prepared, tunnel: Tunnel, session: Tunne
 
 @contextlib.contextmanager
 def listen(session: TunnelSession) -> Iterator[Tunnel]:
-    """Listen on the local port that ``--port`` gives.
+    """Yield a tunnel that listens on the local port that ``--port`` gives; close the tunnel at the end.
 
     Raises:
         BadInput: if another program listens on the port.
@@ -109,8 +109,8 @@ def _use(
         )
         notebook.clear(patient, record)
     except Lost as error:
-        # Replace the usual hint for a lost connection, "run the command again", which would start a second
-        # notebook.
+        # Replace the usual hint for a lost connection, "run the command again", because a second call would
+        # start a second notebook.
         raise Missing(
             f"{runner.place} is unreachable; job {record.id} may still run",
             fix=f"`toolkit notebook --attach {record.key}`",

@@ -23,9 +23,9 @@ Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
 def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Iterator[str]:
     """Yield the output of a job as text; for an array, yield each task's output below a title line.
 
-    For an ended job, toolkit reads the copy on this machine, which contains the start and the end of a long
-    output. toolkit reads the middle from the job's host if ``reach`` can connect. Each text ends at the end
-    of a line.
+    For an ended job, toolkit reads the copy on this machine. If the output is long, this copy lacks the
+    middle, so toolkit reads the output on the job's host if ``reach`` can connect. Each text ends with a
+    complete line, except in a line that is longer than a chunk.
 
     Raises:
         Missing: if this machine has no copy and the host is unreachable.
@@ -90,7 +90,9 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
 
 
 def _decode_chunks(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Decode UTF-8 chunks, and yield texts that end at the end of a line if possible."""
+    """Decode UTF-8 chunks, and yield texts that end with a complete line, except in a line that is longer
+    than a chunk.
+    """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""
     for chunk in chunks:

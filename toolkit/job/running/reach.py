@@ -47,10 +47,10 @@ def by_place(job_records: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
 
 
 def refresh_everywhere(job_records: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask Slurm on all hosts at once about the jobs that have not ended.
+    """Ask Slurm on several hosts in parallel about the jobs that have not ended.
 
     Returns:
-        each record, and whether its host answered.
+        each record, and whether Slurm on the job's host answered.
     """
     places = by_place(job_records)
     if not places:

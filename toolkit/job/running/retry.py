@@ -1,4 +1,4 @@
-"""Submit a failed job with ``--requeue`` again, if a node fault or a transient fault stopped it.
+"""Submit a failed job again if the job has ``--requeue``, and a node fault or a transient fault stopped it.
 
 After a time limit or a preemption, the job script submits itself again (``slurm/parts/stop.sh.j2``).
 """
@@ -30,14 +30,14 @@ def retry_faults(
     tell: Tell,
     watch: Callable[[JobRecord], JobRecord],
 ) -> JobRecord:
-    """Submit a failed job again as long as a retry can succeed, and return the final record.
+    """Submit a failed job again, at most twice, if a retry can succeed; return the final record.
 
     Args:
         runner: runs commands on the job's host.
         record: the ended job.
         demand: the signatures that the image needs.
         secrets: the secret variables of the job, which its record does not contain.
-        tell: receives the reason why toolkit retries the job or not.
+        tell: receives the reason why toolkit retries or does not retry the job.
         watch: follows a job until it ends, and returns its record.
     """
     excluded = [record.spec.exclude] if record.spec.exclude else []

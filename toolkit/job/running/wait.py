@@ -44,7 +44,7 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
                 ):
                     now[record.key] = record
                     # If Slurm has forgotten a job and the job left no exit status, toolkit cannot learn the
-                    # result.
+                    # result, so it stops waiting for this job.
                     if record.state in FINAL_STATES or (answered and record.state == "unknown"):
                         left.remove(record.key)
                         tell.step(f"Job {record.id or record.key} ended as {record.state}")

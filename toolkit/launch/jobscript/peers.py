@@ -1,4 +1,4 @@
-"""Build the preflight of a program without MPI, which checks whether all ranks connect to each other."""
+"""Build a preflight that checks whether all ranks of a program without MPI connect to each other."""
 
 import posixpath
 import re
@@ -19,7 +19,9 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
 
 def has_check(plan: Plan) -> bool:
-    """Return whether the preflight can connect the ranks; the job script must then set their addresses."""
+    """Return whether the preflight can connect the ranks; this requires a job script that sets the ranks'
+    addresses.
+    """
     return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
 
 

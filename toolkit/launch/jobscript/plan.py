@@ -75,7 +75,8 @@ def launch_words(
 def _counts(spec: JobSpec, plan: Plan) -> list[str]:
     """Return the launcher options with the numbers of nodes and processes.
 
-    The launcher starts torchrun once on each node, and gives torchrun all cores of the node.
+    If a starter such as torchrun starts the ranks, the launcher starts it once on each node, with the cores
+    of all ranks of the node.
     """
     launcher = launcher_of(plan)
     if not plan.starter:
@@ -96,9 +97,8 @@ def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
 def _inside_env(env: dict[str, str]) -> list[str]:
     """Return the ``env`` words that set variables inside the container.
 
-    ``env`` keeps every value unchanged. Other ways can change values: unless Apptainer gets the option
-    ``--no-eval`` (since 1.1), a shell evaluates ``APPTAINERENV_`` values, and ``--env`` splits values at
-    commas.
+    ``env`` keeps every value unchanged. Other ways can change values: a shell evaluates ``APPTAINERENV_``
+    values, except with Apptainer's option ``--no-eval`` (since 1.1), and ``--env`` splits values at commas.
     """
     check_variables(env)
     return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []

@@ -11,7 +11,9 @@ _FUTURE = "from __future__ import annotations\n"
 
 @cache
 def gloo_program() -> str:
-    """Return the text of ``gloo.py``, with the text of ``rendezvous.py`` in place of its import statement."""
+    """Return the text of ``gloo.py``, in which the text of ``rendezvous.py`` replaces the statement that
+    imports it.
+    """
     folder = package() / "trainers"
     program, found = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("gloo", "rendezvous"))
     whole, count = _IMPORT.subn(lambda _: found.replace(_FUTURE, ""), program)

@@ -1,6 +1,7 @@
 """Find a change that makes a launch work, and apply the change.
 
-The engine predicts the outcome of each change. Only a change with the outcome ``ok`` is a fix.
+The engine predicts the outcome of the launch with each change. Only a change with the outcome ``ok`` is a
+fix.
 """
 
 from collections.abc import Iterator
@@ -73,7 +74,7 @@ def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site 
 
 
 def fix_of(found: FoundFix, host: HostFacts, image: ImageFacts, verdict: Verdict) -> Fix:
-    """Return the contents of a fix file."""
+    """Return the contents of the fix file for a found fix."""
     after, before = found.after, found.plan
     titles = {finding.id: finding.title for finding in verdict.findings if not finding.undecided}
     because = (f"{found.before.mode}: {found.before.outcome}: {found.before.because}",)
@@ -126,7 +127,9 @@ def _possible(remedy: Remedy, host: HostFacts) -> bool:
 
 
 def _fill_interface(env: dict[str, str], host: HostFacts) -> dict[str, str] | None:
-    """Insert the name of the host's first network interface; return ``None`` if no interface is known."""
+    """Replace ``{interface}`` by the name of the host's first network interface; return ``None`` if no
+    interface is known.
+    """
     if not any("{interface}" in value for value in env.values()):
         return env
     if not host.interfaces:

@@ -1,7 +1,7 @@
 """Check the options that a fix file adds to a launch command.
 
-Another user may have written the fix file. toolkit inserts the words of a fix file before the image, as
-options of ``singularity exec``.
+Another user may have written the fix file, so toolkit does not trust its words. toolkit inserts the words of
+a fix file before the image, as options of ``singularity exec``.
 """
 
 import re

@@ -58,7 +58,9 @@ def name_of(job: JobFile) -> str:
 
 
 def _program_name(command: Sequence[str]) -> str:
-    """Return the name of the script that an interpreter or a starter runs, or of the program."""
+    """Return the name of the script that an interpreter or a starter runs; for any other program, return the
+    program's name.
+    """
     program = posixpath.basename(command[0])
     if not _RUNS_SCRIPTS.fullmatch(program):
         return program

@@ -48,7 +48,7 @@ class Draft:
 
 
 def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", day: str = "") -> Draft:
-    """Return the draft of a site profile.
+    """Return the draft of a cluster's site profile, from the facts about the cluster.
 
     ``reached`` is the SSH destination of the cluster. ``day`` is the date of the probe, which the profile
     records.

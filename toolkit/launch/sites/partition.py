@@ -34,9 +34,9 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     """Return the job in a partition that can run it.
 
     A job that names a partition stays in this partition. For a job without a partition, toolkit chooses the
-    site's default partition, or the first partition that can run the job. An unknown limit does not exclude a
-    partition. toolkit prefers partitions whose relevant limits are known: the number of GPUs if the job
-    requests GPUs, and limits that the job exceeds in the default partition.
+    site's default partition or, if the job does not fit there, the first partition that can run the job. An
+    unknown limit does not exclude a partition. toolkit prefers partitions whose relevant limits are known:
+    the number of GPUs if the job requests GPUs, and limits that the job exceeds in the default partition.
 
     Args:
         spec: the job.

@@ -17,7 +17,7 @@ _MIXED = 2
 
 
 class PartitionFit(NamedTuple):
-    """A job with values that fit a partition, and the limits of the partition that the job exceeds."""
+    """A job with values that fit a partition, and the limits of the partition that the job still exceeds."""
 
     partition: Partition
     spec: JobSpec
@@ -28,8 +28,9 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
     """Return the job with values that fit a partition.
 
     toolkit changes only the fields in ``unsaid``, which the user did not set. If the cores per rank are
-    unset, or the profile's default exceeds a node, each rank gets its share of a node's cores. toolkit
-    reduces the memory to the memory of a node, and removes a constraint that the nodes do not meet.
+    unset, or the profile's default needs more cores than a node has, each rank gets an equal share of a
+    node's cores. toolkit reduces a memory request that exceeds a node's memory, and removes a constraint that
+    the nodes do not meet.
     """
     limit_problems = _problems(spec, partition, site)
     kinds = {problem.kind for problem in limit_problems}
@@ -51,8 +52,8 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
 def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
     """Return a rank's share of a node's cores, or ``None`` if the number of cores is unknown.
 
-    A job that requests a part of a node's GPUs gets the same part of its cores. A job that requests memory
-    per core gets only as many cores as fit into the node's memory.
+    A job that requests a part of a node's GPUs gets the same part of the node's cores. A job that requests
+    memory per core gets only as many cores as fit into the node's memory.
     """
     # Nodes with different features may have different numbers of cores, but the profile contains only the
     # largest number.

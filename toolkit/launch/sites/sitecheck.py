@@ -15,8 +15,8 @@ State = Literal["holds", "differs", "undecided"]
 
 
 class ProfileCheck(NamedTuple):
-    """The result for one field of a site profile; if the field differs, ``text`` is the value that the
-    cluster reports.
+    """The result of comparing one field of a site profile with the cluster; ``text`` has the field's value
+    and, if the cluster's value differs or is unknown, the reason.
     """
 
     field: str
@@ -92,7 +92,8 @@ def _folders(site: Site) -> dict[str, str]:
 
 def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     for number, (field, folder) in enumerate(_folders(site).items()):
-        # A user's job has the variables of the login shell; the probe's job does not have these variables.
+        # The probe's job on the nodes lacks the variables of the login shell, so toolkit looks on the login
+        # host for a folder whose path starts with a variable.
         on_nodes = field != "directory" and not folder.startswith("$")
         exists = _nth(facts.there_nodes if on_nodes else facts.there, number)
         where = "compute nodes" if on_nodes else "the login host"

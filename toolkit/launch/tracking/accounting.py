@@ -61,7 +61,7 @@ def parse_steps(text: str) -> list[StepEnd]:
         if len(values) != len(_COLUMNS) or not values[1].split():
             continue
         step, state, code, nodes, elapsed, limit, memory, memory_request = values
-        # sacct prints "CANCELLED by 1000" as a state.
+        # sacct prints states such as "CANCELLED by 1000", so keep only the first word of a state.
         nodes = "" if nodes == "None assigned" else nodes
         ends.append(StepEnd(step, state.split()[0], code, nodes, elapsed, limit, memory, memory_request))
     return ends

@@ -13,7 +13,7 @@ _FOREMOST: tuple[JobState, ...] = (
 
 
 def indexes(written: str) -> tuple[int, ...]:
-    """Return the task indexes in Slurm's notation of an array, but at most :data:`MOST_TASKS`.
+    """Return the task indexes that Slurm's notation of an array describes, but at most :data:`MOST_TASKS`.
 
     >>> indexes("0-6:3,9%2"), indexes("[4-5]")
     ((0, 3, 6, 9), (4, 5))

@@ -104,7 +104,8 @@ def follow(
             _settle(reader, jobs.size_of_output(runner, record) if record.state == "completed" else None)
             if metrics:
                 metrics.look(at_once=True)
-            # The process that launched or cancelled a local job writes the job's end into the record.
+            # The process that launched or cancelled a local job writes the job's end into the record, so read
+            # the record again.
             record = jobs.conclude(runner, records.find(record.key) if local else record)
             if record.state != "pending":
                 return record
@@ -233,7 +234,7 @@ class _Signs:
         ended.
 
         ``passed`` is the time since the last query of Slurm, in seconds. Slurm registers the job's end some
-        time later.
+        time later, so the function returns True again only after growing pauses.
         """
         if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
             return False

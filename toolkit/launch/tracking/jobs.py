@@ -51,7 +51,8 @@ def refresh(
     try:
         record = find_number(runner, record)
     except Missing:
-        # The script's exit status proves that this job has ended, but a successor of the job may still run.
+        # An exit status of the script shows only that this job has ended. A successor may still run, so do
+        # not conclude a job that may have a successor.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     on_status(record, status)

@@ -97,7 +97,8 @@ def end(group: int) -> bool:
 def _wait_for_end(group: int) -> bool:
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline:
-        # killpg also succeeds for zombie processes, which remain in a container without an init process.
+        # killpg also succeeds for zombie processes, which remain in a container without an init process, so
+        # read the states of the processes instead.
         if not any(_member(file, group) for file in _PROC.glob("[0-9]*/stat")):
             return True
         time.sleep(_PAUSE)
@@ -125,7 +126,9 @@ def _lives(process: _ScriptProcess, proc: Path) -> bool:
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return the fields of a stat file after the program's name, which may contain blanks and parentheses."""
+    """Return the fields of a ``/proc/PID/stat`` file that follow the program's name, which may contain blanks
+    and parentheses.
+    """
     try:
         return stat.read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,7 +1,7 @@
 """Read and write job records: one folder for each launched job, below the user's state folder.
 
-Several processes may use one record. A writer replaces the whole file, so a reader never reads half a record.
-:func:`update` locks the record, reads it from the disk, and changes it.
+Several processes may use one record at the same time. A writer replaces the whole file, so a reader never
+reads half a record. :func:`update` locks the record, reads it from the disk, and changes it.
 """
 
 import contextlib
@@ -50,7 +50,9 @@ def folder(key: str) -> Path:
 
 
 def new_key(name: str) -> str:
-    """Return a unique key for a new job: the job's name, the time in seconds, and six random digits."""
+    """Return a unique key for a new job: the job's name, the time to the second, and six random hexadecimal
+    digits.
+    """
     return f"{name}-{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
 
 

@@ -37,8 +37,9 @@ class Relaunch:
 def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
     """Return the description of a new launch of the job in ``record``.
 
-    The new job gets a new folder beside the old folder. If ``resume`` is true, the new job runs in the old
-    folder, in which trainers find the last checkpoint. The new job has no dependency and no begin time.
+    By default, the new job gets a new folder beside the old folder. If ``resume`` is true, the new job runs
+    in the old folder, in which trainers find the last checkpoint. The new job has no dependency and no begin
+    time.
     """
     old = record.spec
     key = records.new_key(old.name)

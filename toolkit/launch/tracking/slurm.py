@@ -32,8 +32,8 @@ class JobStatus:
     ``reason`` is Slurm's word for the reason why the job waits or failed. ``exit_code`` is ``None`` until the
     job ends. ``started`` and ``ended`` are times in the cluster's time zone, or empty; for a waiting job,
     ``started`` is the expected start time. ``restarts`` says how often Slurm restarted the job, or is
-    ``None``. ``partition`` may contain several names with commas between them. ``place`` is the job's place
-    in the queue and the queue's length, or zeros.
+    ``None`` if unknown. ``partition`` may contain several names with commas between them. ``place`` is the
+    job's place in the queue and the queue's length, or two zeros if unknown.
     """
 
     state: JobState
@@ -115,7 +115,7 @@ def _parse_line(line: str) -> JobStatus | None:
         nodes=_value(fields.get("NodeList", "")),
         exit_code=_exit_code(fields.get("ExitCode", "")) if state not in ("pending", "running") else None,
         started=_value(fields.get("StartTime", "")),
-        # For a running job, Slurm's EndTime is the time limit.
+        # For a running job, Slurm's EndTime is only the time at which the time limit ends.
         ended=_value(fields.get("EndTime", "")) if ended else "",
         restarts=int(restarts) if restarts.isdecimal() else None,
         partition=_value(fields.get("Partition", "")),
@@ -149,7 +149,7 @@ def parse_account(text: str) -> JobStatus | None:
     for line in text.splitlines():
         word, code, started, ended, nodes, number = [*line.split("|"), "", "", "", "", ""][:6]
         if word.split():
-            # sacct prints "CANCELLED by 1000" as a state.
+            # sacct prints states such as "CANCELLED by 1000", so keep only the first word of a state.
             state = state_of(word.split()[0])
             status = JobStatus(
                 state=state,
@@ -172,7 +172,7 @@ def query_jobs(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Comma
 def parse_some(text: str) -> dict[str, JobStatus]:
     """Return the waiting and running jobs in the output of :func:`query_jobs`, by job number.
 
-    The output does not show how a job ended.
+    The result omits ended jobs, because the output does not show how a job ended.
     """
     tasks: dict[str, list[JobStatus]] = {}
     for line in text.splitlines():
@@ -217,8 +217,8 @@ def parse_own_jobs(text: str, directory: str) -> list[str]:
     """Return the numbers of the jobs that the user submitted from ``directory``, in ascending order.
 
     toolkit compares only the last part of the path, because Slurm resolves symbolic links. The last part is
-    unique: it contains the time of the launch and random characters. A resumed array task has the task's
-    subfolder, whose name is the task index.
+    unique: it contains the time of the launch and random characters. A resumed array task starts from the
+    task's subfolder, whose name is the task index.
     """
     name_of_job = posixpath.basename(directory)
     numbers = set()
