@@ -78,7 +78,7 @@ without a traceback.
 
 
 _INTRODUCES = re.compile(
-    r"(?i)^\W{0,20}(?:error in .{1,200}:"
+    r"(?i)^\W{0,20}(?:(?:fatal )?error in .{1,200}:"
     r"|(?:\w+ ){0,3}(?:error|exception|failure|problem)s?\b ?:? ?(?:\([\w .-]{1,40}\))?\W{0,20})$"
 )
 """A pattern for general words of failure before a message on the next line, as R, GROMACS and OpenFOAM print
@@ -206,6 +206,8 @@ def _with_message(output: Output, position: int, line: Line) -> Line:
     words = next((words for words in near if words and not words.startswith(_RULES)), "")
     if HEAD in words:
         return line
+    if words.endswith(_STACK):
+        words = f"{words} {_reason(output, position)}"
     return Line(line.number, line.task, f"{line.text} {words}".rstrip(), line.tag)
 
 
@@ -216,6 +218,8 @@ def _reason(output: Output, position: int) -> str:
     reason = ""
     for line in output.following(position, _MOST_LEVELS):
         level = _LEVELS.match(strip_label(line.text))
+        if level is None and strip_label(line.text).endswith(_STACK):
+            continue
         if level is None:
             break
         reason = level[1].strip() or reason

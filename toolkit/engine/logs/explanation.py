@@ -100,8 +100,6 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
     known cause in this line.
     """
     own = root.clue.class_ or "unknown-error"
-    if own == "node-or-hardware" and class_of_files(root.files) == "file-system-or-quota":
-        return "file-system-or-quota"  # for example, a cache's file system refuses a lock
     if own not in GENERAL_CLASSES:
         return own
     shown = {cause.id for cause in causes(known)}

@@ -73,6 +73,10 @@ _NO_GPU_FOUND = re.compile(
 
 _ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
 
+_NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
+_STARTS = re.compile(r"/subprocess\.py$")
+"""Python's module that starts programs. A file that it does not find is a program."""
+
 _GPU_CODES = ("cuda", "hip")
 _GPU_CLASSES = {"cuda-or-hip", "gpu-handover", "node-or-hardware"}
 
@@ -204,6 +208,12 @@ def _of_raised(one: Raised) -> Clue | None:
     if row is None or (row.strength < 4 and row.role == "cause"):
         return Clue(one.position, one.exception, "python-exception", 5, "cause")
     role = "consequence" if row.role == "ending" else row.role
+    if (
+        _NOT_STARTED.match(strip_label(one.exception.text))
+        and one.files[-1:]
+        and _STARTS.search(one.files[-1])
+    ):
+        return Clue(one.position, one.exception, "program-start", 5, "cause")
     return Clue(one.position, one.exception, row.class_, 5, role, row.retry)
 
 

@@ -34,7 +34,7 @@ _WARNS = re.compile(
 _SET_UP = (
     (
         re.compile(r"^\S{1,200}: (?:line )?\d{1,6}: .{1,300}: No such file or directory$"),
-        {"package", "file-system-or-quota", "program-start"},
+        {"package", "file-system-or-quota", "program-start", "user-configuration"},
     ),
     (
         re.compile(r"Lmod has detected the following error|CommandNotFoundError: Your shell has not been"),

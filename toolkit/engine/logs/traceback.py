@@ -43,6 +43,13 @@ exceptions of one or more ranks.
 _CHECKPOINT = re.compile(r"\bCheckpointException ranks:dict_keys\(\[([\d, ]+)\]")
 """A pattern for a ``CheckpointException``, which all ranks write, with the ranks whose exceptions follow."""
 
+_IN_USER_CODE = "in user code:"
+"""The text after which Keras repeats an inner traceback as the message of its exception, indented by
+``_INDENT`` blanks.
+"""
+
+_INDENT = 4
+
 _CONVERSION = re.compile(r"ValueError: (?:invalid literal for int|could not convert string to float)")
 """A pattern for an exception that says only that a text is not a number. A library's later exception says
 what the library wanted.
@@ -125,6 +132,9 @@ def _read(output: Output, position: int) -> Raised | None:
             untyped = None
             continue
         if not text.strip() or _indent(text) > base or text.lstrip().startswith(("|", "^", "~")):
+            continue
+        if text.rstrip().endswith(_IN_USER_CODE):
+            base += _INDENT
             continue
         if not _RAISED.match(text.strip()):
             untyped = untyped or (place, line)
