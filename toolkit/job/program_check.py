@@ -31,7 +31,7 @@ def check_program(
     ``gpus`` is true if the ranks may have GPUs.
 
     Returns:
-        the sources and the job. If the user gave a script without ``--name``, and the image has only
+        the sources and the job. If the user gave a script instead of a command, and the image has only
         ``python3``, the command starts ``python3`` in place of ``python``.
 
     Raises:
@@ -42,7 +42,7 @@ def check_program(
     if code is None:
         refuse(_trainer_faults(job, image.name, offered), flags, tell, ProgramFault)
         return sources, job
-    if offered and request.origins.get("name") == OF_SCRIPT:
+    if offered and request.origins.get("command") == OF_SCRIPT:
         code = with_python(code, offered)
         job = msgspec.structs.replace(job, command=code.words)
     faults = findings(code, job, image.name, offered, image.facts, in_folder=flags.sync, gpus=gpus)

@@ -12,7 +12,9 @@ from toolkit.image.software.contents import Contents
 from toolkit.job.program_check import program_faults
 from toolkit.job.project.checks import findings, refuse, with_python
 from toolkit.job.project.code import code_of
+from toolkit.job.project.plain import OF_SCRIPT, without_trainer
 from toolkit.job.request.flags import Flags
+from toolkit.launch.request.layers import MergedJob
 from toolkit.model.facts import ImageFacts
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Silent
@@ -223,3 +225,12 @@ def test_a_trainer_needs_an_image_with_the_trainers():
     assert said(replace(IMAGE, modules=IMAGE.modules | {"toolkit"})) == []
     assert said(replace(IMAGE, whole=False)) == said(binds=["/sw/toolkit"]) == []
     assert program_faults(JobFile(), facts_of("3.11"), IMAGE, None, gpus=False) == ()
+
+
+def test_a_name_does_not_hide_that_toolkit_wrote_the_command(tmp_path):
+    script = tmp_path / "train.py"
+    script.write_text("print('hello')\n")
+    given = JobFile(trainer=str(script), name="night")
+    merged = without_trainer(MergedJob(given, {"trainer": "command line", "name": "--name"}, ""))
+    assert merged.job.command == ("python", str(script))
+    assert (merged.origins["command"], merged.origins["name"]) == (OF_SCRIPT, "--name")

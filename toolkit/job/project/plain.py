@@ -12,8 +12,10 @@ from toolkit.launch.request.trainers import shipped_trainers
 from toolkit.program.script.read import read_script
 from toolkit.render import quote_word
 
-OF_SCRIPT = "name of the script"
-"""The recorded source of a job's name if toolkit derives the name from the script's name."""
+OF_SCRIPT = "the script"
+"""The recorded source of a command that toolkit wrote for a script, and of a job's name that toolkit derived
+from the script's name.
+"""
 
 NOTEBOOK = "`jupyter nbconvert --to script {}`, and launch the .py file; or use `toolkit notebook`"
 """The fix in the error message for a notebook file in place of a program."""
@@ -49,7 +51,7 @@ def without_trainer(merged: MergedJob) -> MergedJob:
     name = job.name or as_name(path.stem)
     origins = {n: where for n, where in merged.origins.items() if n not in {"trainer", "arguments"}}
     origins |= {
-        "command": merged.origins["trainer"],
+        "command": OF_SCRIPT,
         "name": merged.origins.get("name", OF_SCRIPT),
     }
     plain_job = msgspec.structs.replace(job, trainer=None, arguments=None, command=command, name=name)
