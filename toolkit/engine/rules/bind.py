@@ -154,8 +154,8 @@ def bind_name_of_another(case: Case) -> Hit | None:
 )
 def bind_glibc_older(case: Case) -> Hit | None:
     """A library of the host works only if the glibc in the image is new enough, and never works with musl.
-    Even if programs load the image's MPI, the loader prefers other mounted libraries to the image's libraries
-    of the same name.
+    Programs that load the image's MPI can also fail, because the loader prefers other mounted libraries to
+    the image's libraries of the same name.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
     host, mpi, glibc = provider_guarded(case), case.image.mpi, case.image.glibc

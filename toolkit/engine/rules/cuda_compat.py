@@ -252,9 +252,9 @@ def driver_not_searched(case: Case) -> Hit | None:
     facts=("host.runtime", "host.gpus", "host.gpu_driver", "image.environment", "image.cuda"),
 )
 def gpu_hook_refuses_driver(case: Case) -> Hit | None:
-    """NVIDIA's images name the driver that they need in NVIDIA_REQUIRE_CUDA: a release of CUDA, or the
-    branches of the driver that cuda-compat supports. enroot's hook passes the value of NVIDIA_REQUIRE_CUDA to
-    nvidia-container-cli, which fails if no condition in the value is true.
+    """In NVIDIA_REQUIRE_CUDA, NVIDIA's images name the driver that they need: by a CUDA release that the
+    driver must support, or by the driver branches that cuda-compat supports. enroot's hook passes the value
+    of NVIDIA_REQUIRE_CUDA to nvidia-container-cli, which fails if no condition in the value is true.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if host.runtime is None or kind not in (RUNTIME, PYXIS) or not host.gpus or not names_gpus(case):

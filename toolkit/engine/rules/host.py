@@ -84,10 +84,10 @@ def runtime_absent(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces", "host.environment"),
 )
 def user_namespaces_off(case: Case) -> Hit | None:
-    """An unprivileged Apptainer, enroot, podman and Charliecloud create a user namespace. If the kernel
-    forbids user namespaces, Apptainer needs a setuid installation. toolkit does not report this fault if it
-    knows that the host allows user namespaces or that the runtime has setuid. The options --userns and
-    --fakeroot always need a user namespace.
+    """enroot, podman, Charliecloud and an Apptainer without setuid create a user namespace for a container.
+    If the kernel forbids user namespaces, Apptainer needs a setuid installation. toolkit does not report this
+    fault if it knows that the host allows user namespaces or that the runtime has setuid. The options
+    --userns and --fakeroot always need a user namespace.
     """
     case.ask("host.runtime")
     asked = options(case, IN_NAMESPACE)
@@ -176,7 +176,7 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     "too-few-nodes",
     "Slurm has fewer nodes than the job requests",
     severity="error",
-    fix="request fewer nodes with `--nodes`; `sinfo` shows the number of nodes of each partition",
+    fix="with `--nodes`, request at most as many nodes as `sinfo` shows for a partition",
     source="sbatch(1): --nodes; srun(1): 'Requested node configuration is not available'",
     facts=("host.slurm",),
 )
@@ -255,7 +255,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     "mpi-type-not-offered",
     "Slurm does not offer the --mpi type that the site profile names",
     severity="error",
-    fix="correct launch.mpi in the site profile, or leave out `--site`; `srun --mpi=list` prints the types",
+    fix="set launch.mpi in the site profile to a type that `srun --mpi=list` prints; or leave out `--site`",
     instead=MPI_MODES,
     source="srun(1), --mpi: an unknown type ends the step",
     facts=("host.slurm.mpi_types",),
@@ -301,7 +301,10 @@ def host_launcher_absent(case: Case) -> Hit | None:
     "host-launcher-broken",
     "The host's mpirun does not start",
     severity="error",
-    fix="load the module of this MPI with all its dependencies, or add its lib folder to LD_LIBRARY_PATH",
+    fix=(
+        "load the module of this MPI with all its dependencies, or add the MPI's lib folder to "
+        "LD_LIBRARY_PATH"
+    ),
     instead=MPI_MODES,
     source="ld.so(8): 'error while loading shared libraries'",
     facts=("host.mpis",),

@@ -188,7 +188,7 @@ def launcher_of_batch_system(case: Case) -> Hit | None:
     "container-launcher-absent",
     "The image has no mpirun",
     severity="error",
-    fix="add the MPI's own launcher to the image",
+    fix="install the launcher (mpirun) of the image's MPI in the image",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI",
     facts=("image.mpi", "image.mpi.launcher", "image.mpirun"),

@@ -13,7 +13,9 @@ from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import within
 
 _NAME_MPI = "build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI's folder"
-_NAME_LIBRARY = "install the library in the image, or set LD_LIBRARY_PATH in the image to its folder"
+_NAME_LIBRARY = (
+    "install the library in the image, or set LD_LIBRARY_PATH in the image to the library's folder"
+)
 _SOURCE = "ld.so(8): 'cannot open shared object file: No such file or directory'"
 _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 """A pattern for libraries of the host's driver that ``--nv``
@@ -51,7 +53,7 @@ def _folders_before_image(case: Case) -> str | None:
 def programs_find_no_mpi(case: Case) -> Hit | None:
     """The image has an MPI, but no program finds it. The MPI may be of a different family, whose library has
     a different name, or in a folder that the loader does not search. In the launch mode gloo, toolkit checks
-    only Horovod's library: if it was built with MPI, it does not load without MPI.
+    only Horovod's library, because a Horovod that was built with MPI does not load without an MPI library.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":

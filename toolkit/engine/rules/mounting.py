@@ -296,8 +296,8 @@ def _unpacks(case: Case) -> bool:
     "Hooks of the container runtime need glibc in the image",
     severity="error",
     fix=(
-        "use an image with glibc; or disable the hooks in the environment file, as the documentation of "
-        "the computing centre describes"
+        "use an image with glibc; or disable the hooks in the environment definition file (EDF), as the "
+        "documentation of the computing centre describes"
     ),
     source="recipes/knowledge/runtime.toml, [[glibc_hooks]]",
     facts=("host.runtime", "image.glibc"),

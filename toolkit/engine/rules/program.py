@@ -42,14 +42,15 @@ def program_fails(case: Case) -> Hit | None:
     "mount-hides-mpi",
     "A mount hides the program in the image, or the MPI library that the program loads",
     severity="error",
-    fix="install the MPI in another folder of the image, such as /opt",
+    fix="install the program and its MPI in another folder of the image, such as /opt",
     source="Apptainer user guide, bind paths: $HOME, /tmp and /var/tmp are mounted by default",
     facts=("image.hidden", "image.programs"),
     modes=_OWN_MODES,
 )
 def mount_hides_mpi(case: Case) -> Hit | None:
     """The runtime mounts the host's /tmp, /var/tmp and home folder over the image's folders with the same
-    paths. Such a mount hides the program's file, or the MPI library that the program loads.
+    paths. If such a folder contains the program's file, or the MPI library that the program loads, the mount
+    hides this file.
     """
     image = case.original_facts
     if not image.hidden or any(image.programs.values()):
@@ -70,7 +71,7 @@ def mount_hides_mpi(case: Case) -> Hit | None:
     "loader-refuses-program",
     "The loader refuses to start the program: a symbol or a version is missing",
     severity="error",
-    fix="install the program and its libraries from one release, or build the program in the image",
+    fix="install libraries of the release that the program was built with, or build the program in the image",
     source="ld.so(8), elf(5): .gnu.version_r, .gnu.version_d; tests/matrix: image pmix-foreign",
     facts=("image.refused", "image.programs"),
     modes=_OWN_MODES,
@@ -144,7 +145,7 @@ def launcher_in_ranks(case: Case) -> Hit | None:
 
 @rule(
     "program-joins-no-ranks",
-    "The program does not join its ranks, so each rank works alone",
+    "The program does not use MPI, so each rank works alone",
     severity="error",
     fix="start a program that uses MPI; for nccl-tests build with `make MPI=1`",
     source="NVIDIA/pyxis issue 60 (`srun --mpi=pmi2 … all_reduce_perf`); NVIDIA/nccl-tests:README.md, MPI=1",
@@ -214,9 +215,9 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
     programs=WITHOUT_MPI,
 )
 def ranks_not_told(case: Case) -> Hit | None:
-    """The job script reads each rank's number from variables of the launcher: ``SLURM_PROCID``,
-    ``OMPI_COMM_WORLD_RANK``. Without the launcher's variables, the rank's number is empty, and the program
-    rejects an empty number.
+    """The job script reads each rank's number from variables of the launcher, for example
+    ``SLURM_PROCID`` or ``OMPI_COMM_WORLD_RANK``. Without the launcher's variables, the rank's number is
+    empty, and the program rejects an empty number.
     """
     case.ask("host.environment")
     found = clearing_options(case)

@@ -51,14 +51,14 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     "runtime-not-measured",
     "toolkit has no recorded launch with this container runtime",
     severity="warning",
-    fix="read the job script first: `toolkit launch --dry-run`",
+    fix="before you submit, read the job script that `toolkit launch --dry-run` prints",
     source="toolkit/runtime: the documentation that each module names",
     facts=("host.runtime",),
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """toolkit knows only from the documentation how to start this runtime, and which namespaces, variables
-    and folders the ranks share. No recorded launch confirms the documentation.
+    """toolkit knows only from the runtime's documentation how to start a container, and which namespaces,
+    variables and folders the ranks share. No recorded launch confirms what the documentation says.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -166,7 +166,7 @@ def bind_source_missing(case: Case) -> Hit | None:
     """If the source of a 'bind path' in the runtime's settings is missing, every container fails with 'mount
     source … doesn't exist'. The default settings bind /etc/localtime, which a minimal system may not have.
     Apptainer 1.1 or later and SingularityCE 3.10 or later can skip a single bind with --no-mount PATH. This
-    rule does not check binds that you add.
+    rule does not check binds that you add with --bind.
     """
     case.have("host.runtime")
     found = case.host.runtime

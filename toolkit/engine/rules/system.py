@@ -46,7 +46,7 @@ def kernel_too_old(case: Case) -> Hit | None:
     "image-needs-newer-processor",
     "Libraries of the image need a newer processor than the host has",
     severity="error",
-    fix="use an image that was built for x86-64-v2 or older; or use nodes with newer processors",
+    fix="use an image that was built for x86-64-v2 or a lower level; or use nodes with newer processors",
     source="recipes/knowledge/glibc.toml, cpu; glibc: 'CPU ISA level is lower than required'",
     facts=("image.cpu_level", "host.cpu_level"),
 )

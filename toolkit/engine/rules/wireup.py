@@ -52,9 +52,9 @@ string; MPICH 4.3 does not.
 def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass rank, size and the address of their server in variables PMIX_*, PMI_* and SLURM_*.
 
-    Without these variables, every rank of an MPI program starts as a world of size 1. Open MPI 4 needs
-    Slurm's variables to detect that its launcher is missing. Without the variables, Open MPI 2 does not start
-    as a world of size 1: it starts a daemon, for which it needs ssh.
+    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 needs
+    Slurm's variables to detect that its launcher is missing. Open MPI 2 starts a daemon instead of a world of
+    size 1, and needs ssh for the daemon.
     """
     case.ask("host.environment")
     found = clearing_options(case)
