@@ -73,8 +73,8 @@ def quote_words(words: Iterable[object]) -> str:
 
 
 def quote_around(word: str, pieces: Mapping[str, str]) -> str:
-    """Quote a word for a shell, and replace each key of ``pieces`` in the word with unquoted shell code, the
-    key's value.
+    """Quote a word for a shell, but replace each key of ``pieces`` in the word with the key's value, which is
+    unquoted shell code.
     """
     if not any(piece in word for piece in pieces):
         return quote_word(word)

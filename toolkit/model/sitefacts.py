@@ -65,7 +65,7 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     ``folders`` lists the folders that common variables, such as SCRATCH, contain. ``scratch`` lists writable
     folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that are
-    not down.
+    up and have a route. If no interface has a route, ``up`` lists all interfaces that are not down.
     """
 
     cluster: str = ""

@@ -18,7 +18,7 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
     ``why`` is one sentence: why the image contains the component, and why the solver did not choose a newer
-    version. ``source`` is the source of the component's row in ``stacks.toml``.
+    version. ``source`` is the reference, such as release notes, for the component's row in ``stacks.toml``.
     """
 
     component: Component
@@ -29,10 +29,11 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Solution(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack that satisfies the recipe, the compatibility tables, and the cluster if the user named a
-    cluster.
+    """A stack that satisfies the recipe and the compatibility tables. If the user named a cluster, the stack
+    also satisfies the cluster's requirements.
 
-    ``mode`` is the launch mode that toolkit predicts to work on the cluster; ``None`` without a cluster.
+    ``mode`` is the launch mode that toolkit predicts to work on the cluster; ``None`` if the user did not
+    name a cluster.
     """
 
     schema: str = "toolkit.solution/1"

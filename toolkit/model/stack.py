@@ -9,7 +9,8 @@ STACK_PATH = "/opt/toolkit/stack.json"
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """Exact versions of all components that affect MPI jobs; empty for a missing component.
+    """The exact version of each component that affects MPI jobs; an empty text if the image lacks the
+    component.
 
     The build reads the versions from the finished image, not from the recipe.
     """

@@ -24,15 +24,16 @@ class Size(msgspec.Struct, frozen=True, order=True):
 
 
 class Study(msgspec.Struct, frozen=True, kw_only=True):
-    """The definition of a study; its file is ``study.json``.
+    """The definition of a study, which toolkit stores in ``study.json``.
 
     ``said`` contains the job fields that are the same for all runs. ``words`` lists the words after ``--`` on
-    the command line. ``compare`` is a job field or, in capitals, an environment variable; the study runs each
-    size with each of its ``values``. ``warm_up`` is the number of epochs or figures at the start of each run
-    that the study ignores. ``pattern`` is a regular expression that finds figures in a command's output;
-    without ``pattern``, toolkit reads the figures from a trainer's metrics. ``epochs`` is the number of
-    epochs of each run. ``batch`` is the batch size of one rank (weak scaling) or of all ranks (strong
-    scaling). ``created`` is the time of creation, in UTC and in ISO 8601 format.
+    the command line: the command of each run, or the trainer's options. ``compare`` is a job field or, in
+    capitals, an environment variable; the study runs each size with each value in ``values``. ``warm_up`` is
+    the number of epochs or figures that the study ignores at the start of each run. ``pattern`` is a regular
+    expression that finds figures in a command's output; without ``pattern``, toolkit reads the figures from a
+    trainer's metrics. ``epochs`` is the number of epochs of each run. ``batch`` is the batch size of one rank
+    (weak scaling) or of all ranks (strong scaling). ``created`` is the time of creation, in UTC and in ISO
+    8601 format.
     """
 
     schema: str = "toolkit.study/1"
@@ -102,9 +103,10 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one run, without its warm-up.
 
     ``seconds`` are the times, in seconds, for a pass over the data, or for 1,000 units if only a rate is
-    known. ``rates`` are units per second of all ranks together. ``resolution`` is the precision of
-    ``seconds``. ``waiting`` is the fraction of an epoch in which a rank waits for its samples, if a trainer
-    reports it. ``gpu`` is the median GPU utilization of the first node, from 0 to 1, if the job recorded it.
+    known. ``rates`` are units per second of all ranks together. ``resolution`` is the step, in seconds, to
+    which ``seconds`` are rounded. ``waiting`` is the fraction of an epoch in which a rank waits for its
+    samples, if a trainer reports it. ``gpu`` is the median GPU utilization of the first node, from 0 to 1, if
+    the job recorded it.
     """
 
     seconds: tuple[float, ...]
@@ -137,7 +139,7 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a study.
 
-    ``number`` counts the repeats of a run, from 1. ``why`` is the reason for a failure.
+    ``number`` is the number of this repeat of the run, from 1. ``why`` is the reason for a failure.
     """
 
     schema: str = "toolkit.point/1"

@@ -10,7 +10,9 @@ CheckName = Literal["digest", "signature", "lock", "files", "packages", "wheels"
 
 
 class Check(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one check. ``told`` is a one-line summary; ``detail`` lists every difference."""
+    """The result of one check. ``told`` is a one-line summary; ``detail`` lists differences that the check
+    found.
+    """
 
     name: CheckName
     outcome: Outcome
@@ -22,7 +24,8 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """The results of all checks of one SIF.
 
     ``signers`` are the fingerprints of valid signatures. ``unknown_keys`` are the fingerprints of keys that
-    signed the file but that this machine does not have; the list is empty if another check failed.
+    signed the file but that this machine does not have. The list is empty if the signature check found any
+    other problem.
     """
 
     schema: str = "toolkit.verified/1"

@@ -25,7 +25,7 @@ class Answers:
     their answers.
 
     ``silent`` maps each node without an answer to the reason. ``trouble`` is the reason why no compute node
-    answered, or empty. ``ended`` is false if the output of the nodes is incomplete.
+    answered, or empty if a node answered. ``ended`` is false if the output of the nodes is incomplete.
     """
 
     place: str
@@ -36,8 +36,8 @@ class Answers:
 
 
 def separate(text: str, choice: NodeChoice) -> Answers:
-    """Split the output of ``containers/nodes.sh``, or of ``probe.sh``, which does not contain answers of
-    nodes.
+    """Split the output of ``containers/nodes.sh``. The output of ``probe.sh`` is also valid, but has no
+    answers of compute nodes.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:

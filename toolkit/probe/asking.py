@@ -37,8 +37,8 @@ class NodeChoice:
 
     ``nodes`` is a number of nodes, ``all``, or node names in Slurm's notation. ``wait`` is the maximum time,
     in seconds, that the probe waits in Slurm's queue. An empty ``partition`` means the default partition.
-    With ``site``, the probe also runs the queries of a site profile. With ``accounts``, the probe runs only
-    one of these queries: which accounts the user may charge.
+    With ``site``, the probe also runs the queries of a site profile. With ``accounts`` but without ``site``,
+    the probe runs only the query for the accounts that the user may charge.
     """
 
     nodes: str = "1"
@@ -78,8 +78,8 @@ def _wrong(nodes: str) -> str:
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
-    """Return the choice of one compute node in a job's partition. If ``partition`` lists several partitions,
-    toolkit uses the first.
+    """Return a :class:`NodeChoice` of one compute node in a job's partition. If ``partition`` lists several
+    partitions, toolkit uses the first.
     """
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
@@ -100,7 +100,7 @@ def command(choice: NodeChoice) -> Command:
 
 
 def variables_of_site(site: SiteWords | None) -> bytes:
-    """Return shell lines that enable the queries for a site profile; empty without a profile."""
+    """Return shell lines that enable the queries for a site profile; empty if ``site`` is ``None``."""
     if site is None:
         return b""
     modules = tuple(module.replace(" ", ",") for module in site.modules)

@@ -11,7 +11,8 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
-    """Add the container runtime to saved facts that name it only in the reason why Apptainer is absent.
+    """If saved facts name the container runtime only in the reason why Apptainer is absent, add the runtime
+    as a fact.
 
     Some earlier releases saved such facts for hosts with a runtime other than Apptainer.
     """

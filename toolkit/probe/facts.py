@@ -49,8 +49,8 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
 
 
 def _schedulers(section: Section, book: HostEvidence) -> tuple[str, ...] | None:
-    """Return the job schedulers on PATH other than Slurm; None if an earlier release of the probe did not
-    query them.
+    """Return the job schedulers on PATH other than Slurm; None if the output is from an earlier release of
+    the probe, which did not query schedulers.
     """
     if not section.ok:
         return None  # the probe script of an earlier release did not query schedulers
@@ -252,7 +252,9 @@ def _by_profile(section: Section) -> str:
 
 
 def _refusal(section: Section) -> str:
-    """Return the message with which ``unshare`` reported that the kernel refuses user namespaces."""
+    """Return the reason why ``unshare`` failed, usually its message that the kernel refuses user
+    namespaces.
+    """
     error = next((line for line in section.lines if line.startswith("unshare: ")), "")
     return error or ("unshare was not found" if section.status == 127 else section.trouble)
 

@@ -81,7 +81,7 @@ def differences(first: HostFacts, second: HostFacts) -> tuple[str, ...]:
 
 
 def different_fields(groups: tuple[Group, ...]) -> dict[str, str]:
-    """Return a text with the value in each group of nodes, for each field that differs between the groups."""
+    """Map each field that differs between the groups to a text with the field's value in each group."""
     names = [f for f in FIELDS if any(f in group.differs for group in groups)]
     return {f: "; ".join(f"{fold(g.nodes)}: {format_field(g.facts, f)}" for g in groups) for f in names}
 
@@ -119,7 +119,8 @@ def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) ->
     if field == "shm":
         value = sizes[value]
     elif field == "tmpdir":
-        # If each job has its own TMPDIR, the path contains the job id or the node's name.
+        # If each job has its own TMPDIR, the path contains the job id or the node's name. Replace them, so
+        # that the paths of equal nodes are equal.
         value = re.sub(r"\d+", "#", value.replace(name, "@"))
     return msgspec.json.encode(value, order="sorted").decode()
 

@@ -32,7 +32,7 @@ def fold(names: Iterable[str]) -> str:
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Return the node names in a list in Slurm's notation; invalid parts of the list stay unchanged."""
+    """Expand a list in Slurm's notation to node names; invalid parts of the list stay unchanged."""
     names: list[str] = []
     for part in _PART.findall(text):
         if part:

@@ -18,8 +18,8 @@ _NO_X86 = "/proc/cpuinfo names no x86-64 level, because this is not an x86 proce
 class MachineFacts:
     """Read facts from the sections of a probe's output, and record the evidence for each fact in ``book``.
 
-    Each public method except ``facts`` returns the value of the field in
-    :class:`toolkit.model.facts.HostFacts` that has the method's name.
+    Each public method except ``facts`` returns the value of one field of
+    :class:`toolkit.model.facts.HostFacts`: the field with the same name as the method.
     """
 
     ask: Callable[[str], Section]

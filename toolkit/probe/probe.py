@@ -11,7 +11,7 @@ __all__ = ["Bundle", "NodeChoice", "encode", "gather", "load", "load_bundle", "p
 
 
 def probe(runner: Runner, choice: NodeChoice | None = None) -> HostFacts:
-    """Return the facts about a cluster that the rules need, by default from the login node and one compute
+    """Return the facts that the rules need about a cluster, by default from the login node and one compute
     node.
 
     Raises:

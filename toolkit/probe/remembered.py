@@ -36,7 +36,8 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class HostMemory:
-    """Probe a host, unless the cache contains a recent answer and the host has not changed since that answer.
+    """If the cache contains a recent answer of a host and the host has not changed since, use this answer;
+    otherwise, probe the host.
 
     ``age`` is the age of the cached answer in seconds, or None if toolkit has just probed the host.
     """
@@ -71,7 +72,8 @@ class HostMemory:
 def forget() -> None:
     """Remove the cached facts of all hosts.
 
-    toolkit calls this function when a job fails or toolkit refuses a launch.
+    toolkit calls this function when a job fails or toolkit refuses a launch, because the cached facts may be
+    wrong.
     """
     hints.drop(_FOLDER)
 

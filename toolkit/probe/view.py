@@ -1,4 +1,6 @@
-"""Combine the facts about login node and compute nodes into the facts that rules use (pure functions)."""
+"""Combine the facts about the login node and the compute nodes into the facts that rules use (pure
+functions).
+"""
 
 from collections.abc import Mapping
 
@@ -27,7 +29,7 @@ _OF_LOGIN = {"slurm", "schedulers"}
 
 
 def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
-    """Return the facts about a cluster that the rules use.
+    """Return the facts that the rules use about a cluster.
 
     Facts about Slurm are from the login node. All other facts are from the largest group of equal compute
     nodes, because ranks run on these nodes. If no compute node answered, all facts are from the login node.
@@ -53,7 +55,8 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     """Return the environment variables that a job inherits.
 
-    If TMPDIR is not set, slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS``.
+    If TMPDIR is not set, slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS``. A job then inherits
+    the login node's TMPDIR instead, if the login node sets TMPDIR.
     """
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)
@@ -64,8 +67,8 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Add the reason why no compute node answered to the table ``absent`` or ``unknown``, and return this
-    table.
+    """Return the login node's table ``absent`` or ``unknown``, extended by the reason why no compute node
+    answered.
     """
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}

@@ -1,7 +1,7 @@
 """Program kinds, such as MPI and PyTorch. A program kind defines how the ranks of a program connect to each
 other.
 
-To add a program kind, add a module to this package and a name to
+To add a program kind, add a module to this package and to :data:`ALL_PROGRAMS`, and a name to
 :data:`toolkit.model.prediction.ProgramName`.
 """
 

@@ -58,7 +58,7 @@ def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
     """Return the program kind that a launch mode starts.
 
-    An MPI launcher can start every program kind; each other launch mode starts only one kind.
+    An MPI launcher can start every program kind; every other launch mode starts only one kind.
     """
     programs = programs_of(image, request)
     fitting = (name for name in programs if mode in program_of_name(name).MODES)

@@ -1,7 +1,7 @@
 """Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-toolkit does not run the script. In a value, :data:`UNTOLD` replaces each part that only a run of the script
-would show.
+toolkit does not run the script. In a word's value, :data:`UNTOLD` replaces each part that is unknown before
+the script runs.
 """
 
 import re
@@ -76,7 +76,7 @@ def commands(script: str) -> Iterator[tuple[str, list[str]]]:
 
 def _here_documents(words: list[str]) -> list[str]:
     """Return the lines that close a command's here-documents. For ``<<-``, the returned line starts with a
-    tab.
+    tab, as a sign to ignore leading tabs.
     """
     found = []
     for word, after in zip_longest(words, words[1:], fillvalue=""):

@@ -12,7 +12,7 @@ class StarterCounts(NamedTuple):
 
 
 def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
-    """Return the size that options of a starter give, such as torchrun's ``--nproc-per-node``.
+    """Return the job size that a starter's options give, such as torchrun's ``--nproc-per-node``.
 
     The function ignores values that are not a positive whole number, such as ``gpu``, ``auto``, or ``1:4`` (a
     range of nodes).
@@ -33,8 +33,8 @@ def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
 
 
 def _first(says: Mapping[str, str], *names: str) -> int | None:
-    """Return the value of the first name that ``says`` contains, or ``None`` if the value is not a positive
-    whole number.
+    """Return the number for the first of ``names`` that ``says`` contains, or ``None`` if its value is not a
+    positive whole number.
     """
     text = next((says[name] for name in names if name in says), "")
     return int(text) if text.isascii() and text.isdigit() and int(text) else None

@@ -42,7 +42,7 @@ def _first(answers: TicketAnswers) -> str:
 
 
 def _without_mode(answers: TicketAnswers) -> str:
-    """Return the answer if no launch mode is known to work."""
+    """Return the answer to a ticket for which no launch mode is known to work."""
     unknown = [
         mode for mode, ticket_answer in answers.modes.items() if ticket_answer.prediction.outcome == "unknown"
     ]

@@ -14,8 +14,8 @@ _TELLING = ("pmix", "pml", "mtl", "btl")
 def lines(facts: ImageFacts, width: int | None = None) -> Iterator[str]:
     """Yield one line for each fact of an image, wrapped to ``width`` columns.
 
-    For an unknown fact, the line has the reason. For absent software, the line has the value ``-``, or the
-    function yields no line.
+    For an unknown fact, the line has the reason. For absent software, the line has the value ``-``; some
+    facts then have no line.
     """
     for name, value in _rows(facts):
         yield from wrap_hanging(f"{name:<13} ", value, width)

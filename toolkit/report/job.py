@@ -25,7 +25,7 @@ _UNKNOWN: Mapping[int, str] = {}
 def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
     """Return the record of a job as text: its command, mode, cluster and outcome.
 
-    ``progress`` maps the number of each task of a job array to a text about its progress.
+    ``progress`` maps the number of each task in a job array to a text about the task's progress.
     """
     spec = record.spec
     script, values = (

@@ -56,7 +56,7 @@ def command_lines(
     """Return a command as wrapped lines. Each line except the last has a backslash at the end.
 
     An option and its value are on the same line. ``more`` is the indentation of the lines after the first; by
-    default these lines are aligned with the command.
+    default these lines start two columns to the right of the command.
     """
     further = " " * (indent + len(first) + 2 if more is None else more)
     lines = [" " * indent + first]

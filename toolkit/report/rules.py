@@ -27,7 +27,7 @@ def happens(rule: Rule) -> tuple[str, ...]:
 
 
 def related_signatures(rule: Rule) -> tuple[LogSignature, ...]:
-    """Return the signatures of the fault in job output, which ``toolkit explain`` recognises."""
+    """Return the signatures by which ``toolkit explain`` recognises the rule's fault in job output."""
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
 

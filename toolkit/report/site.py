@@ -97,7 +97,9 @@ def page(name: str, file: str, site: Site, width: int | None = None) -> Iterator
 
 
 def _notes(text: str, width: int | None) -> Iterator[str]:
-    """Yield the lines of a profile's notes. If a line is wider than the page, wrap the paragraphs again."""
+    """Yield the lines of a profile's notes. If a line is wider than the page, wrap each paragraph to the
+    page's width.
+    """
     if width is None or max(map(len, text.splitlines())) + 2 <= width:
         yield from (f"  {line}".rstrip() for line in text.splitlines())
         return

@@ -1,4 +1,4 @@
-"""Format the solution of a recipe, with one line for each component and the reason for its version."""
+"""Format the versions that the solver chose for a recipe: one line for each component, with the reason."""
 
 import textwrap
 

@@ -24,7 +24,8 @@ def commit() -> str:
         )
     except Missing:
         return ""
-    # The installation folder of toolkit may be inside the checkout of another project.
+    # The installation folder of toolkit may be inside the checkout of another project, which does not track
+    # toolkit's files.
     if not known.ok or not head.ok:
         return ""
     return head.text.strip() + ("+changes" if changed.stdout.strip() else "")

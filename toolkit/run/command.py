@@ -110,7 +110,7 @@ class Runner(Protocol):
         """Copy a file of this machine to ``target``. If ``target`` already contains the first part of the
         file, send only the rest.
 
-        The runner does not check the existing bytes, and does not delete a partial file after a failure;
+        The runner does not check the existing bytes, and does not delete a partial file after a failure.
         :mod:`toolkit.run.stage` checks and renames the complete file. The first call of ``progress`` receives
         the number of bytes that ``target`` already contained. The runner creates the parent folders of
         ``target``.

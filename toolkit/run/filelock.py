@@ -7,7 +7,7 @@ from toolkit.model.progress import Tell
 
 
 def wait_for_lock(lock: int | FileIO, tell: Tell, wait: str) -> None:
-    """Lock an open file or folder; print ``wait`` if another process holds the lock.
+    """Lock an open file or folder; if another process holds the lock, print the message ``wait`` first.
 
     The kernel releases the lock when the process exits or the file is closed.
     """

@@ -50,7 +50,7 @@ def signing_key(key_name: str) -> SigningKey:
     """
     if not key_name.strip() or key_name.startswith("-"):
         raise BadInput(f"--key '{key_name}': give a fingerprint or an e-mail address")
-    # gpg compares an address in angle brackets exactly, and any other text with parts of the user ID.
+    # gpg compares an address in <> with the whole address, and any other text with parts of the user ID.
     exact = f"<{key_name}>" if "@" in key_name and "<" not in key_name else key_name
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     keys = _keys(listed.text)

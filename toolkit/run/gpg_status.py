@@ -41,7 +41,7 @@ def signature(status: str, text: bytes) -> Signature:
     key = rest[0] if rest and _HEX.fullmatch(rest[0]) else ""
     user = _safe_user(" ".join(rest[1:]))
     if len(valid) != 1 or len(valid[0]) < 11:
-        # For every mathematically valid signature, gpg prints a fingerprint.
+        # gpg prints a fingerprint for every mathematically valid signature, so this signature is not valid.
         return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
     seconds, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
     if state == "good" and algorithm not in _SOUND:
@@ -62,7 +62,7 @@ def is_answer(status: str) -> bool:
 
 
 def has_signed(status: str) -> bool:
-    """Return whether gpg reports a signature with an accepted hash."""
+    """Return whether gpg reports that it made a signature with an accepted hash."""
     rows = [line.split(" ") for line in status.split("\n") if line.startswith(f"{_PREFIX}SIG_CREATED ")]
     return len(rows) == 1 and len(rows[0]) > 4 and rows[0][4] in _SOUND
 
@@ -88,5 +88,5 @@ def _date(seconds: str) -> str:
 
 
 def _safe_user(user: str) -> str:
-    """Return a user ID of at most 200 characters without control characters and line breaks."""
+    """Return a user ID without control characters and line breaks, cut to 200 characters."""
     return "".join(letter for letter in user if letter.isprintable())[:200]

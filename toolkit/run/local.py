@@ -99,7 +99,8 @@ class LocalRunner:
             goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
             write_whole(goal, content, mode)
         except OSError:
-            # Remove the deepest folder first. A folder that another process uses is not empty and stays.
+            # Remove the new folders, the deepest first. A folder that another process uses is not empty and
+            # stays.
             for folder in absent:
                 with contextlib.suppress(OSError):
                     folder.rmdir()

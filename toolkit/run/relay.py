@@ -3,9 +3,9 @@ end of a tunnel.
 
 The far end runs on a compute node. For each connection that the near end (:mod:`toolkit.run.tunnel`) accepts,
 the far end connects to 127.0.0.1:PORT on its node. The far end exits when its input ends. The two ends
-exchange text lines, ``@ NUMBER KIND BASE64``, because a launcher between them may forward its output line by
-line. The relay ignores other lines, such as the banner of a login shell. This file needs only Python 3.6,
-which nodes of RHEL 8 have.
+exchange text lines, ``@ NUMBER KIND BASE64``, because a launcher between them may forward output only in
+whole lines. The relay ignores other lines, such as the banner of a login shell. This file needs only Python
+3.6, which nodes of RHEL 8 have.
 """
 
 import base64

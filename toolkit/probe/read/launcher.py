@@ -22,8 +22,8 @@ _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
 def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
-    """Return an MPI for each installation with a launcher, from lines with the first word ``path``, ``real``
-    or ``says``.
+    """Return one :class:`HostMpi` for each MPI installation with a launcher, from lines that start with
+    ``path``, ``real`` or ``says``.
 
     ``libraries`` lists the MPI library beside each launcher. If an installation contains several launchers,
     the result includes only the first launcher. The function ignores a program without a version text if
@@ -71,7 +71,8 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         launcher="",
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
-    # ld.so finds the link, such as lib-abi-mpich/libmpi.so.12, and not the file behind the link.
+    # Return the link, such as lib-abi-mpich/libmpi.so.12, because ld.so finds the link and not the file to
+    # which the link points.
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found_path)
 
 
@@ -103,7 +104,7 @@ def leaks(section: Section) -> tuple[str, ...] | None:
     rank ran.
     """
     names = variables(section)
-    # Each launcher sets a PMIX_ variable for its ranks. If this variable is missing, no rank ran.
+    # Each launcher sets variables with the prefix PMIX_ for its ranks. Without such a variable, no rank ran.
     if not section.ok or not any(name.startswith("PMIX_") for name in names):
         return None
     return tuple(name for name in knowledge.mpi().variables.paths if name in names)

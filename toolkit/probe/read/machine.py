@@ -113,7 +113,9 @@ def infiniband(section: Section) -> tuple[str, ...]:
 
 
 def idle(section: Section) -> tuple[str, ...]:
-    """Return the devices whose ports are all down, for example without a cable or a subnet manager."""
+    """Return the devices whose ports are all down, for example because a cable or the subnet manager is
+    missing.
+    """
     return tuple(sorted(_rdma(section) & _down(section)))
 
 
@@ -147,7 +149,7 @@ def fabrics(section: Section) -> tuple[str, ...]:
 
 
 def number(section: Section, word: str) -> int | None:
-    """Return the number after ``word`` in a section, or None without such a number."""
+    """Return the number after ``word`` in a section, or None if the section has no such number."""
     return next((int(v) for v in section.values(word) if _NUMBER.fullmatch(v)), None)
 
 

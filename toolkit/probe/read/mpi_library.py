@@ -31,7 +31,7 @@ _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
 class MpiLibrary:
     """An MPI library and its lines in the probe's output.
 
-    ``answers`` maps the first word of the lines to the rest of each line.
+    ``answers`` maps the first word of a line to the rest of each line that starts with this word.
     """
 
     path: str
@@ -176,7 +176,8 @@ class MpiLibrary:
 
 
 def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibrary]]:
-    """Return the paths of the libraries beside each launcher, and each library by its path.
+    """Return two mappings: from each launcher to the paths of the libraries beside it, and from each path to
+    its library.
 
     The launcher ``""`` stands for libraries that ld.so finds.
     """
@@ -235,14 +236,16 @@ def is_mvapich(launcher: str, section: Section) -> bool:
 
 
 def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the sonames of the libraries that the loader loads with a library, without the C library; None
-    if the list is incomplete.
+    """Return the sonames of the libraries that the loader loads with an MPI library, except the C library;
+    None if the list is incomplete.
     """
     return tuple(sorted(library.closure)) if library.is_followed else None
 
 
 def folders(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the folder of a library, then the folders of all libraries that the loader loads with it."""
+    """Return the folder of an MPI library, then the folders of all libraries that the loader loads with
+    it.
+    """
     if not library.is_followed:
         return None
     where = (library.found_path, *(path for path in library.loaded_libraries.values() if path))
@@ -286,8 +289,8 @@ def _below(library: MpiLibrary, path: str, prefix: str) -> bool:
 
 
 def ucx(library: MpiLibrary) -> str | None:
-    """Return the version of the UCX that the loader loads with a library; None unless the probe found exactly
-    one version.
+    """Return the version of the UCX that the loader loads with a library; None if the probe found no version
+    or several versions.
     """
     named = set(library.values("ucx"))
     return named.pop() if len(named) == 1 else None
@@ -302,7 +305,8 @@ def fabric(library: MpiLibrary) -> str | None:
 
 
 def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
-    """Return the newest glibc version that a library, or a library that toolkit mounts with it, needs.
+    """Return the newest glibc version that any of these libraries needs: the MPI library, and the libraries
+    that toolkit mounts with it.
 
     If ``prefix`` is the system's prefix, the function includes all libraries. For any other prefix, the
     function ignores libraries in the system's folders, because toolkit does not mount them.

@@ -20,8 +20,8 @@ class PmixLibrary:
 def libraries(section: Section) -> tuple[PmixLibrary, ...]:
     """Return every libpmix in a section, from ``file`` and ``says`` lines.
 
-    The release in the real file name has precedence, because the library may contain the text ``5.0.7a1`` for
-    release 5.0.7.
+    The release in the real file name has precedence over the version text in the library, which may be
+    ``5.0.7a1`` for release 5.0.7.
     """
     pmix_libraries: list[PmixLibrary] = []
     path = ""
@@ -43,7 +43,8 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
 
     If the plugin names or links a libpmix, the result is this library, or None if the library is unreadable.
     Otherwise, the result is a libpmix with the major version in the plugin's name (``pmix_v5``). If Slurm
-    names no version, the result is the only release of libpmix on the machine.
+    names no version, the result is the machine's libpmix, or None if the machine has several releases of
+    libpmix.
     """
     all_libraries = libraries(section)
     if named := _plugin_names(section, mpi_types):

@@ -6,11 +6,11 @@ from toolkit.probe.evidence import Section
 def user_namespaces(section: Section) -> bool | None:
     """Return whether an ordinary user can create a user namespace, or None if unknown.
 
-    The probe runs ``unshare -Ur true``. Without ``unshare``, the kernel's settings can only show that user
-    namespaces are disabled. If root ran the probe, success means nothing for other users, unless a kernel
-    setting allows user namespaces. If AppArmor restricts user namespaces (Ubuntu 24.04), only programs with a
-    suitable profile can create a user namespace. Apptainer's package has such a profile, but ``unshare`` does
-    not.
+    The probe runs ``unshare -Ur true``. If ``unshare`` is missing, the kernel's settings can show that user
+    namespaces are disabled, but not that they work. If root ran the probe, success does not show that other
+    users succeed. The result is then true only if a kernel setting allows user namespaces. If AppArmor
+    restricts user namespaces (Ubuntu 24.04), only programs with a suitable profile can create a user
+    namespace. Apptainer's package has such a profile, but ``unshare`` does not.
     """
     switches = _switches(section)
     off = (

@@ -48,9 +48,9 @@ def site_facts(login: Sections, node: Sections | None = None) -> SiteFacts:
 def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
     """Return the partitions of a cluster, with the default partition first and the others in Slurm's order.
 
-    The section is the output of ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``.
+    The section ``partitions`` is the output of ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``.
 
-    Earlier releases of the probe print six columns; limits and cores are then unknown.
+    Earlier releases of the probe print only the first six columns; limits and cores are then unknown.
     """
     section = sections.get("partitions", Section("partitions"))
     rows = [line.split("|") for line in section.lines if line.count("|") >= _SHORT - 1]
@@ -68,7 +68,7 @@ def _partition(
     name: str, rows: list[list[str]], features: dict[str, tuple[str, ...]] | None
 ) -> PartitionFacts:
     gpus = [list(_GPUS.finditer(row[5])) for row in rows]
-    # If the nodes of a partition have different GPUs, the partition has no GPU type.
+    # If the nodes of a partition have GPUs of several types, leave the partition's GPU type empty.
     kinds = {gpu["type"] or "" for of_row in gpus for gpu in of_row}
     first = rows[0]
     whole = len(first) > _SHORT + 4
@@ -134,8 +134,8 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
 
 
 def _whole(sections: Sections, name: str) -> Section | None:
-    """Return the section of a query in a login shell, or None if the shell's profile ended the shell before
-    the answer.
+    """Return the section of a query that ran in a login shell, or None if the shell's profile ended the shell
+    before the answer.
 
     The result does not contain the lines that the profile prints before and after the answer.
     """

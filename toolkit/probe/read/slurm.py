@@ -61,7 +61,7 @@ def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
 
 
 def number(text: str) -> int | None:
-    """Return a number that ``sinfo`` prints, such as 36 for ``36+`` and 1024 for ``1K``; None for another
+    """Return a number that ``sinfo`` prints, such as 36 for ``36+`` and 1024 for ``1K``; None for any other
     text.
     """
     match = _COUNT.match(text)

@@ -79,7 +79,7 @@ def smi_trouble(section: Section) -> str:
 def gpus(section: Section) -> tuple[str, ...] | None:
     """Return the names of the GPUs, from nvidia-smi or else from /proc/driver/nvidia.
 
-    In a job without GPUs, nvidia-smi does not list the node's GPUs.
+    In a job without GPUs, nvidia-smi does not list the node's GPUs, but /proc/driver/nvidia does.
     """
     listed = [
         line.partition(",")[2].strip() for line in section.lines if re.match(r"^\d{3}\.\d[\d.]*\s*,", line)

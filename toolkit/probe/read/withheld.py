@@ -30,7 +30,8 @@ _OF_RUNTIME = re.compile(rf"(?:APPTAINER|SINGULARITY)({'|'.join(_LISTS)})")
 
 
 def public(variables: Mapping[str, str], prefix: str = "") -> dict[str, str]:
-    """Return the variables with an empty text instead of each removed value.
+    """Return the variables, with an empty text instead of each value that may identify the user or that no
+    rule reads.
 
     Args:
         prefix: the text that turns each name into the name of a variable, such as ``OMPI_MCA_`` for names in

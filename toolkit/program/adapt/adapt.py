@@ -117,7 +117,8 @@ def _strategy(source: ScriptSource) -> Work:
             fix="`--program horovod`",
         )
     if _keras_3(source) is not None:
-        # Measured with TensorFlow 2.21: Keras 3's fit cannot read the values of several workers.
+        # Measured with TensorFlow 2.21: Keras 3's fit fails, because it cannot read values that several
+        # workers hold.
         raise BadInput("Keras 3 does not work with MultiWorkerMirroredStrategy", fix="`--program horovod`")
     name, rank, own = plain.free_name("strategy"), plain.free_name("rank"), plain.free_name("own")
     work = Work.of(source, f"{name}.num_replicas_in_sync", rank)

@@ -11,7 +11,7 @@ _WIDEST = 100
 
 
 class Unplaceable(Exception):
-    """The error if toolkit cannot insert a line, because another statement is on the same line."""
+    """The error if two statements share a line, so that toolkit cannot insert a line between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,9 @@ class Edits:
         return [edit.text for edit in self._edits]
 
     def insert(self, at: int, text: str, rank: int = 0) -> None:
-        """Insert a text at an offset; ``rank`` is the sort key for insertions at the same offset."""
+        """Insert a text at an offset; if several insertions have the same offset, the smallest ``rank`` is
+        first.
+        """
         self._edits.append(_Edit(at, at, text, rank))
 
     def replace(self, start: int, end: int, text: str) -> None:
@@ -52,7 +54,7 @@ class Edits:
     def wrap(self, node: ast.expr, before: str, after: str) -> None:
         """Insert texts before and after an expression.
 
-        If callers wrap one expression several times, the texts of the last call are the outermost.
+        If callers wrap one expression several times, the texts of the last ``wrap`` are the outermost.
         """
         count = len(self._edits)
         self.insert(self.source.start(node), before, rank=1000 - count)

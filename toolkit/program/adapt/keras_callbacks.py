@@ -12,7 +12,7 @@ _ALL = ("callbacks.BroadcastGlobalVariablesCallback(0)", "callbacks.MetricAverag
 def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
     """Change the callbacks of one ``fit`` call; return whether a callback writes files.
 
-    ``module`` is the name of Horovod's module, or empty if Keras itself connects the ranks.
+    ``module`` is the name of Horovod's module, or empty for a TensorFlow strategy.
     """
     ours = ", ".join(f"{module}.{one}" for one in _ALL) if module else ""
     given = keyword(fit, "callbacks")
@@ -104,7 +104,7 @@ def _kind(work: Work, node: ast.expr) -> str:
 
 
 def _change_appended(work: Work, node: ast.expr) -> bool:
-    """Restrict callbacks that write files to rank 0, if the script appends the callbacks to a list.
+    """Let only rank 0 use the callbacks that write files and that the script appends to the list ``node``.
 
     Return True if the script appends a callback that writes files.
     """

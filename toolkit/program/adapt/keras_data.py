@@ -150,9 +150,7 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call runs at most once: the script calls the function that contains the call at most
-    once.
-    """
+    """Return whether a call is outside functions, or in a function that the script calls at most once."""
     function = work.source.function(call)
     return function is None or len(work.flow.calls_of(function)) <= 1
 

@@ -12,7 +12,7 @@ from toolkit.program.adapt.work import Work
 
 
 def keras_name(work: Work) -> str:
-    """Return the name of the Keras module in this file."""
+    """Return the name by which this file refers to the Keras module."""
     meanings = work.source.names.meanings
     for module in ("tensorflow.keras", "tf_keras", "keras"):
         if found := next((name for name, meaning in meanings.items() if meaning == module), None):

@@ -34,7 +34,7 @@ _BROADCAST = (
 
 def gradients(work: Work) -> list[ast.Call]:
     """Return the ``tape.gradient`` calls whose gradients the script applies to weights, except calls in
-    ``train_step`` methods.
+    ``train_step`` methods that ``fit`` runs.
     """
     tapes = set()
     for node in ast.walk(work.source.tree):
@@ -170,7 +170,7 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """In a Python loop, return the statement that runs a training step, or ``None``; ignore loops inside
+    """Return the statement of a Python loop that runs a training step, or ``None``; ignore loops inside
     functions with ``@tf.function``.
     """
     at: ast.AST | None = call
@@ -203,7 +203,7 @@ def _callee(node: ast.expr) -> ast.expr:
 
 
 def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
-    """Return the texts that refer to the expressions ``nodes`` at the statement ``place``; empty for an
-    expression that is not visible there.
+    """Return the texts that refer to the expressions ``nodes`` at the statement ``place``; the text is empty
+    for an expression that is not visible there.
     """
     return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

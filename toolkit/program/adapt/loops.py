@@ -94,8 +94,8 @@ def _targets(node: ast.expr) -> Iterator[str]:
 
 
 def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
-    """Insert a statement that replaces each array with this rank's part, after the last assignment to the
-    arrays.
+    """After the last assignment to the arrays, insert a statement that replaces each array with this rank's
+    part.
 
     Return False if the script has no place for the statement.
     """

@@ -1,4 +1,6 @@
-"""The text of a Python file and its syntax tree: the offsets of nodes, and the nodes that contain a node."""
+"""A Python file as text and as a syntax tree, with the text offsets of each node and the nodes that contain
+it.
+"""
 
 import ast
 import io
@@ -112,7 +114,7 @@ class ScriptSource:
         return re.match(r"[ \t\f]*", self.text[start:])[0]  # type: ignore[index]
 
     def stands_alone(self, node: ast.stmt) -> bool:
-        """Return whether a statement's lines contain no other code except a comment."""
+        """Return whether a statement's lines contain nothing else, except a comment."""
         before = self.text[self.line_start(self.start(node)) : self.start(node)]
         rest = _LINE.split(self.text[self.end(node) :], 1)[0]
         return not before.strip() and (not rest.strip() or rest.lstrip().startswith("#"))
@@ -174,8 +176,8 @@ def keyword(call: ast.Call, name: str) -> ast.keyword | None:
 
 
 def argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    """Return the value of a call's argument, by its position ``place`` or one of its ``names``,
-    or ``None``.
+    """Find a call's argument by one of its ``names`` or by its position ``place``; return its value, or
+    ``None``.
     """
     for name in names:
         if (found := keyword(call, name)) is not None:

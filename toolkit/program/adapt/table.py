@@ -22,7 +22,7 @@ class KerasNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with Keras.
 
     ``optimizers`` maps the name of an optimizer to its class and default learning rate. ``schedules`` maps a
-    schedule's class to its arguments for the learning rate and the number of steps.
+    schedule's class to the names of its arguments for the learning rate and the number of steps.
     """
 
     models: tuple[str, ...]

@@ -111,7 +111,7 @@ def _put_sampler(work: Work, loader: ast.Call, name: str) -> None:
     shuffle = keyword(loader, "shuffle")
     more = next((one for one in loader.keywords if one.arg is None), None)
     if shuffle is None and more is not None:
-        # The dictionary of DataLoader(data, **options) may contain "shuffle".
+        # The dictionary of DataLoader(data, **options) may contain "shuffle", which excludes a sampler.
         after = f', "sampler": DistributedSampler({name}), "shuffle": None}}'
         work.edits.wrap(more.value, "{**", after)
     elif shuffle is None:
@@ -135,8 +135,8 @@ def _is_stream(work: Work, data: ast.expr) -> bool:
 
 
 def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
-    """Return a name for a loader's data set. If the loader's call creates the data set, insert a variable
-    before the call.
+    """Return a name for a loader's data set. If the loader's call creates the data set, insert a line above
+    that assigns the data set to a variable.
     """
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)

@@ -26,7 +26,7 @@ class _Key:
 @dataclass(slots=True)
 class _Wrapped:
     """The names of models that the script wraps in DDP. ``keys`` maps each name to the function and the line
-    that wrap the model.
+    in which the script wraps the model.
     """
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
@@ -223,8 +223,8 @@ def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
 
 
 def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | None:
-    """Return the class and the name of the attribute that holds a wrapped model, such as ``trainer.model``;
-    ``None`` if the expression is not such an attribute.
+    """Return the key (class and name) of an attribute that holds a wrapped model, such as ``trainer.model``.
+    Return ``None`` for any other expression.
     """
     names = {key.name for key in wrapped.keys if isinstance(key.scope, ast.ClassDef)}
     if node.attr not in names:
@@ -266,8 +266,8 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
 
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
-    """Record a training step that calls a method of the model other than ``forward``. DDP averages only the
-    gradients of ``forward``.
+    """Add a note for the user if a training step calls a method of the model other than ``forward``. DDP
+    averages only the gradients of ``forward``.
     """
     called = isinstance(parent := work.source.parents[node], ast.Call) and parent.func is node
     if not called or node.attr in _API or node.attr not in work.flow.functions:

@@ -74,8 +74,8 @@ class Work:
         return f"{text[:60]}…" if len(text) > 60 or len(lines) > 1 else text
 
     def name_of(self, module: str, line: str) -> str:
-        """Return the name of a module in this file; if the file does not import the module, add the import
-        ``line``.
+        """Return the name by which this file refers to a module; if the file does not import the module, add
+        the import ``line``.
         """
         for name, meaning in self.source.names.meanings.items():
             if meaning == module:
@@ -85,7 +85,9 @@ class Work:
         return line.split()[-1]
 
     def once(self, node: ast.AST) -> bool:
-        """Return True at the first call for a node, and False at each later call."""
+        """Return True at the first call for a node, and False at each later call, so that toolkit changes the
+        node once.
+        """
         if node in self._scaled:
             return False
         self._scaled.add(node)

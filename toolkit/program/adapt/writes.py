@@ -1,4 +1,4 @@
-"""Restrict statements that write or print to rank 0."""
+"""Let only rank 0 run statements that write or print."""
 
 import ast
 
@@ -47,7 +47,7 @@ def _statements(work: Work) -> list[ast.stmt]:
 
 
 def _call(statement: ast.stmt) -> ast.Call | None:
-    """Return the call of a statement that is only a call, or the call of a ``with`` statement that opens a
+    """Return the call of a statement that contains only this call, or of a ``with`` statement that opens a
     file for writing. Return ``None`` for any other statement.
     """
     if isinstance(statement, ast.Expr):

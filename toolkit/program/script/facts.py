@@ -79,8 +79,8 @@ class ScriptFacts:
     ``deepspeed``, ``lightning``, ``jax``, ``tf-config`` or ``keras-distribution``. ``serial`` is true if the
     ranks never join, and false if the ranks join. If toolkit cannot decide, ``serial`` is ``None``, and
     ``unknown`` lists the reasons. ``imports`` are modules outside the project. ``missing`` are modules that
-    the project should contain. ``files`` are the project files that toolkit read. ``trainer`` is true if the
-    file runs one of toolkit's trainers.
+    the program imports from the project but that the project does not contain. ``files`` are the project
+    files that toolkit read. ``trainer`` is true if the file runs one of toolkit's trainers.
     """
 
     path: Path

@@ -1,4 +1,4 @@
-"""Resolve the names in a module to full dotted names with the module's imports."""
+"""Use the imports of a module to resolve its names to full dotted names."""
 
 import ast
 from collections.abc import Iterator
@@ -11,8 +11,8 @@ _LOADERS = {"importlib.import_module", "__import__"}
 class Names:
     """The meaning of the names in one module.
 
-    ``meanings`` maps a name such as ``hvd`` to ``horovod.tensorflow``. ``stars`` lists modules from which the
-    module imports ``*``.
+    ``meanings`` maps a name such as ``hvd`` to ``horovod.tensorflow``. ``stars`` lists the modules from which
+    this module imports ``*``.
     """
 
     meanings: dict[str, str] = field(default_factory=dict)

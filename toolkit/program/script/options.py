@@ -49,7 +49,9 @@ class ProgramOptions:
     """Whether the user may abbreviate options."""
 
     def fault(self, words: Sequence[str]) -> str:
-        """Return the error message of ``argparse`` for the words, or an empty string without an error."""
+        """Return the error that ``argparse`` reports for the arguments ``words``, or an empty string without
+        an error.
+        """
         try:
             self._parser().parse_args(list(words))
         except _Refused as refused:

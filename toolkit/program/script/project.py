@@ -75,7 +75,9 @@ class Project:
         return found
 
     def _is_package(self, folder: Path) -> bool:
-        """Return whether a folder has Python files; a package needs no ``__init__.py`` (PEP 420)."""
+        """Return whether a folder is a package: it has Python files, but not always ``__init__.py`` (PEP
+        420).
+        """
         if self.files is None:
             return folder.is_dir() and any(folder.glob("*.py"))
         return any(folder.absolute() in file.parents for file in self.files)

@@ -1,7 +1,7 @@
 """Find the statements that a program certainly executes, including statements in the functions that the
 program calls.
 
-A program may skip statements in branches, loops and ``try`` blocks.
+Statements in branches, loops and ``try`` blocks are not certain, because a program may skip them.
 """
 
 import ast

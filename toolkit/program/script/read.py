@@ -118,7 +118,9 @@ def _read_imported(reading: _Reading, later: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield the files of imports that toolkit found only after it read a file that extends ``sys.path``."""
+    """Yield the files of imports that toolkit finds only in folders that another file adds to
+    ``sys.path``.
+    """
     held = [one for one in reading.imports if reading.project.holds(one.module)]
     reading.imports = [one for one in reading.imports if one not in held]
     for one in held:

@@ -28,7 +28,7 @@ def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
 
 
 def _plain(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the syntax nodes of a module without its branches, but with the block ``if __name__ ==
+    """Yield the syntax nodes of a module outside its branches, but include the block ``if __name__ ==
     "__main__"``.
     """
     for child in ast.iter_child_nodes(node):

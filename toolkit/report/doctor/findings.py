@@ -20,9 +20,9 @@ def findings(
     """Yield the lines of each finding. One entry lists all findings that toolkit cannot decide because facts
     are missing.
 
-    If ``labelled`` is false, the lines do not show the severity. Callers use this for findings about launch
-    modes that this launch does not use, because such findings cannot stop the launch. toolkit leaves out a
-    fix that ``answer_text``, the text above the findings, already contains.
+    If ``labelled`` is false, the lines do not show the severity. Callers set ``labelled`` to false for
+    findings about launch modes that this launch does not use, because such findings cannot stop the launch.
+    toolkit leaves out a fix that ``answer_text``, the text above the findings, already contains.
     """
     undecided = [f for f in all_findings if f.undecided and f.severity == "info"]
     for finding in (f for f in all_findings if f not in undecided):

@@ -88,8 +88,8 @@ def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, 
 def _needed_findings(
     relevant: tuple[Finding, ...], verdict: Verdict, request: Request
 ) -> tuple[Finding, ...]:
-    """Return the errors and warnings that the page shows without ``--all``. If no launch mode works and the
-    user requested no mode, return only the main fault and the findings that do not depend on the mode.
+    """Return the errors and warnings that the page shows without ``--all``. Without a working or a requested
+    launch mode, return only the main fault and the findings that do not depend on the mode.
     """
     wrong = tuple(f for f in relevant if f.severity != "info")
     if answer(verdict, request.mode).word == "No":  # a finding without facts cannot change "No"

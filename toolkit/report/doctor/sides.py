@@ -98,7 +98,8 @@ def _pmix(host: HostFacts, first: HostMpi | None) -> str:
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None
-    # Compare releases, because the library of Debian's PMIx 5.0.7 reports the version 5.0.7a1.
+    # Compare only releases, without suffixes such as a1: Debian's library of PMIx 5.0.7 reports the version
+    # 5.0.7a1.
     if own is None or (served is not None and own.release == served.release):
         return slurms
     return f"{slurms}; mpirun offers {own}"

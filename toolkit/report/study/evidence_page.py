@@ -1,4 +1,6 @@
-"""Format a computing centre's scaling evidence as text, as JSON and as an HTML page (pure functions)."""
+"""Format the scaling evidence for a computing centre's application form as text, as JSON and as an HTML page
+(pure functions).
+"""
 
 import textwrap
 from collections.abc import Sequence

@@ -113,8 +113,7 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # Compare the repository, because a bootstrapped image also has a digest after a push to another
-        # registry.
+        # Compare the repository, because a push to another registry also gives a bootstrapped image a digest.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)
@@ -212,7 +211,7 @@ def _advice(errors: str) -> str:
 def _source(mirror: str, release: str) -> str:
     """Return the line of ``sources.list`` that mmdebstrap would write for this mirror.
 
-    The line names a keyring only if apt does not already trust Debian's keys, as on Ubuntu.
+    The line names a keyring only if apt does not trust Debian's keys by default, for example on Ubuntu.
     """
     trusted = any(_TRUSTED.glob("debian-archive-*"))
     signed = "" if trusted or not _KEYRING.exists() else f' [signed-by="{_KEYRING}"]'

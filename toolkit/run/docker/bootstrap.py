@@ -1,5 +1,5 @@
-"""Build a base image from the packages of a lock. The build uses no network, and gives the same bytes on
-every machine.
+"""Build a base image from the packages that a lock lists. The build uses no network, and gives the same bytes
+on every machine.
 
 mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. Therefore
 the build runs in a container without network and with few capabilities, never on this machine.

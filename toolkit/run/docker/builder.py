@@ -60,7 +60,7 @@ class ContainedApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # -u makes Apptainer mount the file with FUSE, because a container has no loop devices.
+        # Use -u to make Apptainer mount the file with FUSE, because a container has no loop devices.
         call = ("apptainer", "exec", "-u", "--cleanenv", "--no-home", f"/target/{sif.name}", *words)
         ran = self._look(sif, call)
         return Outcome(ran.status, "\n".join(ran.lines))
@@ -88,7 +88,7 @@ def ensure_builder(client: "DockerClient", tell: Tell) -> str:
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image of an older Debian ``release`` to which toolkit has added Apptainer and the
+    """Return the name of an image of an older Debian ``release`` with Apptainer. The image also contains the
     newer glibc that Apptainer needs.
     """
     arguments = {"BUILDER": ensure_builder(client, tell)}

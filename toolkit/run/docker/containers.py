@@ -134,7 +134,7 @@ def create_container(
             )
         yield name
     finally:
-        # The container may not exist, or the engine may have stopped.
+        # Ignore errors, because the container may not exist, or the engine may have stopped.
         with contextlib.suppress(Exception):
             client.api.remove_container(name, force=True, v=True)
 
@@ -152,8 +152,8 @@ def remove_stale(client: "DockerClient") -> None:
 
 @contextlib.contextmanager
 def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
-    """Create a container, without starting it, whose volume has the contents of ``folder`` in the image.
-    Yield the container's name, and remove container and volume afterwards.
+    """Create a container whose volume has the contents of ``folder`` in the image, but do not start the
+    container. Yield the container's name, and remove container and volume afterwards.
     """
     with create_container(
         client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}

@@ -47,10 +47,10 @@ _CHUNK = 1 << 20
 class BuildOptions:
     """Options of a build.
 
-    ``memory`` is the limit of each step in bytes. ``timeout`` is the limit of all steps in seconds.
-    ``arguments`` are build arguments. toolkit adds ``labels`` in the last step. ``network`` is the network of
-    the steps: ``none``, or ``host``, which also works with engines without address translation. ``fresh``
-    disables the engine's cache.
+    ``memory`` is the limit of each step in bytes. ``timeout`` is the time limit of the whole build in
+    seconds. ``arguments`` are build arguments. toolkit adds ``labels`` in the last step. ``network`` is the
+    network of the steps: ``none``, or ``host``, which also works with engines without address translation.
+    ``fresh`` disables the engine's cache.
     """
 
     memory: int = 4 << 30
@@ -96,7 +96,8 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
             unless_it_answers.callback(client.close)
             client.ping()
         except Exception as error:
-            # An engine at an ssh:// address raises errors of the resolver, the socket or paramiko.
+            # If the engine has an ssh:// address, the SDK raises errors of the resolver, the socket or
+            # paramiko.
             if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
                 raise
             raise no_engine(error, f"{where}{why}") from error
@@ -106,7 +107,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 def _knock(path: str) -> None:
     """Raise ``OSError`` if no process listens on the socket ``path``. Without this check, the SDK would leak
-    a socket.
+    a socket if no process listens.
     """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
@@ -227,7 +228,7 @@ def forget_image(client: "DockerClient", image: str) -> None:
     """Remove an image that has no tag, but keep its cached build steps."""
     import docker
 
-    # The engine keeps an image that another tag or a container uses.
+    # Ignore errors, because the engine does not remove an image that another tag or a container uses.
     with contextlib.suppress(docker.errors.APIError, OSError):
         if not client.images.get(image).tags:
             client.api.remove_image(image, noprune=True)

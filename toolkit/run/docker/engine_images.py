@@ -79,10 +79,11 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
 
 
 def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
-    """Load an image from a docker-archive, unless the engine has the image, and tag the image ``name``.
+    """Load an image from a docker-archive, unless the engine already has the image. In both cases, tag the
+    image ``name``.
 
-    ``identity`` is the image's ID in the engine that saved the archive. An engine uses the digest of the
-    configuration or the digest of the manifest as the ID.
+    ``identity`` is the image's ID in the engine that saved the archive. An engine uses either the digest of
+    the configuration or the digest of the manifest as the ID, so the IDs in two engines may differ.
 
     Raises:
         CheckFailed: if the archive contains an image other than ``identity``.

@@ -81,8 +81,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # To resolve the name of a stopped node, Docker asks the host's DNS. Such a request often times
-            # out after ten seconds.
+            # To resolve the name of a stopped node, Docker asks the host's DNS. Without these options, such a
+            # request often times out only after ten seconds.
             "DnsOptions": ["timeout:1", "attempts:1"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
@@ -161,7 +161,7 @@ class Nodes:
             self._api.create_volume(name, labels=dict(labels))
 
     def remove(self, label: str) -> int:
-        """Remove every container, network and volume that has the label, and return how many were removed."""
+        """Remove every container, network and volume that has the label, and return their number."""
         containers = self.containers_with(label)
         with translate_errors("removing containers, networks and volumes"):
             for name in containers:

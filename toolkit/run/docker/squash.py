@@ -37,8 +37,8 @@ _PERCENT = re.compile(r"\d{1,3}")
 class Squash:
     """The source and the target of a squashfs; ``name`` is the image's name in messages.
 
-    ``target`` is an empty file, in which the squashfs starts at ``offset``. ``added`` defines files to add,
-    in the format of mksquashfs's pseudo files. ``without`` lists the files of the image to leave out.
+    ``target`` is an empty file, in which the squashfs starts at byte ``offset``. ``added`` defines files to
+    add, in the format of mksquashfs's pseudo files. ``without`` lists the files of the image to leave out.
     ``epoch`` is an upper limit for modification times of files, in seconds since 1970. ``memory`` is the
     container's memory limit in bytes.
     """

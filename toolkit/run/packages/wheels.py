@@ -94,8 +94,8 @@ def _compile_requirements(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache, after a check that it is writable. If the cache is not writable, uv
-    itself would only report a missing wheel.
+    """Return the folder of uv's cache, after a check that it is writable. Without this check, uv would report
+    only a missing wheel if its cache is not writable.
     """
     return str(in_cache("uv"))
 

@@ -13,7 +13,7 @@ class KeyPair:
 
 
 def new_key_pair() -> KeyPair:
-    """Return a new ECDSA key pair, which OpenSSH has accepted since 2011 (release 5.7)."""
+    """Return a new ECDSA key pair; OpenSSH 5.7 (2011) and later releases accept such keys."""
     import paramiko
 
     key = paramiko.ECDSAKey.generate(bits=256)

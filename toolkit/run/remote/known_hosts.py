@@ -89,8 +89,8 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
     """Return the verdict on the key that a host offers, from the known_hosts lines for the host's ``names``.
 
     toolkit refuses a key that any known_hosts line revokes. If the lines list several keys for the first of
-    ``names``, toolkit accepts each of these keys. For the other names, toolkit ignores a line without a
-    marker unless the line's key equals the offered key.
+    ``names``, toolkit accepts each of these keys. For the other names, a line without a marker counts only if
+    the line's key equals the offered key.
     """
     all_entries = tuple(entries)
     if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):

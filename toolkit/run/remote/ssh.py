@@ -164,7 +164,8 @@ class SshRunner:
             return True
         if isinstance(error, paramiko.SSHException):
             return not isinstance(error, paramiko.ChannelException)  # a ChannelException is a refusal
-        # paramiko may close the channel before it notices the end of the connection.
+        # paramiko may close the channel before it notices the end of the connection, so check the kind of
+        # error, too.
         return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
             error
         )

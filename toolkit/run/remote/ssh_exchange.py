@@ -72,7 +72,8 @@ def _status(channel: "paramiko.Channel") -> int:
     status: int = channel.recv_exit_status()
     if status != -1:
         return status
-    # paramiko may close the channel a moment before it notices the end of the connection.
+    # paramiko may close the channel a moment before it notices the end of the connection, so wait for a
+    # moment.
     deadline = time.monotonic() + _GONE_SECONDS
     while channel.transport is not None and channel.transport.is_active() and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)

@@ -1,7 +1,7 @@
 """Check whether the user trusts the key of an SSH host, and say what to do if not.
 
-paramiko's parser supports neither patterns nor markers, and only one key of each type. Therefore toolkit
-parses the known_hosts files itself.
+paramiko's parser supports neither patterns nor markers, and keeps only one key of each type for a host.
+Therefore toolkit parses the known_hosts files itself.
 """
 
 import shlex

@@ -218,8 +218,8 @@ def _pool_classes(meter: Meter) -> dict[str, Any]:
 
         def connect(self) -> None:
             super().connect()
-            # If the connections to a proxy and through this proxy both use TLS, a second TLS object wraps the
-            # real socket.
+            # If the connection to a proxy and the connection through this proxy both use TLS, a second TLS
+            # object wraps the real socket.
             outer = getattr(self.sock, "socket", self.sock)
             if isinstance(outer, MeteredTls):
                 outer.meter = meter
