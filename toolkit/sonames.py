@@ -9,7 +9,8 @@ _NUMBERS = re.compile(r"(\.so\.\d+)[.\d]*\Z")
 def without_hash(name: str) -> str:
     """Return the file name of a library without the hash that auditwheel adds.
 
-    ``libpmix-1a2b3c4d.so.2.13.7`` was ``libpmix.so.2.13.7`` (pypa/auditwheel:src/auditwheel/repair.py).
+    For example, auditwheel renames ``libpmix.so.2.13.7`` to ``libpmix-1a2b3c4d.so.2.13.7``
+    (pypa/auditwheel:src/auditwheel/repair.py).
     """
     return _HASH.sub("", name)
 
@@ -18,8 +19,8 @@ def plain(soname: str) -> str:
     """Return the soname of a library before auditwheel changed it: ``libpmix.so.2`` for
     ``libpmix-1a2b3c4d.so.2.13.7``.
 
-    auditwheel replaces the soname with the file name, which has all version numbers. The function returns a
-    name without auditwheel's hash unchanged.
+    auditwheel replaces the soname with the file name, which has all version numbers. If a name has no hash
+    from auditwheel, the function returns the name unchanged.
     """
     name = without_hash(soname)
     return name if name == soname else _NUMBERS.sub(r"\1", name)

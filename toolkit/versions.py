@@ -70,7 +70,7 @@ def within(text: str, bounds: str) -> bool:
 
 
 def is_rounded(text: str, bounds: str) -> bool:
-    """Return whether a version has too few numbers to decide whether it is within ``bounds``.
+    """Return whether a version has too few components to decide whether it is within ``bounds``.
 
     For example, ``20.11`` may mean 20.11.0 or 20.11.9, and only 20.11.9 is within ``>=20.11.3``.
     """

@@ -11,7 +11,9 @@ from toolkit.runtime import apptainer, centres, charliecloud, edf, enroot, podma
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = apptainer.COMMAND
-"""The runtime's command if neither the facts nor a site profile name a command."""
+"""The command that toolkit uses if neither the facts about the host nor a site profile name the runtime's
+command.
+"""
 
 
 class Runtime(Protocol):
@@ -24,16 +26,17 @@ class Runtime(Protocol):
     FORMATS: frozenset[str]
     """The image formats that the runtime can start."""
     HIDES: Mapping[Aspect, frozenset[str]]
-    """For each aspect, the options with which the container does not share the aspect with its node."""
+    """For each :data:`.Aspect` of a node, the options that stop the container from sharing this aspect."""
     SHARES: Mapping[Aspect, str]
-    """For each aspect, the option that shares it with the node; empty if no option shares it.
+    """For each aspect that containers do not share by default, the option that shares it; empty if no option
+    does.
 
-    Without the option, the container does not share this aspect.
+    Containers share the aspects that are missing here, unless an option in ``HIDES`` prevents it.
     """
     SPLITS: bool
     """Whether each start without setuid creates a new user namespace, whatever the options."""
     BY_ROOT: bool | None
-    """Whether a service or a setuid program of root creates the containers.
+    """Whether a service that runs as root, or a setuid program of root, creates the containers.
 
     ``False`` means that the user creates containers in a user namespace. ``None`` means that the answer
     depends on the installation.
@@ -41,18 +44,23 @@ class Runtime(Protocol):
     KEEPS_FOLDER: bool
     """Whether a command in the container starts in the launcher's working directory."""
     SET_ENV: str
-    """The option that sets a variable of the image; empty if the runtime sets all variables of the image."""
+    """The option that sets one environment variable of the image; empty if the runtime itself sets all of
+    them.
+    """
     IN_LAUNCHER: bool
     """Whether the runtime's options are options of srun.
 
-    If so, the job script removes variables with ``env`` inside the container.
+    If so, the job script removes variables with ``env`` inside the container, because srun itself starts the
+    container.
     """
     GPUS: tuple[str, ...]
     """Options that give the container the NVIDIA GPUs of the node and their driver."""
     AMD_GPUS: tuple[str, ...]
     """Options that give the container the AMD GPUs of the node; empty if the runtime has no such options."""
     PREPARES: str
-    """The shell script below ``slurm`` that loads the image on each node before ranks start; may be empty."""
+    """The shell script below ``slurm`` that loads the image on each node before ranks start; empty if the
+    runtime needs no script.
+    """
 
     MOUNTS_IMAGES: bool
     """Whether a user without privileges can mount a file system image in a container."""
@@ -67,7 +75,9 @@ class Runtime(Protocol):
         ...
 
     def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-        """Return the words of the command line before the image: the command, its options and the binds."""
+        """Return the words of the command line that precede the image: the command, its options and the bind
+        mounts.
+        """
         ...
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
@@ -102,7 +112,7 @@ RUNTIMES: tuple[Runtime, ...] = (
     centres.SHIFTER,
     centres.SARUS,
 )
-"""All container runtimes; toolkit prefers the first."""
+"""All container runtimes, in the order in which toolkit prefers them."""
 
 
 _SAME = {"--net": "--network"}

@@ -66,7 +66,9 @@ def standard(
 
 
 def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-    """Return the words of the command line before the image: the command, its options and the binds."""
+    """Return the words of the command line that precede the image: the command, its options and the bind
+    mounts.
+    """
     bound = (word for bind in dict.fromkeys(binds) for word in ("--bind", bind))
     return [command, "exec", *options, *bound]
 

@@ -1,4 +1,4 @@
-"""Describe a container runtime with one value, if toolkit needs only the runtime's command line."""
+"""Describe container runtimes that need no separate module, because toolkit needs only their command line."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,9 @@ from toolkit.runtime.aspects import Answer, Aspect
 class Described:
     """The attributes of :class:`toolkit.runtime.Runtime`, for a runtime without its own module.
 
-    ``bind`` returns the words for all binds; each bind is ``(SOURCE, TARGET, OPTIONS)``. ``name`` returns the
-    words for an image path, and ``folder`` returns the words for a working directory. ``start`` has the words
-    after the runtime's command, such as ``run``.
+    ``bind`` returns the command-line words for all bind mounts, each given as ``(SOURCE, TARGET, OPTIONS)``.
+    ``name`` returns the words for an image path, and ``folder`` returns the words for a working directory.
+    ``start`` has the words after the runtime's command, such as ``run``.
     """
 
     NAMES: tuple[str, ...]
@@ -45,7 +45,9 @@ class Described:
         return (*self.options, *(f"{self.SET_ENV}{name}={value}" for name, value in own))
 
     def words(self, command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-        """Return the words of the command line before the image: the command, its options and the binds."""
+        """Return the words of the command line that precede the image: the command, its options and the bind
+        mounts.
+        """
         parts = [bind.split(":") for bind in dict.fromkeys(binds)]
         bound = tuple((p[0], p[1] if len(p) > 1 else p[0], ":".join(p[2:])) for p in parts)
         program = () if self.IN_LAUNCHER else (command, *self.start)

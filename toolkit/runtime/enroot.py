@@ -9,7 +9,8 @@ from toolkit.runtime.described import Described, joined_binds, option
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
 """The variable that selects GPUs. Without it, enroot's hook 98-nvidia.sh mounts no driver; CUDA images set
-it."""
+this variable.
+"""
 
 RUNTIME = Described(
     NAMES=("enroot",),

@@ -1,9 +1,9 @@
 """Rootless podman: write the command line of a container, and read the probe's output.
 
 podman-run(1) documents the options. toolkit's developers ran podman 5.4.2 and crun 1.21 with these options on
-cgroup v1 (tests/matrix, flavour ``podman``). With ``--cgroups=disabled``, podman refuses ``--pid=host``.
-Without ``--pid=host``, each rank has process number 1 in a separate process namespace. As a result, Open MPI
-mistakes another rank's shared memory for the shared memory of this rank.
+cgroup v1 (tests/matrix, flavour ``podman``). toolkit does not use ``--cgroups=disabled``, because podman then
+refuses ``--pid=host``. Without ``--pid=host``, each rank has process number 1 in a separate process
+namespace. As a result, Open MPI confuses the shared memory segments of different ranks.
 """
 
 import re
@@ -77,7 +77,8 @@ def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ..
 
 
 def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[str]:
-    """Return the words of the command line before the image: the command, its options and the binds.
+    """Return the words of the command line that precede the image: the command, its options and the bind
+    mounts.
 
     ``--entrypoint=`` disables the image's entrypoint, which other runtimes do not run either.
     """
@@ -94,8 +95,8 @@ def _volume(bind: str) -> str:
 
 
 def image(spec: JobSpec) -> tuple[str, ...]:
-    """Return the image's name in podman's image store on each node. The image of an archive gets a name that
-    only this job uses.
+    """Return the image's name in podman's image store on each node. If the image is an archive, podman loads
+    it under a name that only this job uses.
     """
     if not spec.image.startswith(("/", "$")):
         return (spec.image,)

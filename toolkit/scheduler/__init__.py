@@ -28,7 +28,7 @@ class Scheduler(Protocol):
     first node."""
     ADDRESS: str
     """A shell command that prints the address of the node ``$first``, for a node whose name does not resolve;
-    may be empty.
+    empty if the scheduler has no such command.
     """
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:

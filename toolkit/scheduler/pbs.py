@@ -19,7 +19,8 @@ NODES = 'uniq "$PBS_NODEFILE"'
 ADDRESS = ""
 """PBS has no command for a node's address.
 
-``PBS_NODEFILE`` has a line for each chunk or rank, in the order of the nodes (qsub(1B), ENVIRONMENT).
+``NODES`` needs ``uniq``, because ``PBS_NODEFILE`` has a line for each chunk or rank, in the order of the
+nodes (qsub(1B), ENVIRONMENT).
 """
 
 

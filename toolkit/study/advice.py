@@ -25,7 +25,9 @@ _MIB = 1 << 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """Suggested settings of Horovod, with the measured values that lead to them, in bytes and milliseconds.
+    """Suggested settings of Horovod, with the measured values that lead to them.
+
+    Sizes are in bytes, times in milliseconds, and ``rate`` is in bytes per second.
 
     ``now`` is the measured number of reductions per step, and ``groups`` is the suggested number.
     """
@@ -47,7 +49,7 @@ class Advice:
 
 
 def advise(tally: Tally) -> Advice | None:
-    """Return the suggested settings, or ``None`` if the timeline has too few steps or no allreduces."""
+    """Return suggested settings, or ``None`` if the timeline has fewer than three steps or no allreduces."""
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None

@@ -11,13 +11,17 @@ from toolkit.model.metrics import Epoch, MetricsHeader, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
-"""If the size of the data is unknown, the time of this many units replaces the time of an epoch."""
+"""If the size of the data is unknown, toolkit uses the time of this many units of work as the time of an
+epoch.
+"""
 
 _LABEL = re.compile(r"^ *(\d+): ")
 """A pattern for the prefix that ``srun --label`` adds to a line: the rank's number."""
 
 _BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
-"""A pattern for the first line of a job's output. When Slurm restarts a job, it appends to the same file."""
+"""A pattern for the first line of a job's output. If Slurm restarts a job, the new output follows in the same
+file.
+"""
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
@@ -26,7 +30,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
 
     Raises:
         CheckFailed: if the training did not finish, was resumed from a checkpoint, has no epoch after the
-            warm-up, or had another number of ranks.
+            warm-up, or had a number of ranks other than ``ranks``.
     """
     if not content:
         raise CheckFailed("the run wrote no metrics")

@@ -18,7 +18,8 @@ class NodeRow:
     ``seconds`` is the time in seconds of an epoch, or of 1,000 units of work if the study measured only a
     rate. ``wall`` is the time of the whole job in seconds, or None if unknown. ``speedup`` is the time on the
     fewest nodes divided by the time on these nodes. ``efficiency`` is the speed-up divided by the factor by
-    which the number of ranks grows. ``gpu`` is the median GPU utilisation from 0 to 1.
+    which the number of ranks grows from the fewest nodes to these nodes. ``gpu`` is the median GPU
+    utilisation from 0 to 1.
     """
 
     nodes: int
@@ -162,8 +163,8 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
-    """Return a text such as ``4 and 8`` with the numbers of nodes that a centre's form demands and that the
-    study has not measured yet.
+    """Return a text such as ``4 and 8``: the further numbers of nodes that the study must measure to have as
+    many as a centre's form demands.
     """
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)

@@ -44,8 +44,8 @@ def figures(text: str) -> dict[str, float]:
 
 
 def history(text: str) -> list[dict[str, float]]:
-    """Return the metrics in each line of output that contains metrics. If lines have rank labels, the
-    function reads only the lines of rank 0.
+    """Return one dictionary of metrics for each line of a program's output that contains metrics. If lines
+    have rank labels, the function reads only the lines of rank 0.
 
     If a program overwrites a line, as a progress bar does, the function reads only the last text of the line.
 

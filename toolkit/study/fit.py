@@ -4,8 +4,8 @@
 To find the uncertainty, toolkit repeats the fit many times. In each repetition, called a draw, toolkit
 changes the measured times at random within their errors and fits the model again. The range of a prediction
 contains the results of 95 of 100 draws. For each draw, toolkit keeps every choice of the model's terms that
-fits nearly as well as the best choice. The measurements cannot decide between such choices. The range of a
-prediction includes the error of a future measurement.
+fits nearly as well as the best choice, because the measurements cannot decide between such choices. The range
+of a prediction also allows for the measurement error of the future run.
 """
 
 import math
@@ -20,9 +20,11 @@ from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
-"""The minimum relative error of a time, because three runs may agree better by chance."""
+"""The minimum relative error that toolkit assumes for a time, because three runs may agree more closely by
+chance.
+"""
 _SINGLE_ERROR = 0.03
-"""The relative error of a size's time if every size ran only once."""
+"""The relative error that toolkit assumes for the time of a run if the study ran every size only once."""
 _MEDIAN = math.sqrt(math.pi / 2)
 """The error of a median divided by the error of a mean, for normally distributed values."""
 _NEARLY = 2.0
@@ -57,8 +59,8 @@ class Fit:
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
-        """Return the predicted speed-up over one rank. The method extrapolates the time of one rank from the
-        time on the smallest measured number of ranks.
+        """Return the predicted speed-up over one rank. As the time on one rank, the method takes the time on
+        the smallest measured number of ranks, multiplied by this number.
         """
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)
@@ -152,7 +154,7 @@ def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
     # small, so increase them.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
-    # Users compare a prediction with a future run. Assume that the time of this run has a typical error.
+    # Users compare a prediction with a future run. Assume that the future run's time has a typical error.
     typical = median(errors) * factor
     return Fit(
         scaling=scaling,
@@ -176,8 +178,8 @@ def _draws(
 
 
 def _single_error(points: Sequence[MeasuredPoint]) -> float:
-    """Return the relative error of a single run's time, estimated from the numbers of ranks with more than
-    one run.
+    """Return the relative error of a single run's time, estimated from the points that have more than one
+    run.
     """
     squares, freedom = 0.0, 0
     for point in points:

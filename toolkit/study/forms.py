@@ -9,14 +9,14 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Form(Row, frozen=True, kw_only=True):
-    """The scaling evidence that one computing centre demands before it grants large partitions or
-    core hours.
+    """The scaling evidence that one computing centre demands before it grants core hours or access to large
+    partitions.
     """
 
     name: str
     title: str
     sizes: int
-    """How many different numbers of nodes the study must measure at least."""
+    """The minimum count of different job sizes, in nodes, that the study must measure."""
     nodes: tuple[int, int] | None = None
     """The smallest and the largest number of nodes that the study may measure."""
     efficiency: float = 0.0

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Fusion:
-    """Sums of sizes in bytes and of times in microseconds, over all reductions. A reduction has one or
-    several tensors.
+    """The total size in bytes and the total time in microseconds of all reductions, with sums for
+    :meth:`line`. A reduction combines one or several tensors.
 
     Several tensors belong to the same reduction if the allreduce of each tensor begins before any of these
     allreduces ends.
@@ -52,8 +52,8 @@ class Fusion:
         self._pids, self._time = [], 0.0
 
     def line(self) -> tuple[float, float] | None:
-        """Fit a line to the times of the reductions. Return the fixed time of a reduction and the time per
-        byte, both in microseconds.
+        """Fit a line to the reductions: their time as a function of their size. Return the fixed time of a
+        reduction and the time per byte, both in microseconds.
 
         The result is ``None`` for fewer than three reductions, for reductions of nearly the same size, or if
         larger reductions do not take longer.

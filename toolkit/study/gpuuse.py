@@ -1,4 +1,4 @@
-"""Read the GPU utilisation of a job from the output of the ``nvidia-smi`` that its job script runs (pure
+"""Read the GPU utilisation of a job from the output of ``nvidia-smi``, which the job script runs (pure
 functions).
 """
 

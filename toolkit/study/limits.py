@@ -7,15 +7,19 @@ from toolkit.study.fit import Fit, FitCheck, bandwidth, latency
 from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _WELL = 0.9
-"""The parallel efficiency from which the report says that the speed is near the ideal."""
+"""The minimum parallel efficiency at which the report says that the speed is near the ideal."""
 
 _WIDE = 3.0
-"""If the high end of a predicted range is more than this multiple of the low end, the range is too wide."""
+"""If the high end of a predicted range is more than this multiple of the low end, the report calls the range
+wide.
+"""
 _OPEN = 0.5
-"""If the range of the serial part, from 0 to 1, is wider than this value, the range is too wide."""
+"""If the range of the serial fraction (0 to 1) is wider than this value, the report does not state the
+fraction.
+"""
 
 _WORTH = 0.05
-"""The minimum part of a step, from 0 to 1, that the report mentions."""
+"""The smallest fraction of a step's time, from 0 to 1, that the report mentions."""
 
 
 _INPUT = (

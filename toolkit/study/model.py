@@ -5,13 +5,14 @@ The time of an epoch on ``n`` ranks is
     weak    P/n + K + W * 2(n-1)/n**2
     strong  P/n + K + L * 2(n-1)
 
-``P`` is the work that ranks divide, and ``K`` is the serial part in Amdahl's law. A ring allreduce makes
-2(n-1) exchanges of one n-th of the gradient. A training step therefore costs 2(n-1) latencies, and 2(n-1)/n
-times the gradient divided by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak
-scaling, an epoch on n ranks has 1/n as many steps as on one rank. Latency then adds a term 2(n-1)/n, which a
-fit cannot separate from K and a part of P. In strong scaling, the limited bandwidth adds the term 2(n-1)/n,
-which a fit cannot separate either. The fitted K therefore includes latency or bandwidth, and is an upper
-limit of the serial part.
+``P`` is the work that ranks divide, and ``K`` is the serial part in Amdahl's law. ``W`` is the cost of the
+limited bandwidth, and ``L`` is the cost of latency. A ring allreduce makes 2(n-1) exchanges of one n-th of
+the gradient. A training step therefore costs 2(n-1) latencies, and 2(n-1)/n times the gradient divided by the
+bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak scaling, an epoch on n ranks has
+1/n as many steps as on one rank. Latency then adds a term 2(n-1)/n, which a fit cannot separate from K and a
+part of P. In strong scaling, the limited bandwidth adds the same term 2(n-1)/n, which a fit cannot separate
+from K and P either. The fitted K therefore includes latency or bandwidth, and is an upper limit of the serial
+part.
 """
 
 from collections.abc import Callable, Sequence
@@ -42,8 +43,8 @@ def solutions(
     the best first.
 
     ``errors`` are the errors of the times in seconds. The first result is the non-negative least squares
-    solution. If other results have nearly the same chi squared, the measurements cannot decide between the
-    choices.
+    solution. If other results have nearly the same chi squared, the measurements cannot decide between these
+    choices of terms.
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
@@ -94,7 +95,7 @@ def _least_squares(
             if r != i:
                 factor = table[r][i] / table[i][i]
                 table[r] = [a - factor * b for a, b in zip(table[r], table[i], strict=True)]
-                # This element is zero in exact arithmetic. If times differ by many orders of magnitude, a
-                # rounding error would hide a zero pivot.
+                # In exact arithmetic, this element is already zero. If times differ by many orders of
+                # magnitude, a rounding error here would hide a zero pivot.
                 table[r][i] = 0.0
     return [table[i][count] / table[i][i] for i in range(count)]

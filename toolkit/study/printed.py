@@ -1,4 +1,4 @@
-"""Collect the metrics that a job printed without one of toolkit's trainers (pure functions)."""
+"""Collect the metrics in the output of a job that runs none of toolkit's trainers (pure functions)."""
 
 import math
 

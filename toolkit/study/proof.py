@@ -10,21 +10,21 @@ from toolkit.study.statistics import Curve, MeasuredPoint
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""Minimum number of runs of each series. Three runs are all faster than three others by chance with a
-probability of 1/20.
+"""If a series has fewer runs than this number, the report says that a difference may be chance. By chance,
+three runs are all faster than three others with a probability of 1/20.
 """
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:
-    """Return the environment variables of each series in a study that tests the settings which ``advice``
-    suggests.
+    """For a study that tests the settings of ``advice``, return the environment variables of each series of
+    runs.
     """
     chosen = dict(variable.split("=", 1) for variable in advice.variables)
     return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Return a line with the suggested settings, then a sentence for each number of ranks that says whether
+    """Return a line with the suggested settings, then sentences that say for each number of ranks whether
     these settings helped. The result is empty for a study without suggested settings.
     """
     if SUGGESTED not in study.settings:

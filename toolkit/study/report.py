@@ -27,12 +27,12 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether the curve tests suggested settings. Such a curve may have a single size."""
+    """Whether the curve tests suggested settings of Horovod. Such a curve may have a single size."""
 
     @property
     def work(self) -> str:
-        """The work whose time the curve shows: "epoch", or a number of units if the study only measured a
-        rate.
+        """The work whose time the curve shows: "epoch", or a number of units such as "1,000 images" if the
+        study only measured a rate.
         """
         figures = self.curve.base.figures
         return f"{UNITS:,} {self.unit}" if figures.rates and figures.samples is None else "epoch"
@@ -105,8 +105,8 @@ def read(folders: Sequence[Path]) -> Report:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Return the name of each study. If two studies have the same name, return the names of their folders
-    instead.
+    """Return the name of each study. If two studies have the same name, return the names of all folders
+    instead. If two folders have the same name, return their paths.
     """
     names = [folder.load(where).name for where in folders]
     if len(set(names)) == len(names):

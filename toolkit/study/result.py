@@ -38,7 +38,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     test_loss: float | None
     accuracy: float
     images_per_second: float | None
-    """The images per second of all ranks over all epochs, without the time for evaluation and start.
+    """The training speed of all ranks together, in images per second, over all epochs. The time excludes
+    evaluation and start.
 
     The value is null if the epochs took 0 s.
     """

@@ -22,8 +22,10 @@ class StartPart(msgspec.Struct, frozen=True):
 
 
 class JobStart(msgspec.Struct, frozen=True, kw_only=True):
-    """The phases of a job's start. ``first_step_seconds`` is ``None`` if the job recorded no
-    trained batch.
+    """The phases of a job's start.
+
+    ``first_step_seconds`` is the time from the submission to the first trained batch, or ``None`` if the job
+    recorded no trained batch. If the submission time is unknown, the time begins with the job script.
     """
 
     schema: str = "toolkit.start/1"
@@ -76,7 +78,8 @@ def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
     """Return the recorded times by name, in seconds since 1970, and the number of ``read`` system calls that
     rank 0 made.
 
-    If the job script restarted the ranks, the function ignores the times that the earlier ranks recorded.
+    If the job script restarted the ranks, the function ignores the times that the ranks recorded before the
+    restart.
     """
     moments = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
     rank = _of_metrics(metrics)

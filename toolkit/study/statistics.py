@@ -94,7 +94,8 @@ def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
     """Return a curve for each series. If a series ran the same number of ranks on several numbers of nodes,
     return a curve for each number of nodes.
 
-    Each curve starts with the smallest size of its series, which may have any number of nodes.
+    Each curve starts with the smallest size of its series, even if this size has another number of nodes than
+    the curve.
     """
     known = list(points)
     measured_curves = []
@@ -169,5 +170,7 @@ def _seconds(group: Iterable[Point]) -> list[float]:
 
 
 def _typical(figures: Sequence[Figures]) -> Figures:
-    """Return the measured values of the run whose time is the median of all runs."""
+    """Return the measured values of the run with the median time. If the number of runs is even, return the
+    faster of the two middle runs.
+    """
     return sorted(figures, key=lambda run: median(run.seconds))[(len(figures) - 1) // 2]

@@ -28,7 +28,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
 
     With ``nodes``, each number of ranks runs on each number of nodes that gives every node equally many
     ranks. A node gets at most ``ranks_per_node`` ranks. Without ``nodes``, each number of ranks runs on as
-    few nodes as possible. Without ``nodes``, ``ranks_per_node`` defaults to 1.
+    few nodes as possible, and ``ranks_per_node`` defaults to 1.
 
     Raises:
         BadInput: if a number of ranks fits none of the numbers of nodes.
@@ -141,7 +141,7 @@ def batch_of(study: Study, ranks: int) -> int | None:
     batch size.
 
     Raises:
-        BadInput: if the batch of all ranks cannot be divided evenly.
+        BadInput: if the batch of all ranks cannot be divided evenly among the ranks.
     """
     if study.batch is None or study.scaling == "weak":
         return study.batch
@@ -185,8 +185,8 @@ def check(study: Study) -> None:
 
 
 def _check_series(study: Study) -> None:
-    """Raise ``BadInput`` if a study cannot compare values of the option, or if two values give the same file
-    name.
+    """Raise ``BadInput`` if a study cannot compare values of the option ``study.compare``, or if two values
+    give the same file name.
     """
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"

@@ -1,10 +1,10 @@
 """Analyse Horovod's timeline: the phases of a step, and the ranks that are ready last.
 
-Different tensors may be in different phases. At each moment, the phase of the training step is the most
-advanced of these phases. From most to least advanced, the phases are ``reduce``, ``copy``, ``queue`` and
-``negotiate``. The phase is ``compute`` if no tensor is in any of these four phases. A step starts when the
-ranks negotiate the first gradient. toolkit ignores a step before an evaluation or a checkpoint, because such
-a step takes much longer than other steps.
+Different tensors may be in different phases at the same time. At each moment, the phase of the training step
+is the most advanced of these phases. From most to least advanced, the phases are ``reduce``, ``copy``,
+``queue`` and ``negotiate``. The phase is ``compute`` if no tensor is in any of these four phases. A step
+starts when the ranks negotiate the first gradient. toolkit ignores the last step before an evaluation or a
+checkpoint, because the time of this step includes the other work.
 """
 
 import math
@@ -52,7 +52,9 @@ class Tally:
     lag: dict[str, float] = field(default_factory=dict)
     """For each rank, the total time in microseconds by which the rank was later than the first rank."""
     negotiated: int = 0
-    """The number of negotiations with a message from each rank. Later negotiations use Horovod's cache."""
+    """The number of negotiations with a message from each rank. Later negotiations of a tensor use Horovod's
+    cache and have no such messages.
+    """
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
     """For each step, the time from the first to the last start of a gradient's negotiation."""

@@ -1,4 +1,4 @@
-"""Read Horovod's timeline as a stream. The file may have hundreds of megabytes, and may be truncated.
+"""Read Horovod's timeline as a stream. The file can have hundreds of megabytes, and its end can be missing.
 
 A timeline is one JSON array in the format of Chrome's trace viewer, with one or several events per line.
 Horovod writes the closing bracket only at an orderly shutdown (horovod/common/timeline.cc).
@@ -59,8 +59,8 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if not begun:
             text = _event_list(text, name)
             begun = True
-        # This text separates two events. Only a tensor's name that contains a whole event could also contain
-        # it.
+        # Either text separates two events. Within an event, only the name of a tensor could contain such a
+        # text.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
         if cut < 0:
             if len(text) > _LONGEST:

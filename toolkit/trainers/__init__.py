@@ -6,7 +6,7 @@ trainer. A module such as ``mnist`` defines a model, a data set and defaults (se
 ``command``). ``preflight`` checks ranks, network and nodes; ``gloo`` starts ranks without MPI. The
 subpackages are ``data``, ``models``, ``learning``, ``training`` (one run of a trainer), ``ranks``,
 ``strategies`` (how ranks share a training) and ``checks``. ``docs/metrics.md`` describes the output of a
-training. The modules import TensorFlow, Horovod and mpi4py at their first use.
+training. The modules import TensorFlow, Horovod and mpi4py only when they first use these libraries.
 """
 
 import time

@@ -1,8 +1,9 @@
 """Residual networks on CIFAR-10: ``python -m toolkit.trainers.cifar10``.
 
-``--model resnet8``, ``resnet20`` and so on are the small networks that He et al. designed for these images.
-``--model`` also accepts the names of the models in ``keras.applications``. The BSC course uses ResNet50V2 and
-ResNet152V2. These models need larger images, so also use ``--image-size 128``.
+``--model resnet8``, ``--model resnet20`` and so on select the small networks that He et al. designed for
+these images. ``--model`` also accepts the names of the models in ``keras.applications``. The course of BSC
+and UPC (``docs/courses/bsc.md``) uses ResNet50V2 and ResNet152V2. These models need larger images, so also
+use ``--image-size 128``.
 
 The defaults are SGD with Nesterov's momentum, a warm-up of one epoch and then cosine decay. With these
 defaults, one process trained resnet8 in 12 epochs to a test accuracy of 0.8199.

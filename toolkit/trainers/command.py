@@ -66,7 +66,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     except Exception as error:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
         if world:
             world.failing(error)
-        # If all ranks have the same fault, only rank 0 reports the fault, and aborts the other ranks.
+        # The other ranks wait here. If all ranks have the same fault, rank 0 reports it first and aborts the
+        # other ranks.
         time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
         if is_lost_rank(error):
             print(f"{trainer.name}: {_lost(world)}", file=sys.stderr)

@@ -1,4 +1,4 @@
-"""Assign the items that rank 0 lists, such as file names or numbers, to all ranks.
+"""Distribute the items that rank 0 lists, such as file names or numbers, among all ranks.
 
     from pathlib import Path
 
@@ -66,8 +66,9 @@ class DataDistributor:
         """Decorate a function that lists items. With ``shuffle``, rank 0 first shuffles the items.
 
         Raises:
-            DataDistributionError: by the new function, on all ranks, if the original function fails, returns
-                something without a length, or returns fewer items than there are ranks.
+            DataDistributionError: if, on a call of the decorated function, the original function fails,
+                returns something without a length, or returns fewer items than there are ranks. All ranks
+                raise the error.
         """
         if loader is None:
             return functools.partial(self.__call__, shuffle=shuffle)

@@ -3,9 +3,10 @@
 ``srun --mpi=none`` starts this program as every task of a job step. Task 0 opens the store: an HTTP server in
 which Horovod ranks look up each other, as in ``horovod/runner/http/http_server.py``. The other tasks look for
 the store on the first node of the job step. These tasks try a few ports, which they compute from the IDs of
-the job and the job step. The server at a port says to which job step it belongs. Therefore jobs on the same
-node do not connect to each other's stores. The program needs no file with the port; such a file could be out
-of date. When all tasks have joined, each task receives its Horovod variables and executes its command.
+the job and the job step. The server at a port says to which job step it belongs. Therefore the tasks do not
+connect to the store of another job on the same node. The program needs no file with the port; such a file
+could be out of date. When all tasks have joined, each task receives its Horovod variables and executes its
+command.
 
 With an HMAC in each request, a task proves that it knows the job's secret. Horovod's own client cannot send
 an HMAC, so the store keeps Horovod's keys below a secret URL path. Only tasks that know the secret can
@@ -66,7 +67,7 @@ _HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
 
 
 def main(words: Sequence[str]) -> int:
-    """Join the other ranks and execute the command. Return an exit status only after a failure."""
+    """Join the other ranks, and replace this process with the command. Return only after a failure."""
     if len(words) < 2 or words[0] != "--":
         return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
     try:
@@ -102,7 +103,7 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
     }
-    # If interface_of() finds no interface, Gloo uses the address to which the host name resolves.
+    # Leave out empty values. Without an interface, Gloo uses the address to which the host name resolves.
     return {name: value for name, value in variables.items() if value}
 
 
@@ -126,7 +127,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the start of the URL path of a step's keys. Only ranks with the secret can compute this path."""
+    """Return the secret first part of the URL paths to a job step's keys."""
     return proof(secret, b"path", step.encode())
 
 
@@ -153,7 +154,7 @@ class Store(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """Exit when the parent process exits: rank 0, which later becomes the command of rank 0."""
+        """Exit when the parent process exits: task 0, which executes rank 0's command after joining."""
         if os.getppid() != self.owner:
             raise SystemExit
 
@@ -170,8 +171,8 @@ class Store(ThreadingHTTPServer):
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
-                # Rank 0 may finish at once and close the store, so all other ranks must first read their
-                # variables.
+                # Rank 0 may finish at once and close the store, so rank 0 waits until all other ranks have
+                # their variables.
                 absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
             if absent:
                 return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
@@ -228,7 +229,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200)
 
     def _greet(self, value: bytes) -> None:
-        """Answer a request to join. Reject it if its HMAC does not prove that the sender knows the secret."""
+        """Answer a request to join. Reject a request whose HMAC does not prove knowledge of the secret."""
         nonce, secret = self.headers.get(_NONCE, "").encode(), self.server.secret
         if not proves(self.headers.get(_PROOF, ""), secret, b"hello", nonce, value):
             return self._answer(403)
@@ -238,7 +239,7 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, body, proof(secret, b"answer", nonce, body))
 
     def _names(self) -> tuple[str, str] | None:
-        """Return the scope and the key in a request's path, or ``None`` without the store's secret path."""
+        """Return the scope and the key in a request's path, or ``None`` if the path lacks the secret part."""
         # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret path.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
@@ -260,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _task(said: bytes) -> Task | None:
-    """Return the task that a request's JSON text describes, or ``None`` if it does not describe a task."""
+    """Return the task that a request's JSON text describes, or ``None`` if the text is not about a task."""
     try:
         task = Task(**json.loads(said))
     except (ValueError, TypeError):
@@ -343,8 +344,8 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
 
 
 def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
-    """Ask the HTTP store at ``place`` to join. Return the store's answer and this task's address. The answer
-    is empty if the store belongs to another job step.
+    """Send a request to join to the HTTP store at ``place``. Return the store's answer and this task's
+    address. The answer is empty if no store of this job step answers.
     """
     connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
     nonce, body = os.urandom(16).hex(), json.dumps(task._asdict()).encode()
@@ -380,7 +381,7 @@ def _become(command: list[str]) -> int:
     try:
         os.execvp(command[0], command)  # noqa: S606 - the user's command
     except (OSError, ValueError) as error:
-        # A folder on PATH that the user may not read raises PermissionError for every missing command.
+        # If PATH has a folder that the user may not read, any missing command raises PermissionError.
         if isinstance(error, FileNotFoundError) or (
             "/" not in command[0] and shutil.which(command[0]) is None
         ):

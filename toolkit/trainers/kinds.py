@@ -1,5 +1,5 @@
-"""Types that the packages ``ranks``, ``learning`` and ``frameworks`` share. This module does not import these
-packages.
+"""Types that the packages ``ranks``, ``learning`` and ``frameworks`` share. To avoid circular imports, this
+module does not import these packages.
 """
 
 from collections.abc import Callable
@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 FrameworkName = Literal["tensorflow", "pytorch", "jax"]
 
 Step = Callable[..., "tuple[tf.Tensor, tf.Tensor]"]
-"""A function that processes one batch on one device, and returns the sum of losses and of right answers."""
+"""A function that processes one batch on one device, and returns the sum of the losses and the number of
+right answers.
+"""
 
 Steer = Callable[["tf.keras.optimizers.Optimizer", "tf.Tensor"], None]
 """A function that sets an optimizer's learning rate from the number of epochs done, in a TensorFlow graph."""

@@ -3,8 +3,8 @@
 The program splits the layers of a network over two devices, as for a model that is too large for one device.
 Without micro-batches, the second device waits for the first. With micro-batches, the second device processes
 one micro-batch while the first device processes the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965).
-The program sums the gradients before the update, so the result is the same as on one device, as ``--compare``
-shows.
+The program sums the gradients of all micro-batches before the update, so the result is the same as on one
+device, as ``--compare`` shows.
 
 Without GPUs, the two devices are halves of the CPU, which shows the mechanism without a speed-up.
 """
@@ -101,8 +101,8 @@ def train(
 
 
 def two_devices() -> list[str]:
-    """Return TensorFlow's names of two GPUs or of two logical CPU devices. Raise ``Trouble`` if there is only
-    one GPU.
+    """Return TensorFlow's names of two GPUs or, without GPUs, of two logical CPU devices. Raise ``Trouble``
+    if there is only one GPU.
     """
     import tensorflow as tf
 

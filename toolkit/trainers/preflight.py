@@ -27,13 +27,17 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _TIME_TO_SPEAK = 2.0
-"""The seconds for which other ranks delay their exit, so that rank 0 reports before the launcher stops it."""
+"""The seconds for which other ranks delay their exit, so that rank 0 reports before the launcher stops all
+ranks.
+"""
 
 _LINES = 5
 """The largest number of faults to print. On thousands of nodes, more lines would hide the important lines."""
 
 _NUMBERS = 1 << 16
-"""The count of numbers in the test message, half a megabyte. MPI has another protocol for short messages."""
+"""The count of numbers in the test message, half a megabyte. MPI has another protocol for short messages, so
+a short message would not test the protocol for gradients.
+"""
 
 
 def main(words: list[str] | None = None) -> int:

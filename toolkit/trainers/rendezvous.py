@@ -1,7 +1,7 @@
 """Find and authenticate the other ranks of a job without MPI: ports, addresses, and the job's secret.
 
 Each run of a job script writes a secret to a file in the job's folder. Only the job's user can read this
-file. A process that knows the secret is a rank of the job. Ranks refuse connections from all other processes.
+file. Ranks accept connections only from processes that know the secret.
 
 This file needs only Python 3.8, because a job script copies it into images without toolkit.
 """
@@ -52,9 +52,9 @@ class Task(NamedTuple):
 def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
     """Return the secret of a job, which the job script wrote to the job's folder.
 
-    Job scripts of older toolkit releases do not write a secret. In this case, the rank with ``first`` writes
-    the secret to a file, and the other ranks wait for this file. ``alone`` means that all ranks are on one
-    node. If ranks on one node have no job folder, they use the folder for temporary files.
+    Job scripts of older toolkit releases do not write a secret. In this case, the rank whose ``first`` is
+    true writes the secret to a file, and the other ranks wait for this file. ``alone`` means that all ranks
+    are on one node. If ranks on one node have no job folder, they use the folder for temporary files.
 
     Raises:
         RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no
@@ -124,7 +124,8 @@ def listening_address(first: str, caller: str, *, alone: bool) -> str:
     """Return the address at which rank 0 listens on this node, or an empty string if rank 0 must listen at
     all addresses.
 
-    ``first`` is the name of this node, and ``caller`` is the address at which Slurm reaches this node.
+    ``first`` is the name of this node, and ``caller`` is the address of the node on which srun was called,
+    which may be this node.
     """
     if alone:
         return "127.0.0.1"

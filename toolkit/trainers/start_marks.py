@@ -61,8 +61,8 @@ def container_made(root: Path, begun: float) -> float | None:
 
 
 def _process_started(stat: str, root: Path) -> float:
-    """Return the time at which this process was created, in seconds since 1970. ``stat`` gives the time in
-    clock ticks since the boot.
+    """Return the time at which this process was created, in seconds since 1970. ``stat`` is the text of
+    ``/proc/self/stat``, which gives this time in clock ticks since the boot.
     """
     ticks = int(stat.rpartition(")")[2].split()[19])
     lines = (root / "proc" / "stat").read_text().splitlines()
@@ -71,7 +71,9 @@ def _process_started(stat: str, root: Path) -> float:
 
 
 _ROUNDED = 1.0
-"""The largest rounding error in seconds, because the kernel reports its boot time in whole seconds."""
+"""The largest rounding error of a process's start time, in seconds, because the kernel reports its boot time
+in whole seconds.
+"""
 
 
 def is_complete(found: Mapping[str, float]) -> bool:

@@ -103,8 +103,8 @@ class Trainer:
 
 @dataclass(frozen=True)
 class Options:
-    """The user's options. ``epochs`` counts the epochs of all ranks together, and ``batch_size`` is the
-    number of samples per device.
+    """The user's options. ``epochs`` is the number of passes over the data that all ranks together make, and
+    ``batch_size`` is the number of samples per device.
 
     If ``batch_size`` is 0, the trainer tries sizes up to ``batch_limit``. With ``fresh``, the trainer ignores
     existing checkpoints. ``keep`` is the number of checkpoints to keep. ``checkpoint_seconds`` is the time in

@@ -72,7 +72,7 @@ class Meter:
         self._window = (0.0, 0.0)
 
     def receive(self, sock: socket.socket, receive: Callable[[], Any]) -> Any:  # noqa: ANN401 - bytes or a count
-        """Call ``receive``, which waits for bytes on ``sock``, and enforce the limits.
+        """Call ``receive``, which waits for bytes on ``sock``, and enforce the limits that :meth:`begin` set.
 
         Raises:
             SlowError: if the time limit is exceeded, or the rate is too low.

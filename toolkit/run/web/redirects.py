@@ -6,15 +6,16 @@ from urllib.parse import urljoin, urlsplit
 from toolkit.errors import CheckFailed
 
 MOST_REDIRECTS = 10
-"""The largest number of redirects of one request; browsers follow 20, and known registries need at
-most two.
+"""The largest number of redirects that toolkit follows for one request; browsers follow 20, and known
+registries need at most two.
 """
 
 _ANY_METHOD = frozenset({307, 308})
 _READING = frozenset({301, 302, 303}) | _ANY_METHOD
 """HTTP statuses that redirect (RFC 9110, section 15.4).
 
-Only 307 and 308 keep a method other than GET or HEAD.
+After 307 or 308, a client repeats the request with the same method. After the other statuses, a client may
+replace POST with GET, so toolkit follows them only for GET and HEAD.
 """
 _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 
@@ -60,7 +61,9 @@ class Redirects:
 
 
 def is_redirect(method: str, status: int, location: str) -> bool:
-    """Return whether a response to ``method`` is a redirect that toolkit may follow."""
+    """Return whether toolkit may follow a response as a redirect. ``method`` is the HTTP method of the
+    request.
+    """
     return bool(location) and status in (_READING if method in {"GET", "HEAD"} else _ANY_METHOD)
 
 

@@ -29,7 +29,8 @@ class Board:
     def ahead(self) -> float:
         """The minimum time in seconds by which this node's clock is ahead of the clock on rank 0's node.
 
-        The value comes from the ``Date`` headers in the HTTP store's answers, whose times are whole seconds.
+        The exact difference is unknown, because the ``Date`` headers in the HTTP store's answers have whole
+        seconds.
         """
         least, most = self._clock
         return min(max(0.0, least), most)

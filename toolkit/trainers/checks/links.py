@@ -14,7 +14,7 @@ _FIRST, _LARGEST = 1 << 20, 1 << 26
 """The sizes of the first and of the largest MPI message, in bytes."""
 
 _ENOUGH = 0.05
-"""The number of seconds from which a transfer is long enough to measure the speed."""
+"""A transfer that takes longer than this number of seconds is long enough to measure the speed."""
 
 _SECONDS = 0.5
 """The number of seconds for which each node sends data over TCP."""
@@ -38,8 +38,8 @@ def over_mpi(nodes: "Comm") -> float:
         nodes.Sendrecv(sent, (rank + 1) % size, recvbuf=received, source=(rank - 1) % size)
         took = max(time.monotonic() - begun, 1e-6)
         best = max(best, count * 8 / took / 1e9)
-        # All ranks must make the same decision. Otherwise, some ranks would wait for a message that no rank
-        # sends.
+        # All ranks must stop after the same transfer. Otherwise, some ranks would wait for a message that no
+        # rank sends.
         if nodes.allreduce(took, op=MPI.MAX) > _ENOUGH or count >= _LARGEST:
             return best
         count *= 4

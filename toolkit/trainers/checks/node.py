@@ -24,10 +24,10 @@ with thousands of nodes.
 class Facts:
     """Facts about one rank and its node. Only the first rank of a node fills in the facts about the node.
 
-    ``gpus`` are the numbers of the GPUs that the rank can open. ``output`` and ``tmp`` are the numbers of
-    free bytes in the output folder and in TMPDIR, or the reasons why these numbers are unknown. ``ahead`` is
-    the minimum number of seconds by which the node's clock is ahead of the clock of rank 0's node. ``gbit``
-    is the speed at which data arrived from the previous node, in Gbit/s.
+    ``gpus`` are the numbers N of the GPUs ``/dev/nvidiaN`` that the rank can open. ``output`` and ``tmp`` are
+    the numbers of free bytes in the output folder and in TMPDIR, or the reasons why these numbers are
+    unknown. ``ahead`` is the minimum number of seconds by which the node's clock is ahead of the clock of
+    rank 0's node. ``gbit`` is the speed at which data arrived from the previous node, in Gbit/s.
     """
 
     rank: int
@@ -62,8 +62,8 @@ def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devic
 
 
 def openable(devices: Path) -> tuple[int, ...]:
-    """Return the numbers of the NVIDIA GPUs that this process can open. Slurm's cgroups may forbid the other
-    GPUs of the node.
+    """Return the numbers of the NVIDIA GPUs that this process can open. Slurm's cgroups can block the node's
+    other GPUs.
     """
     found = []
     for path in devices.glob("nvidia[0-9]*"):
@@ -89,10 +89,11 @@ def free(folder: Path) -> int | str:
 
 
 def fingerprint(path: Path) -> str:
-    """Return a SHA-256 digest of an image's size and 16 of its blocks, or ``!`` and the reason for a failure.
+    """Return a SHA-256 digest of an image's size and 16 of its blocks, or ``!`` and the reason if the image
+    is not readable.
 
-    The digest identifies the image, but does not cover every byte. The first block is the SIF header, which
-    has a unique number and the time of creation.
+    The digest identifies the image, but does not cover every byte. The first block contains the SIF header,
+    whose unique number and time of creation differ between images.
     """
     digest = hashlib.sha256()
     try:

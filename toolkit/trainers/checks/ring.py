@@ -116,8 +116,8 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
 
 
 def _message(rank: int) -> bytes:
-    """Return the test message that a rank sends. Among the messages of all ranks, no 32-byte piece occurs
-    twice.
+    """Return the test message that a rank sends. No 32-byte piece occurs twice in the messages of all ranks,
+    so the receiver detects wrong or displaced data.
     """
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)
@@ -142,8 +142,8 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
 
 
 def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the address that Gloo will use: the first address of ``interface``, or the address of the host
-    name.
+    """Return the address that Gloo will use: the first address of ``interface``, or, without such an
+    interface, the address to which the host name resolves.
     """
     found = next((address for name, address in known if name == interface), "")
     return found or socket.gethostbyname(socket.gethostname())

@@ -16,7 +16,10 @@ _SLOW = 0.2
 """The share of the fabric's speed below which toolkit warns of the wrong network or a broken link."""
 
 _ONE_STREAM_GBIT = 4.0
-"""The Gbit/s that one TCP stream from Python reaches on any machine. 20% of a fast fabric may be more."""
+"""The speed in Gbit/s that one TCP stream from Python reaches on any machine.
+
+For a speed over TCP, toolkit warns only below this value, even if a fifth of the fabric's speed is higher.
+"""
 
 
 @dataclass(frozen=True)

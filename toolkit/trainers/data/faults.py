@@ -1,4 +1,4 @@
-"""Find the sample that a trainer cannot read. TensorFlow's own error may not name this sample."""
+"""Find the sample that a trainer cannot read. TensorFlow's own error does not always name this sample."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -13,7 +13,8 @@ _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "Fai
 
 @contextlib.contextmanager
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
-    """Run the body of the ``with`` statement; if it fails, find the sample that caused the failure.
+    """Run the body of the ``with`` statement; if it fails, find the sample among ``numbers`` that caused the
+    failure.
 
     The search works only for a data source with a method ``fault``, which returns a sentence about a damaged
     sample.

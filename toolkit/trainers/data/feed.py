@@ -10,7 +10,9 @@ if TYPE_CHECKING:
 
 
 Portion = Any
-"""The input of consecutive steps: sample numbers with one row per step, or an iterator over batches."""
+"""The input of several consecutive steps: a table of sample numbers with one row per step, or an iterator
+over batches.
+"""
 
 
 class Feed(Protocol):
@@ -45,7 +47,8 @@ class Portions(Protocol):
 class InMemory:
     """Samples in the memory of the host, from which the CPU gathers each batch.
 
-    A GPU cannot gather the batches, because TensorFlow would copy all samples back to the CPU for each batch.
+    The GPU does not gather the batches, because TensorFlow would then copy all samples back to the CPU for
+    each batch.
     """
 
     def __init__(self, samples: Samples) -> None:
@@ -99,8 +102,8 @@ class Streamed:
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
 
-        # The GPU or CPU that trains is idle during this wait, because a step starts only after the previous
-        # step.
+        # Measure the wait for the batch. The GPU or CPU that trains is idle during this wait, because a step
+        # starts only after the previous step.
         with tf.device("/CPU:0"):
             with tf.control_dependencies([step]):
                 begun = tf.timestamp()
@@ -115,7 +118,7 @@ class Streamed:
 
 
 class Stream:
-    """An iterator over the batches of a table of sample numbers. TensorFlow reads the batches in the
+    """An iterator over the batches whose sample numbers a table contains. TensorFlow reads the batches in the
     background.
     """
 

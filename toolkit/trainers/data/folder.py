@@ -1,7 +1,7 @@
 """Read JPEG or PNG images from one folder per class: ``DIR/train/CLASS/*.jpg`` and ``DIR/val/CLASS/*.jpg``.
 
-The class numbers follow the order of the folder names in ``train``. Each file has a number, by which a
-training step reads the file. toolkit therefore assigns files to ranks like samples in memory.
+The class numbers follow the order of the folder names in ``train``. Each file has a number, with which a
+training step requests the file. toolkit therefore assigns files to ranks like samples in memory.
 """
 
 import os

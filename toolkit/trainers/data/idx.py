@@ -22,7 +22,7 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
     the file.
 
     Raises:
-        Trouble: if the file is missing, is not an idx file of that many dimensions, or is cut short.
+        Trouble: if the file is missing, is not an idx file with ``dimensions`` dimensions, or is cut short.
     """
     header = 4 + 4 * dimensions
     try:

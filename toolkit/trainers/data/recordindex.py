@@ -27,7 +27,9 @@ _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 """Exceptions that NumPy raises if the cached index is missing or damaged."""
 
 _AT_ONCE = 16
-"""The number of files to read at the same time, because reads from a shared file system mostly wait."""
+"""The number of files that toolkit reads at the same time. A read from a shared file system mostly waits, so
+parallel reads save time.
+"""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -121,7 +123,9 @@ def _digest(paths: Sequence[Path]) -> str:
 
 
 def _keep(path: Path, places: "numpy.ndarray") -> None:
-    """Write the cached index under a temporary name, and rename it. In a read-only folder, write nothing."""
+    """Write the cached index under a temporary name, and rename it, so that no rank reads an unfinished file.
+    In a read-only folder, write nothing.
+    """
     import numpy as np
 
     beside = path.with_name(f"{path.stem}.{os.uname().nodename}.{os.getpid()}.part.npz")

@@ -18,9 +18,9 @@ class Source(Protocol):
         """Return sample ``number``, counted from 0: its input, of a fixed shape, and its class as an int32.
 
         The number does not start again at 0 in later epochs. With N samples, number N + 2 is sample 2 in the
-        second epoch. A random crop can therefore depend on the number, so that it differs between epochs.
-        This method is TensorFlow graph code, which TensorFlow runs for many samples at once in several
-        threads.
+        second epoch. A random crop can therefore depend on the number, so that the crop differs between
+        epochs. This method is TensorFlow graph code, which TensorFlow runs for many samples at once in
+        several threads.
         """
 
 

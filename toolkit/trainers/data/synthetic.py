@@ -10,7 +10,9 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 1 << 30
-"""The largest size of samples in memory, in bytes. :class:`Synthetic` can have more samples."""
+"""The largest size of samples in memory, in bytes. :class:`Synthetic` has no such limit, because it does not
+store its samples.
+"""
 
 
 def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> Samples:
@@ -29,8 +31,8 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """Random samples that a step generates when it needs them. The sample with a certain number has the same
-    content each time.
+    """Random samples that a step generates when it needs them. The sample with a given number always has the
+    same content.
     """
 
     shape: tuple[int, ...]

@@ -1,7 +1,7 @@
 """Crop images. Crops for tests are centred; crops for training are random and differ in each epoch.
 
-Random numbers depend on a seed, the number of the epoch, and the sample's number. Crops are therefore the
-same on every rank, with any number of ranks, and in a resumed training.
+Random numbers depend on a seed, the number of the epoch, and the sample's number. In a given epoch, a sample
+therefore has the same crop on every rank, with any number of ranks, and in a resumed training.
 """
 
 from collections.abc import Callable
@@ -16,14 +16,14 @@ _CENTRE = 0.875
 """The side of the centre crop as a share of the image's shorter side: 224 / 256, as usual for ImageNet."""
 
 _AREA, _ASPECT, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
-"""The ranges of a random crop's area (a share of the image) and aspect ratio, and the number of tries
-(Szegedy et al. 2015, arXiv:1409.4842, section 6).
+"""The ranges of a random crop's area (a share of the image) and aspect ratio, and the number of tries to find
+such a crop (Szegedy et al. 2015, arXiv:1409.4842, section 6).
 """
 
 
 def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Split the number of a sample among all epochs into the number of the epoch and the number of the sample
-    in this epoch, from 0 to ``count`` - 1.
+    """Split ``number``, which counts the samples of all epochs, into the number of the epoch and the number
+    of the sample in this epoch, from 0 to ``count`` - 1.
 
     >>> turn_and_sample(7, 5)
     (1, 2)
@@ -136,7 +136,7 @@ def _resize(image: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def _mirror(image: "tf.Tensor", seeds: "tf.Tensor") -> "tf.Tensor":
-    """Flip half of the images at random, independently of the random crop."""
+    """Flip the image with a probability of 1/2, independently of its random crop."""
     import tensorflow as tf
 
     chance = tf.random.stateless_uniform((), tf.random.experimental.stateless_fold_in(seeds, 1))

@@ -22,7 +22,7 @@ class TrainingLoop(Protocol):
     """Trains a model on this rank's share of the samples. All ranks make their training steps together."""
 
     SUMS_ALL: bool
-    """Whether the sums of losses on rank 0 are over the samples of all ranks."""
+    """Whether rank 0's sums of losses cover the samples of all ranks, not only rank 0's samples."""
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
         """Make the remaining training steps of epoch ``number``, counted from 0. Return the results of the
@@ -68,7 +68,7 @@ class Framework(Protocol):
         """Select this rank's devices and CPU cores, and return the number of cores."""
 
     def gpus(self, world: "World") -> tuple[int, list[int]]:
-        """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
+        """Return the number of GPUs that this rank sees, and the indices of the GPUs that it uses."""
 
     def seed(self, number: int) -> None:
         """Set the seed of all random number generators."""

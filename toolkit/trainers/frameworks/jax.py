@@ -28,7 +28,7 @@ def prepare_devices(world: "World") -> int:
 
 
 def gpus(_: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
+    """Return the number of GPUs that this rank sees, and the indices of the GPUs that it uses."""
     import jax
 
     own = [device.local_hardware_id for device in jax.local_devices() if device.platform == "gpu"]

@@ -26,7 +26,7 @@ def prepare_devices(world: "World") -> int:
 
 
 def gpus(world: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
+    """Return the number of GPUs that this rank sees, and the indices of the GPUs that it uses."""
     import torch
 
     device = getattr(world, "device", None)

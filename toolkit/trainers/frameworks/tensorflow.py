@@ -18,7 +18,7 @@ MODEL = "model.keras"
 
 
 def gpus(_: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the numbers of the GPUs that it uses."""
+    """Return the number of GPUs that this rank sees, and the indices of the GPUs that it uses."""
     import tensorflow as tf
 
     taken = [int(one.name.rpartition(":")[2]) for one in tf.config.get_visible_devices("GPU")]

@@ -1,4 +1,6 @@
-"""Dropout that draws 1 to 16 random bits for each value; Keras draws a float for each value."""
+"""Dropout that saves time by drawing only 1 to 16 random bits for each value; Keras draws a float for each
+value.
+"""
 
 from typing import TYPE_CHECKING, Any
 
@@ -6,7 +8,9 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _BITS = (1, 2, 4, 8, 16)
-"""The possible numbers of bits per draw. A rate of 0.5 needs 1 bit; 16 bits match any rate to 1/65536."""
+"""The possible numbers of bits per draw. A rate of 0.5 needs 1 bit; 16 bits represent any rate to within
+1/65536.
+"""
 
 
 def draw_bits(model: "tf.keras.Model") -> int:
@@ -25,8 +29,8 @@ def draw_bits(model: "tf.keras.Model") -> int:
 
 
 def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Tensor":  # noqa: ANN401
-    """Set the part ``rate`` of the inputs to 0 at random, and scale up the other inputs, so that the mean
-    stays the same.
+    """Set a random fraction ``rate`` (0 to 1) of the inputs to 0, and scale up the other inputs, so that the
+    mean stays the same.
 
     As in Keras, ``noise_shape`` has a 1 for each dimension along which all values are dropped together.
     """
@@ -57,7 +61,8 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # Compare both numbers without shifting them back, because a common shift does not change the result.
+    # Compare each number with ``least`` in the number's position, because a common shift does not change the
+    # result.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
         for shift in shifts

@@ -28,8 +28,7 @@ def share(text: str) -> float:
 
 
 def epochs(text: str) -> tuple[float, ...]:
-    """Parse a list of epochs. Raise ``ArgumentTypeError`` unless each epoch is later than the epoch before
-    it.
+    """Parse a list of epochs. Raise ``ArgumentTypeError`` if an epoch is not later than the epoch before it.
 
     >>> epochs("30,60,80")
     (30.0, 60.0, 80.0)

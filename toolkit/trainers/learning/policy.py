@@ -63,7 +63,7 @@ class Learning:
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
-        """Return the settings that must be the same in a run that resumes the training of an earlier run."""
+        """Return the settings that a run must share with an earlier run to resume its training."""
         chosen = {**asdict(self), "decay_at": ",".join(f"{epoch:g}" for epoch in self.decay_at)}
         return {
             **chosen,

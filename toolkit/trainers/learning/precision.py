@@ -1,7 +1,7 @@
 """Train with mixed precision: layers compute in 16 bits, and weights and updates stay in float32.
 
-With float16, Keras multiplies the loss by an adaptive factor, because small gradients would round to zero
-(Micikevicius et al. 2018, arXiv:1710.03740). bfloat16 has the range of float32 and needs no factor.
+With float16, Keras multiplies the loss by an adaptive factor, because small gradients would otherwise round
+to zero (Micikevicius et al. 2018, arXiv:1710.03740). bfloat16 has the range of float32 and needs no factor.
 """
 
 from typing import TYPE_CHECKING, Literal

@@ -1,8 +1,8 @@
 """Compute the learning rate at each point of a training, with scaling to the batch, warm-up and decay.
 
 The learning rate is a function of the number of trained epochs, which may be a fraction. A resumed training
-therefore continues with the same rate, with any number of ranks. ``docs/learning.md`` explains each option,
-with its paper.
+therefore continues at the same point of the schedule, even with another number of ranks. ``docs/learning.md``
+explains each option, with its paper.
 """
 
 import math
@@ -17,7 +17,8 @@ FACTORS = {"step": 0.1, "exponential": 0.9}
 
 
 def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
-    """Scale the learning rate ``rate`` for an update that uses ``batches`` times as many samples.
+    """Scale the learning rate ``rate`` for an update that uses ``batches`` times as many samples as the rate
+    is for.
 
     ``linear`` multiplies the rate by ``batches`` (Goyal et al. 2017, arXiv:1706.02677). ``sqrt`` multiplies
     the rate by the square root of ``batches``, which keeps the noise of an update constant (Krizhevsky 2014,
@@ -51,7 +52,8 @@ class Rates:
     def constant(self) -> bool:
         """Whether the rate stays constant during the training, for any number of ranks.
 
-        With a warm-up, the rate is not constant, because the peak depends on the number of ranks.
+        With a warm-up, the result is ``False``, because the peak depends on the number of ranks and may
+        differ from the start.
         """
         return self.decay == "constant" and not self.warmup
 

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
-"""A function of inputs, classes and the number of samples in the mean. It returns the sum of the losses, the
-number of right answers, and the gradients of the mean loss.
+"""A function of the inputs, the classes, and the number of samples over which to average the loss. It returns
+the sum of the losses, the number of right answers, and the gradients of the mean loss.
 """
 
 
@@ -89,8 +89,8 @@ def _gradients(
                 mean += part * tf.add_n(model.losses)
             mean = enlarge_loss(mean, optimizer)
         found = tape.gradient(mean, model.trainable_variables)
-        # Make the sparse gradient of an embedding dense. Otherwise, the optimizer would not decay rows that
-        # this batch lacks.
+        # Make the sparse gradient of an embedding dense. Otherwise, the optimizer would not apply weight
+        # decay to rows that this batch does not use.
         whole = [one if one is None else tf.convert_to_tensor(one) for one in found]
         return tf.reduce_sum(each), right(outputs, classes), whole
 
@@ -115,7 +115,7 @@ def _accumulate(
         return number + 1, loss + more, hits + right, sums
 
     zeros = [tf.zeros_like(variable) for variable in model.trainable_variables]
-    # Accumulation saves memory only if one piece at a time is computed.
+    # Compute only one piece at a time, because accumulation would otherwise save no memory.
     _, loss, hits, sums = tf.while_loop(
         lambda number, *_: number < count, piece, (0, 0.0, 0, zeros), parallel_iterations=1
     )

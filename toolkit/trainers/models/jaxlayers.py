@@ -173,8 +173,8 @@ def normalisation(channels: int) -> JaxModel:
 
 
 def dropout(share: float) -> JaxModel:
-    """Return a dropout layer. In training, the layer sets the part ``share`` of its inputs to 0 and scales up
-    the other inputs.
+    """Return a dropout layer. In training, the layer sets a random fraction ``share`` (0 to 1) of its inputs
+    to 0 and scales up the other inputs.
     """
 
     def apply(_: Any, state: Any, values: Array, key: "jax.Array | None") -> tuple[Array, Any]:  # noqa: ANN401

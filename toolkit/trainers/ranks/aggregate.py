@@ -68,7 +68,7 @@ def init(threads: int, teams: int, elements: int, framework: str = "tensorflow")
     """Start ``teams`` teams of ``threads`` threads each, for models of up to ``elements`` parameters.
 
     Raises:
-        Trouble: if a team exists, a number is below 1, or the framework is not TensorFlow.
+        Trouble: if teams already exist, a number is below 1, or the framework is not TensorFlow.
     """
     comm = communicator()
     if _state.teams:
@@ -151,7 +151,8 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
     synchronous. Call this function inside a TensorFlow graph.
 
     Raises:
-        Trouble: if the team does not exist, or ``values`` have more elements than ``init`` was called for.
+        Trouble: if the team does not exist or is not configured, or ``values`` have more elements than the
+            ``elements`` of ``init``.
     """
     import tensorflow as tf
 

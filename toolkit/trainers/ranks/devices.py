@@ -56,8 +56,8 @@ def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
 
 
 def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
-    """Return the numbers of the GPUs that a rank uses. ``seen`` is the number of GPUs that CUDA shows to the
-    rank.
+    """Return the indices, in CUDA's order, of the GPUs that a rank uses. ``seen`` is the number of GPUs that
+    CUDA shows to the rank.
 
     ``own`` means that no other rank sees these GPUs. ``node`` is the number of GPUs that Slurm gave to the
     job on this node, or 0 if unknown.
@@ -95,12 +95,12 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
 
 
 def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens: int) -> bool:
-    """Return whether this rank sees only a part of the node's GPUs, which no other rank sees.
+    """Return whether no other rank sees the GPUs that this rank sees.
 
     ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the result is
     False, the ranks of a node divide the GPUs that they see, which is safe in all cases. Therefore the result
-    may be False in a doubtful case, unless this division gives a rank too few GPUs or the rank wants all GPUs
-    that it sees.
+    is False in a doubtful case. The result can be True only if this division would give a rank too few GPUs,
+    or if the rank wants all GPUs that it sees.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):

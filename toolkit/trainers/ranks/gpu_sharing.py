@@ -16,11 +16,13 @@ from toolkit.trainers.trouble import Trouble
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ALWAYS_THERE = 2
-"""The number of files in ``/dev/nvidia-caps`` on every node. More files mean parts of GPUs (MIG)."""
+"""The number of files in ``/dev/nvidia-caps`` on a node without MIG. With MIG, each part of a GPU adds files.
+"""
 
 
 def check_own_gpus(world: World) -> None:
-    """Check that no two ranks use the same GPU. Call this function when the ranks can exchange messages.
+    """Check that no two ranks use the same GPU. Call this function only after the ranks have connected,
+    because it exchanges messages.
 
     Raises:
         Trouble: if two ranks use the same GPU; all ranks stop.

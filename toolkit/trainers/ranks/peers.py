@@ -112,6 +112,6 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
-    # The user called srun on the node ``caller``. In a batch script, this is the first node. Its address is
-    # known without a name service.
+    # ``caller`` is the address of the node on which srun was called. In a batch script, this node is the
+    # first node. Ranks can use the address without a name service.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

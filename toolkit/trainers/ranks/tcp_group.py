@@ -64,8 +64,8 @@ class TcpGroup:
         """Set when another rank has failed or is lost, shortly before this rank exits."""
         if place.rank == 0:
             self._links = _receive(place, seconds, self._lost)
-            # Ranks on rank 0's node connect to 127.0.0.1, but other nodes need another address of rank 0's
-            # node.
+            # Ranks on rank 0's node connect to 127.0.0.1, but ranks on other nodes need another address: the
+            # address to which such a rank has connected.
             reached = next(
                 (one.reached for one in self._links.values() if one.host != place.host), "127.0.0.1"
             )

@@ -44,8 +44,8 @@ class GradientBuffer:
 
 
 class AveragingThread:
-    """A thread with a separate communicator. The thread averages gradient buffers in the order in which they
-    arrive.
+    """A thread with a separate communicator. The thread averages gradient buffers in the order of the calls
+    of :meth:`submit`.
 
     All ranks must submit their buffers in the same order, so that the collective calls on the communicator
     match.
@@ -125,8 +125,8 @@ class Team:
         self._begun = time.perf_counter()
 
     def configure(self, ksteps: int, max_steps: int, freq: int) -> None:
-        """Set which steps are delayed, and after how many steps rank 0 prints timing. If ``freq`` is 0, rank
-        0 never prints timing.
+        """Set which steps are delayed (see :func:`.is_delayed`), and after how many steps (``freq``) this
+        rank prints timing. If ``freq`` is 0, this rank never prints timing.
         """
         self.ksteps, self.max_steps, self._freq, self.configured = ksteps, max_steps, freq, True
 

@@ -115,7 +115,8 @@ class World(Protocol):
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(train, input_signature=signature)
-        # Tracing also creates the optimizer's variables, so that rank 0 can broadcast them afterwards.
+        # Trace the function now, because tracing also creates the optimizer's variables, which rank 0
+        # broadcasts afterwards.
         compiled.get_concrete_function()  # type: ignore[attr-defined]
         return compiled
 
@@ -177,8 +178,8 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """Handle an unexpected error. If the cause is a fault on another rank, which that rank reports, the
-        method may exit this process.
+        """Handle an unexpected error. If another rank caused the error and reports it, the method can exit
+        this process.
         """
 
     def leave(self, code: int) -> NoReturn:

@@ -1,4 +1,6 @@
-"""PyTorch strategy ``fsdp``: each rank stores a part of the model (FSDP2), over NCCL or Gloo."""
+"""PyTorch strategy ``fsdp``: each rank stores a part of the model (FSDP2), and the ranks exchange values over
+NCCL or Gloo.
+"""
 
 import contextlib
 from collections.abc import Iterator, Sequence
@@ -11,7 +13,7 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST = 10_000
-"""The number of parameters from which a layer has separate messages. Smaller layers share messages."""
+"""The minimum number of parameters of a layer that has separate messages. Smaller layers share messages."""
 
 
 class ShardedTorch(DistributedTorch):

@@ -30,8 +30,8 @@ class Horovod(World):
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
         # Let Open MPI yield the core while Horovod's thread polls for messages. Otherwise, if there are few
-        # cores, the polling takes time from the computation. With 2 ranks on 2 busy cores, this setting gives
-        # 2 to 5 times the images/s.
+        # cores, the polling takes time from the computation. With 2 ranks on 2 busy cores, this setting makes
+        # the training 2 to 5 times as fast.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:
             import horovod
@@ -96,8 +96,8 @@ class Horovod(World):
     def leave(self, code: int) -> NoReturn:
         # srun and mpirun stop all ranks when the first rank fails, and srun then reports the signal instead
         # of the exit status. Therefore no rank exits before all ranks have arrived here, and os._exit skips
-        # Python's slow shutdown. The first rank that shuts Horovod down finalizes MPI for all ranks; a rank
-        # that is still writing could then not even abort.
+        # Python's slow shutdown. The first rank that shuts Horovod down finalizes MPI for all ranks. After
+        # that, a rank that is still writing could not even abort the job.
         self.total([0.0])
         self._hvd.shutdown()
         os._exit(code)
@@ -128,7 +128,7 @@ def split_world(size: int, started: int) -> str:
 
 
 def is_lost_rank(error: Exception) -> bool:
-    """Return whether an error means a lost rank. Horovod reports a lost rank with several of TensorFlow's
+    """Return whether an error means a lost rank. Horovod reports a lost rank with one of several TensorFlow
     error classes.
 
     Horovod's errors for mismatched tensors have other classes, and mean a fault in a trainer.

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Hybrid(Horovod, Replicas):
-    """A Horovod rank with a copy of the model on each of its devices. The rank sends one message for each
-    gradient.
+    """A Horovod rank with a copy of the model on each of its devices. The rank sends each gradient once, not
+    once per device.
     """
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:

@@ -25,7 +25,9 @@ _JOIN_SECONDS = 300
 """The number of seconds for which a rank waits until all ranks have joined."""
 
 _LEAST = 256
-"""The smallest size of a message in bytes. Sizes are powers of two, so that XLA compiles few sizes."""
+"""The smallest size of a message in bytes. Sizes are powers of two, so that XLA compiles code for only a few
+sizes.
+"""
 
 
 class DistributedJax(World):
@@ -67,7 +69,7 @@ class DistributedJax(World):
             )
 
     def _own_gpus(self) -> list[int] | None:
-        """Return the numbers of the GPUs that this rank uses, among the GPUs that it sees. Return ``None`` if
+        """Return the indices of the GPUs that this rank uses, among the GPUs that it sees. Return ``None`` if
         the rank does not see a GPU.
         """
         opens = len(openable(DEVICES))
@@ -107,7 +109,8 @@ class DistributedJax(World):
         return [pickle.loads(bytes(row)[: int(size)]) for row, (size,) in zip(rows, sizes, strict=True)]
 
     def leave(self, code: int) -> NoReturn:
-        # Rank 0 runs JAX's coordinator, so shutdown() waits for all ranks before rank 0 exits.
+        # Rank 0 runs JAX's coordinator, which other ranks may still need. shutdown() therefore waits for all
+        # ranks.
         if self.size > 1:
             import jax
 

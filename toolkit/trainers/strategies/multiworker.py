@@ -74,8 +74,8 @@ def reserve() -> socket.socket:
     """Return a socket that is bound to a free port, so that no other program takes the port before
     TensorFlow's server opens it.
     """
-    # Both sockets allow the reuse of the port. Connections reach TensorFlow's socket, because only this
-    # socket listens.
+    # This socket and TensorFlow's socket allow the reuse of the port. Connections reach TensorFlow's socket,
+    # because only TensorFlow's socket listens.
     os.environ["TF_GRPC_REUSE_PORT"] = "1"
     own = socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -28,7 +28,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""The number of parts of a slice of steps. A fast worker can compute more parts than a slow worker."""
+"""The number of parts into which the coordinator divides a slice of steps, so that a fast worker can compute
+more parts than a slow worker.
+"""
 
 
 class ParameterServers(TcpWorld):
@@ -64,8 +66,8 @@ class ParameterServers(TcpWorld):
         self.group.gather(b"")
         import tensorflow as tf
 
-        # Hide a wrong warning: TensorFlow says that a function was not traced, but traces it before it sends
-        # it to workers.
+        # Hide a wrong warning: TensorFlow says that a function was not traced, but traces the function before
+        # sending it to workers.
         logging.getLogger("tensorflow").addFilter(
             lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
         )

@@ -1,4 +1,6 @@
-"""The base of the strategies whose ranks connect without MPI, by :mod:`toolkit.trainers.ranks.tcp_group`."""
+"""The base class of the strategies whose ranks connect without MPI, through
+:mod:`toolkit.trainers.ranks.tcp_group`.
+"""
 
 import io
 import os
@@ -42,7 +44,8 @@ class TcpWorld(World):
         self.local_rank = hosts[: self.rank].count(place.host)
         self.local_size, self.nodes = hosts.count(place.host), len(set(hosts))
         self.versions = {}
-        # Without no_proxy, gRPC would send messages for these nodes to a configured proxy.
+        # Without this variable, gRPC would send messages for these nodes to the proxy that the user's
+        # environment names.
         addresses = ",".join({one.address for one in self.members})
         os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's own name
 
@@ -98,7 +101,8 @@ class TcpWorld(World):
 class _Loader(pickle.Unpickler):
     """An unpickler that accepts only built-in values and the data classes of the trainers.
 
-    With the plain unpickler, any process that reaches the port of rank 0 could call any function.
+    With the plain unpickler, any process that reaches the port of rank 0 could make this process call any
+    function.
     """
 
     def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - of pickle

@@ -1,4 +1,4 @@
-"""Measure the training speed. Make warm-up steps, then several timed iterations with the same number of
+"""Measure the training speed. Make untimed warm-up steps, then several timed iterations of equally many
 steps.
 
 The benchmark does not evaluate the model, and writes only the metrics (see ``docs/metrics.md``).

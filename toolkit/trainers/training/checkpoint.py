@@ -35,10 +35,10 @@ _PART = re.compile(rf"\.{_NAME.pattern}\.\d+\.(part|gone)")
 class EpochPart:
     """The progress of an epoch.
 
-    ``images`` is the number of samples that all ranks have used. ``loss`` and ``right`` are the sums of
-    losses and right answers. In a checkpoint, the sums are over the samples of all ranks, otherwise over this
-    rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the steps' total waiting
-    time for samples in seconds, added up over all ranks.
+    ``images`` is the number of samples that all ranks together have used. ``loss`` and ``right`` are the sums
+    of losses and right answers. In a checkpoint, the sums are over the samples of all ranks, otherwise over
+    this rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the steps' total
+    waiting time for samples in seconds, added up over all ranks.
     """
 
     images: int = 0
@@ -91,8 +91,8 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # A checkpoint with this name is damaged. Otherwise, the training would have resumed from it
-                # and would not write it again.
+                # An existing checkpoint with this name must be damaged. Otherwise, the training would have
+                # resumed from it and would not write it again.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -249,7 +249,7 @@ def _to_disk(folder: Path) -> None:
 
 def _prune(folder: Path, written: str, keep: int) -> None:
     """Keep the checkpoint ``written`` and the ``keep`` - 1 checkpoints before it. Remove checkpoints with
-    more progress, which :func:`newest` would return.
+    more progress, which :func:`newest` would otherwise return.
     """
     known = names(folder)
     at = known.index(written)

@@ -28,7 +28,9 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
 
 
 def resumable_settings(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
-    """Return the values that may differ in a resumed training. ``seconds`` is the duration of the start."""
+    """Return the values that may change when a run resumes the training. ``seconds`` is the duration of the
+    start.
+    """
     return {
         "world_size": world.size,
         "devices": world.devices,

@@ -79,7 +79,7 @@ class JaxLoop(Rounds):
 
     def _open(self, table: "numpy.ndarray", turn: int) -> RowTable:
         # The parts of all ranks in a batch must have the same width. In a smaller last step, however, the
-        # number of samples may differ between ranks.
+        # number of samples may differ between ranks, so use the largest number.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))

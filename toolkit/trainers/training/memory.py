@@ -67,8 +67,8 @@ def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
     try:
         most, now = limit.read_text().strip(), int(used.read_text())
         told = dict(line.split() for line in stat.read_text().splitlines())
-        # In version 1 of cgroups, inactive_file does not include child cgroups, although the usage includes
-        # them.
+        # Prefer total_inactive_file: in version 1 of cgroups, inactive_file does not include child cgroups,
+        # although the usage does.
         cached = told.get("total_inactive_file") or told.get("inactive_file", "0")
         return max(0, int(most) - now + int(cached)) if most.isdecimal() else _NO_LIMIT
     except (OSError, ValueError):

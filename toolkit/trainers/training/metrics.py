@@ -106,8 +106,8 @@ class Metrics:
 def known(values: Mapping[str, Value]) -> dict[str, Value]:
     """Return the values of a line, with ``None`` instead of infinite values and NaN.
 
-    A test loss can overflow and become infinite. With float16, this can happen if the moving averages are
-    older than the weights, because activations then become large.
+    A test loss can overflow and become infinite. With float16, this can happen if the moving averages lag
+    behind the weights, because activations then become large.
     """
     return {
         name: None if isinstance(one, float) and not math.isfinite(one) else one

@@ -14,8 +14,8 @@ class ProgressLine:
     def __init__(
         self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic
     ) -> None:
-        """Store the settings. ``images`` is the number of samples in an epoch. Each log line
-        assumes that rank 0's sum of losses is over one of ``size`` equal shares of the samples.
+        """Store the settings. ``images`` is the number of samples in an epoch. ``size`` is the number of
+        equal shares of the samples, of which rank 0's sum of losses covers one.
         """
         self._seconds, self._epochs, self._images, self._size, self._clock = (
             seconds,

@@ -134,7 +134,7 @@ class RankCheckpoints:
             arrays = loop.state()
             if divergence.is_lost(arrays):
                 # A checkpoint at the start of an epoch contains the weights after the previous epoch, so the
-                # training diverged in that epoch.
+                # training diverged in the previous epoch.
                 raise divergence.divergence_error(
                     epochs if part.images else epochs - 1, "a weight is not a number"
                 )

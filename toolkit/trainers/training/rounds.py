@@ -85,8 +85,8 @@ class Rounds:
     """Trains epochs in slices of a few seconds. Each framework has a subclass, which makes the training
     steps.
 
-    ``batch`` is the number of samples per device in one update. ``SUMS_ALL`` says whether the sums of rank 0
-    are over the samples of all ranks, and the other ranks add nothing.
+    ``batch`` is the number of samples per device in one update. If ``SUMS_ALL`` is true, rank 0's sums of
+    losses and right answers cover the samples of all ranks, and the sums of the other ranks are 0.
     """
 
     SUMS_ALL = False
@@ -150,7 +150,9 @@ class Rounds:
         return Trained(score, part.seconds, waited / self._world.size if known else None)
 
     def _slices(self, number: int, passes: int, done: int) -> Iterator[Slice]:
-        """Yield the slices of epoch ``number`` that remain after all ranks have used ``done`` samples."""
+        """Yield the slices of epoch ``number`` that remain after the ranks together have used ``done``
+        samples.
+        """
         tables = deal(
             rank=self._world.rank,
             size=self._world.size,

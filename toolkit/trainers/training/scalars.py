@@ -21,8 +21,8 @@ _TAGS = {
 
 
 class Scalars:
-    """Writes metrics for TensorBoard. If the training writes a new header line to the metrics, this class
-    replaces the files of the earlier run, so that TensorBoard does not show an epoch twice.
+    """Writes metrics for TensorBoard. When a run starts a new metrics file, this class replaces TensorBoard's
+    files of the earlier run, so that TensorBoard does not show an epoch twice.
     """
 
     def __init__(self, output: Path) -> None:

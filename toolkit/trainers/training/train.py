@@ -93,8 +93,8 @@ def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Pa
 def _find_start(
     trainer: Trainer, options: Options, world: World, checkpoints: RankCheckpoints
 ) -> TrainingStart:
-    """Return the point at which the training starts. With ``--fresh``, ignore checkpoints, except in a job
-    that was restarted.
+    """Return the point at which the training starts. With ``--fresh``, ignore checkpoints. A restarted job
+    still uses checkpoints, because the job itself wrote them before the restart.
     """
     fresh = world.tell(options.fresh and not was_restarted(os.environ))
     start = TrainingStart(passes=1) if fresh else checkpoints.find()
@@ -142,7 +142,7 @@ def _check_same(world: World, samples: int, test: int) -> None:
     different numbers of steps and hang.
 
     Raises:
-        Trouble: on all ranks, if a number differs.
+        Trouble: if a number differs; all ranks stop.
     """
     told_samples, told_test = world.tell((samples, test))
     trouble = None

@@ -27,13 +27,17 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 16, 4096
 _SECONDS = 1.0
 _SHARE = 0.8
-"""The share of the free memory that a trial may use. Epochs need some memory that trials do not use."""
+"""The share of the free memory that a trial may use. The rest is for memory that epochs need but trials do
+not.
+"""
 
 _LONGEST = 20.0
 """The duration of a step in seconds above which toolkit tries no larger batch: users would not wait."""
 
 _AS_FAST = 0.97
-"""The share of the best speed from which toolkit prefers a smaller batch, which makes more updates."""
+"""toolkit prefers the smallest batch that reaches this share of the best speed, because smaller batches make
+more updates.
+"""
 
 
 class Alone(World):

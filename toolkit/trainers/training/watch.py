@@ -30,7 +30,9 @@ class NextSteps:
 
 
 def stop_file(environment: Mapping[str, str], output: Path) -> Path:
-    """Return the path of the file that requests a stop: in the job's folder or the output folder."""
+    """Return the path of the file that requests a stop: in the job's folder or, if there is no job folder, in
+    the output folder.
+    """
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
 
 
