@@ -101,6 +101,6 @@ def _check(*, local: bool, dry_run: bool, follow: bool, as_json: bool) -> None:
         raise BadInput("--json and --dry-run: cannot be combined, because --dry-run makes no job record")
     if local and not follow:
         raise BadInput(
-            "--local: cannot be combined with --no-follow, because the job ends with this command",
+            "--local: cannot be combined with --no-follow, because the job stops when this command stops",
             fix="run the command in the background of the shell: `nohup toolkit launch --local ... &`",
         )

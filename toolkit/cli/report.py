@@ -99,7 +99,7 @@ def _studies(jobs: tuple[str, ...]) -> bool:
     found = [is_study(Path(job)) for job in jobs]
     if not all(found) and len(jobs) > 1:
         other = jobs[found.index(False)]
-        raise BadInput(f"{other}: not a study; several arguments must all be studies")
+        raise BadInput(f"{other}: not a study; if you give several arguments, each must be a study")
     return any(found)
 
 

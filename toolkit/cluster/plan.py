@@ -143,7 +143,7 @@ def check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise BadInput(
             f"{name!r} cannot be the name of a cluster",
-            fix="use small letters, digits and hyphens, a letter first, 31 characters at most",
+            fix="use at most 31 small letters, digits and hyphens, and begin with a letter",
         )
     return name
 

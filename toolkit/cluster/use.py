@@ -115,5 +115,7 @@ def check_host(cluster: Cluster, host: str) -> str:
         BadInput: if the node does not exist; the error lists the existing nodes.
     """
     if host not in cluster.hosts:
-        raise BadInput(f"--node {host}: the cluster {cluster.name} has {', '.join(cluster.hosts)}")
+        raise BadInput(
+            f"--node {host}: no such node; the cluster {cluster.name} has {', '.join(cluster.hosts)}"
+        )
     return host

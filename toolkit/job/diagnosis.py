@@ -277,6 +277,6 @@ def _check_here(host: HostFacts, site: Site) -> None:
     if site.scheduler == "slurm" and "slurm" in host.absent:
         raise BadInput(
             f"--site: this machine has no Slurm, so it is not a node of {site.title}",
-            fix="name a login node: `--host LOGIN`; or a file that `toolkit probe` "
-            "wrote there: `--facts FILE`",
+            fix="name a login node with `--host LOGIN`; or give a file that `toolkit probe` wrote on a login "
+            "node: `--facts FILE`",
         )

@@ -157,6 +157,7 @@ def _conclude(sweep: Sweep, points: dict[str, Point], say: Callable[[str], None]
     if failed:
         raise CheckFailed(
             f"{len(failed)} runs failed; their figures are missing",
-            fix=f"run the same command with `--retry {max(point.tries for point in failed)}`",
+            fix="to repeat the failed runs, run the same command with "
+            f"`--retry {max(point.tries for point in failed)}`",
             detail=[f"{point.title}: {point.why}" for point in failed],
         )

@@ -77,7 +77,7 @@ def signing_key(key_name: str) -> SigningKey:
         )
     if len(fingerprint) != _FINGERPRINT:
         raise BadInput(
-            f"--key {key_name}: this OpenPGP key has a newer version; a SIF accepts only keys of version 4"
+            f"--key {key_name}: this OpenPGP key is not of version 4, the only version that a SIF accepts"
         )
     return SigningKey(fingerprint, user)
 
@@ -97,9 +97,9 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     raise CheckFailed(
         f"gpg did not sign with the key {key.fingerprint}",
         fix="gpg's agent needs the passphrase of the key: sign in a terminal, or unlock the key first: "
-        "`gpg --clearsign` on any text"
+        "run `gpg --clearsign` on any text"
         if needs_person
-        else "try: `gpg --clearsign` on any text",
+        else "check that gpg can sign: run `gpg --clearsign` on any text",
         detail=messages[-3:],
     )
 

@@ -342,8 +342,8 @@ class TestConverting:
         assert done.returncode == 1
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         assert done.stderr == (
-            f"error: {path}: its content has changed since it was made: sha256 {found[:12]}…, "
-            f"small.sif.sha256 says {small_sif.sha256[:12]}…\nhint: build or copy the image again\n"
+            f"error: {path}: its content has changed since it was made: its sha256 is {found[:12]}…, "
+            f"but small.sif.sha256 has {small_sif.sha256[:12]}…\nhint: build or copy the image again\n"
         )
         mended = sif.convert(engine, small.tag, path, Silent())
         assert not mended.reused

@@ -74,7 +74,7 @@ def test_an_index_that_has_it_no_more_is_told_with_what_to_do(monkeypatch):
         raise CheckFailed("resolving", detail=["a was yanked"])
 
     monkeypatch.setattr(origins.wheels, "lock_all_files", refuses)
-    with pytest.raises(Missing, match="or does not have the file in the lock") as caught:
+    with pytest.raises(Missing, match="or does not have a file that the lock names") as caught:
         origins.addresses([WHEEL], {})
     assert caught.value.detail == ("a was yanked",)
     assert "PIP_INDEX_URL" in caught.value.fix

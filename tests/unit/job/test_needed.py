@@ -269,7 +269,7 @@ def test_an_absolute_path_of_this_machine_is_refused_unless_the_cluster_has_it(f
     text = f"import numpy as np\nx = np.loadtxt('{table}')\n"
     assert refusal(text, _Cluster()) == (
         f"t.py:2: {table} is a file of this machine; cluster demo does not have it",
-        "write the path in the project: data/train.csv",
+        "use the relative path instead: data/train.csv",
     )
     assert refusal(text, _Cluster(str(table))) is None
     again = f"y = np.loadtxt('{table}')\nz = np.loadtxt('{folder / 'data' / 'test.csv'}')\n"

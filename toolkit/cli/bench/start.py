@@ -51,7 +51,8 @@ def command(
         if words is None:
             if options := [name for name, one in {**fields, "host": host, "cluster": cluster}.items() if one]:
                 raise BadInput(
-                    f"--{options[0].replace('_', '-')}: needs a new launch; give a command after --",
+                    f"--{options[0].replace('_', '-')}: applies only to a new launch; "
+                    "give a command after --",
                     fix="`toolkit bench start --image my.sif --nodes 2 -- python train.py`",
                 )
             found = start_of(job, tell)

@@ -85,7 +85,7 @@ def _not_installed(package: str) -> Missing:
     wanted = next((line for line in known if _name(line) == package), package)
     return Missing(
         f"the Python package {package} is not installed; this command needs it",
-        fix=f"in toolkit's environment: `pip install '{wanted}'`",
+        fix=f"install the package in toolkit's Python environment: `pip install '{wanted}'`",
     )
 
 

@@ -85,8 +85,8 @@ def _reads_files(case: Case, server: str | None) -> bool:
     modes=MPI_MODES,
 )
 def tmp_not_mounted(case: Case) -> Hit | None:
-    """Open MPI creates its session directory below /tmp, and an image is read-only. MPICH needs no session
-    directory.
+    """Open MPI creates its session directory below /tmp, and fails if /tmp is a folder of the read-only
+    image. MPICH needs no session directory.
 
     With ``PMIX_MCA_gds=hash``, Open MPI 5 does not need /tmp.
     """

@@ -57,7 +57,7 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     older driver, every CUDA call fails with 'CUDA driver version is insufficient for CUDA runtime version',
     and TensorFlow trains on the CPU.
 
-    On data-centre GPUs, the package cuda-compat in the image can replace a newer driver.
+    On data-centre GPUs, the package cuda-compat in the image can make a newer driver unnecessary.
     """
     case.have(*PAIR)
     if not too_old(case):
@@ -189,7 +189,7 @@ def gpu_without_driver(case: Case) -> Hit | None:
     severity="error",
     fix=(
         "use other nodes; or ask the administrators to restart this node, or to load the kernel module "
-        "of the new release"
+        "of the driver's new release"
     ),
     source="NVML: NVML_ERROR_LIB_RM_VERSION_MISMATCH (18); CUDA runtime: cudaErrorSystemDriverMismatch (803)",
     facts=(*PAIR,),
@@ -391,7 +391,7 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
 def gpus_numbered_per_rank(case: Case) -> Hit | None:
     """With --gpus-per-task, Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that uses
     ``cuda:LOCAL_RANK`` then fails on every rank except the first. ``jax.distributed.initialize()`` without
-    arguments also uses the rank's local number, and fails.
+    arguments also selects the GPU by the rank's local number, and fails.
     """
     found = [word for word in case.plan.launcher if word.startswith(_EACH_ITS_OWN)]
     if not found or case.request.ranks_per_node == 1:

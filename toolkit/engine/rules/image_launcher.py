@@ -28,9 +28,9 @@ _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
     modes=("mpirun-container",),
 )
 def image_tmpdir_not_writable(case: Case) -> Hit | None:
-    """Open MPI's launcher creates its session directory below TMPDIR, and an image is read-only. The image
-    sets TMPDIR, or the runtime passes TMPDIR from the job. Ranks that srun or the host's mpirun starts use
-    the PMIx server's folder instead of TMPDIR.
+    """Open MPI's launcher creates its session directory below TMPDIR, and fails if TMPDIR is a folder of the
+    read-only image. The image sets TMPDIR, or the runtime passes TMPDIR from the job. Ranks that srun or the
+    host's mpirun starts use the PMIx server's folder instead of TMPDIR.
     """
     mpi, folder = case.image.mpi, case.image_facts.environment.get("TMPDIR")
     evidence = f"image: ENV TMPDIR={folder}"

@@ -45,9 +45,9 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     modes=("mpirun-host",),
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
-    """The launcher of the host's Open MPI exports the folder of its plugins. An Open MPI or PMIx in the image
-    whose plugins are separate files searches the host's folder, finds no matching plugins, and aborts in
-    MPI_Init.
+    """The launcher of the host's Open MPI exports variables that name the folder of its plugins. An Open MPI
+    or PMIx in the image whose plugins are separate files searches the host's folder, finds no matching
+    plugins, and aborts in MPI_Init.
     """
     case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
@@ -208,9 +208,10 @@ def container_launcher_absent(case: Case) -> Hit | None:
 
 @rule(
     "container-launcher-fails",
-    "mpirun inside the container cannot start these ranks",
+    "mpirun inside the container cannot start the ranks",
     severity="error",
-    fix="use an image with Open MPI 4.1 or 5: `toolkit launch` starts Open MPI's daemons on the other nodes",
+    fix="use an image with Open MPI 4.1 or 5: with such an image, `toolkit launch` starts Open MPI's "
+    "daemons on the other nodes",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[inside]]; tests/matrix: contained-sbatch-*",
     facts=(

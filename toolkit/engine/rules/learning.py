@@ -59,9 +59,9 @@ def pytorch_without_gpu(case: Case) -> Hit | None:
     accelerator="cpu-only",
 )
 def tensorflow_cuda_missing(case: Case) -> Hit | None:
-    """When TensorFlow starts, it opens CUDA's libraries by names that contain the major CUDA release of
-    TensorFlow's build. If the libraries are missing, TensorFlow prints 'Could not load dynamic library' or
-    'Cannot dlopen some GPU libraries' and trains on the CPU.
+    """TensorFlow opens CUDA's libraries by names such as ``libcudart.so.12``: the number is the major CUDA
+    release that TensorFlow was built for. If the libraries are missing, TensorFlow prints 'Could not load
+    dynamic library' or 'Cannot dlopen some GPU libraries' and trains on the CPU.
     """
     case.have("host.gpu_driver", "image.tensorflow_cuda")
     wanted, found = case.image.tensorflow_cuda or "", case.image.cuda
@@ -82,8 +82,8 @@ def tensorflow_cuda_missing(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def tensorflow_cudnn_mismatch(case: Case) -> Hit | None:
-    """Within a major release of cuDNN, programs work with a newer release than the release of their build,
-    but not with an older release. A cuDNN of another major release has another library name, so TensorFlow
+    """Within a major release of cuDNN, a program works with the release of its build and with newer releases,
+    but not with older releases. A cuDNN of another major release has a different library name, so TensorFlow
     does not find the library.
 
     With a wrong cuDNN, TensorFlow fails at the first convolution, or trains on the CPU.
@@ -295,8 +295,8 @@ def nccl_known_bad(case: Case) -> Hit | None:
     "The image does not have the plugin that NCCL needs for this network",
     severity="warning",
     fix=(
-        "install aws-ofi-nccl and its libfabric in the image, or bind the plugin of the computing "
-        "centre; then check that NCCL logs 'NET/OFI'"
+        "install aws-ofi-nccl and the libfabric that it needs in the image, or bind the plugin of the "
+        "computing centre; then check that NCCL logs 'NET/OFI'"
     ),
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
     facts=("image.nccl", "host.fabrics", "image.nccl_ofi", "image.pytorch_rocm", "host.amd_gpus"),

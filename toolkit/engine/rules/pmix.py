@@ -76,8 +76,8 @@ def pmix_pair_fails(case: Case) -> Hit | None:
 def pmix_components_named(case: Case) -> Hit | None:
     """The PMIx server names the security and store components to use (``munge,native``, ``shmem2,hash``). A
     PMIx client of release 3.2.0 to 3.2.3 aborts at the first named component that it does not have. A client
-    that was built without munge has no psec/munge, and no PMIx 3.2 client has the store of PMIx 5. A server
-    that was built without munge does not name psec/munge.
+    that was built without munge has no psec/munge, and no PMIx 3.2 client has the store component of PMIx 5.
+    A server that was built without munge does not name psec/munge.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     found, launcher = offer(case), host_launcher(case.host_facts)

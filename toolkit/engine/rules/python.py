@@ -106,15 +106,15 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     "horovod-lacks-framework",
     "Horovod in the image was built without support for a framework that the image has",
     severity="warning",
-    fix="build Horovod again in the image: HOROVOD_WITH_TENSORFLOW=1 or HOROVOD_WITH_PYTORCH=1",
+    fix="build Horovod again in the image, with HOROVOD_WITH_TENSORFLOW=1 or HOROVOD_WITH_PYTORCH=1",
     source="horovod/horovod:docs/install.rst; 'Extension horovod.tensorflow has not been built' (issue 551)",
     facts=("image.horovod", "image.horovod_frameworks"),
     advice=True,
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_framework(case: Case) -> Hit | None:
-    """Horovod has a library for each framework that was present during its build. For other frameworks,
-    ``import`` fails with 'Extension … has not been built'.
+    """Horovod has a library for each framework that was present during its build. For other frameworks, the
+    import of Horovod's module, such as ``horovod.torch``, fails with 'Extension … has not been built'.
     """
     case.have("image.horovod", "image.horovod_frameworks")
     there = {"tensorflow": case.image_facts.tensorflow, "torch": case.image_facts.pytorch}

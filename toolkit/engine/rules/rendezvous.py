@@ -82,9 +82,9 @@ _WORKER = re.compile(r"[\w.\]-]+:\d+")
     programs=WITHOUT_MPI,
 )
 def peers_not_told(case: Case) -> Hit | None:
-    """srun and mpirun pass each rank its number and the number of ranks in their own variables. PyTorch needs
-    MASTER_ADDR, RANK and WORLD_SIZE, which neither srun nor mpirun sets. TensorFlow without TF_CONFIG starts
-    as the only worker. JAX reads Slurm's variables.
+    """srun and mpirun each use their own variables to pass a rank its number and the number of ranks. PyTorch
+    needs MASTER_ADDR, RANK and WORLD_SIZE, which neither srun nor mpirun sets. Without TF_CONFIG, each rank
+    of TensorFlow starts as the only worker. JAX reads Slurm's variables.
     """
     if sets_peers(case) or case.request.has_one_rank or "spawn" in case.request.says:
         return None
@@ -122,8 +122,8 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     programs=WITHOUT_MPI,
 )
 def address_is_local(case: Case) -> Hit | None:
-    """The first rank listens on its own node. With the address ``localhost``, ranks on other nodes connect to
-    their own node and fail after minutes.
+    """The first rank listens for the other ranks on its own node. With the address ``localhost``, ranks on
+    other nodes connect to their own node instead, and fail after minutes.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank:
@@ -146,9 +146,9 @@ def address_is_local(case: Case) -> Hit | None:
     programs=WITHOUT_MPI,
 )
 def address_given(case: Case) -> Hit | None:
-    """The first rank listens on its own node, which Slurm chooses. Ranks wait if the address names another
-    node, belongs to another job, or does not resolve. The rule accepts an address from a shell variable,
-    because the script can set the variable for each job.
+    """The first rank listens for the other ranks on its own node, which Slurm chooses. Ranks wait without
+    joining if the address does not resolve, or names a node on which the first rank does not run. The rule
+    accepts an address from a shell variable, because the script can set the variable for each job.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank or not found.value:
@@ -182,7 +182,7 @@ def port_given(case: Case) -> Hit | None:
     "world-given",
     "The command or a variable sets a wrong number of ranks, or the same rank number for all ranks",
     severity="error",
-    fix="do not set the number of ranks or the rank: toolkit sets both for each rank",
+    fix="do not set the number of ranks or the rank number: toolkit sets these two values for each rank",
     source=f"{_ENV}; jax-ml/jax:jax/_src/distributed.py; tests/matrix/peers",
     facts=(),
     programs=("torch", "jax"),
@@ -236,7 +236,7 @@ def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
     "starter-counts-differ",
     "Options of torchrun or accelerate differ from the size of the job",
     severity="error",
-    fix="give the same numbers to `--nodes` and `--ranks-per-node`; or leave out `--nnodes`, "
+    fix="give `toolkit launch` the same numbers (`--nodes`, `--ranks-per-node`); or leave out `--nnodes`, "
     "`--nproc-per-node`, `--num_processes` and `--standalone`: toolkit sets these options from the job",
     source="https://docs.pytorch.org/docs/stable/elastic/run.html; tests/matrix/peers",
     facts=(),
@@ -292,8 +292,8 @@ def _of_accelerate(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def accelerate_on_cpu(case: Case) -> Hit | None:
-    """With ``--cpu``, ``accelerate launch`` starts the script as a single process, even if options give the
-    number of machines and processes.
+    """With ``--cpu``, ``accelerate launch`` starts the script as a single process, even if options request
+    several machines or processes.
     """
     found = find_setting(case, "accelerate_cpu")
     if found is None or case.plan.starter != "accelerate" or case.request.has_one_rank:
@@ -311,8 +311,9 @@ def accelerate_on_cpu(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def spawns_own_ranks(case: Case) -> Hit | None:
-    """``torch.multiprocessing.spawn`` starts processes on its own node and numbers these processes from 0.
-    The launcher starts the script once for each rank, so the job has as many worlds as ranks.
+    """``torch.multiprocessing.spawn`` starts processes on the node of the script, and numbers these processes
+    from 0. The launcher starts the script once for each rank, and each copy creates a world: the job has as
+    many worlds as ranks.
     """
     if "spawn" not in case.request.says or case.request.has_one_rank:
         return None
@@ -323,7 +324,7 @@ def spawns_own_ranks(case: Case) -> Hit | None:
 
 @rule(
     "interface-absent",
-    "The interface for Gloo is missing, or does not reach other nodes",
+    "The network interface for Gloo is missing, or does not reach other nodes",
     severity="error",
     fix="do not set GLOO_SOCKET_IFNAME, or name an interface of the compute "
     "nodes: `toolkit probe` lists the interfaces of a node",
@@ -359,8 +360,8 @@ def interface_absent(case: Case) -> Hit | None:
     programs=("jax",),
 )
 def jax_needs_its_launcher(case: Case) -> Hit | None:
-    """``jax.distributed.initialize()`` reads the variables of a Slurm step, or the variables that mpirun of
-    Open MPI before release 5 sets.
+    """Without arguments, ``jax.distributed.initialize()`` reads the variables of a Slurm step, or the
+    variables that mpirun of Open MPI 4 or earlier sets.
     """
     if passes_process_count(case) or case.request.has_one_rank:
         return None
@@ -383,9 +384,9 @@ def jax_needs_its_launcher(case: Case) -> Hit | None:
     programs=("tf-config",),
 )
 def tf_config_given(case: Case) -> Hit | None:
-    """TF_CONFIG contains the list of workers and the number of one worker. If all ranks read the same
-    TF_CONFIG, each rank acts as the same worker. If the list has one worker, each rank starts as a world of
-    size 1. If the list has several workers, ranks wait for workers that never join.
+    """TF_CONFIG contains the list of all workers, and the number of the worker that reads TF_CONFIG. If all
+    ranks read the same TF_CONFIG, each rank acts as the same worker. If the list has one worker, each rank
+    starts as a world of size 1. If the list has several workers, ranks wait for workers that never join.
     """
     found = find_setting(case, "TF_CONFIG")
     if found is None or case.request.has_one_rank:

@@ -70,7 +70,7 @@ def runtime_not_measured(case: Case) -> Hit | None:
     "oci-mode",
     "An OCI runtime starts the container, which then sees less of the host",
     severity="error",
-    fix=f"build a native SIF (`singularity build`, without `--oci`); {TRY_IT}",
+    fix=f"build a native SIF (`singularity build`, without `--oci`); or {TRY_IT}",
     source=(
         "sylabs/singularity:internal/pkg/runtime/launcher at v4.3.7: oci/spec_linux.go, addNamespaces; "
         "oci/mounts_linux.go; native/launcher_linux.go, checkImage"
@@ -80,8 +80,8 @@ def runtime_not_measured(case: Case) -> Hit | None:
 def oci_mode(case: Case) -> Hit | None:
     """In the OCI mode of SingularityCE 4, each rank has separate process, IPC and user namespaces. Without
     --no-compat, the container also has its own /tmp, /dev/shm and environment. toolkit has no recorded launch
-    of MPI in OCI mode. Without the launcher's variables, each rank starts as a world of size 1. An OCI-SIF
-    needs the OCI mode: 'native runtime does not support OCI-SIF images, use --oci mode'.
+    of MPI in OCI mode. Without the launcher's variables, each rank starts as a world of size 1. Without the
+    OCI mode, an OCI-SIF does not start: 'native runtime does not support OCI-SIF images, use --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
     if asked:

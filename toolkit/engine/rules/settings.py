@@ -56,7 +56,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
 
 @rule(
     "host-settings-leak",
-    "Settings for the host's own MPI would reach the container",
+    "The host has settings for its own MPI, which toolkit keeps out of the container",
     severity="warning",
     fix="change nothing: toolkit unsets these settings; if the container needs a setting, pass it with "
     "`toolkit launch --env`",
@@ -80,15 +80,13 @@ def host_settings_leak(case: Case) -> Hit | None:
     "mca-params-file",
     "A settings file in the home folder also affects Open MPI in the container",
     severity="warning",
-    fix="remove the lines from ~/.openmpi/mca-params.conf, or start the container with `--no-home`",
+    fix="remove the settings from ~/.openmpi/mca-params.conf, or start the container with `--no-home`",
     source="open-mpi/ompi:docs/mca.rst; tests/matrix: 'bad ~/.openmpi/mca-params.conf'",
     facts=("host.mca_params", "image.mpi"),
     advice=True,
 )
 def mca_params_file(case: Case) -> Hit | None:
-    """The runtime mounts the home folder, so the image's Open MPI reads settings that are for a different
-    MPI.
-    """
+    """The runtime mounts the home folder, so the image's Open MPI reads settings of the host's MPI."""
     case.ask("host.mca_params", "image.mpi")
     mpi, lines = case.image.mpi, case.host.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):

@@ -76,8 +76,8 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     "The container does not have Slurm's folder for temporary files",
     severity="warning",
     fix=(
-        "bind the folder PMIxCliTmpDirBase or, if this is not set, TmpFS of `scontrol show config`: "
-        "`--bind FOLDER`"
+        "bind the folder that `scontrol show config` prints for PMIxCliTmpDirBase or, if this setting is "
+        "empty, for TmpFS: `--bind FOLDER`"
     ),
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c at slurm-22-05-8-1: cli_tmpdir, spmix_appdir_…",
     facts=("host.slurm",),
@@ -105,8 +105,8 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     "The container does not have the PMIx server's folder, so PMIx uses messages instead of shared memory",
     severity="info",
     fix=(
-        "change nothing for most jobs; for thousands of ranks, bind the folder SlurmdSpoolDir of `scontrol "
-        "show config`: `--bind FOLDER`"
+        "change nothing for most jobs; for thousands of ranks, bind the folder that `scontrol show config` "
+        "prints for SlurmdSpoolDir: `--bind FOLDER`"
     ),
     source="SchedMD/slurm:src/plugins/mpi/pmix/pmixp_info.c; openpmix/openpmix:src/mca/gds",
     facts=("host.pmix", "image.pmix", "host.slurm.settings", "image.pmix_components"),

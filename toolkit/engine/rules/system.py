@@ -279,7 +279,7 @@ def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
 
 @rule(
     "gpu-newer-than-rocm",
-    "The ROCm of PyTorch in the image is older than this kind of AMD GPU",
+    "PyTorch in the image was built for a ROCm release older than this kind of AMD GPU",
     severity="error",
     fix="use an image whose PyTorch was built for a newer ROCm",
     source="recipes/knowledge/cuda.toml, [[amd_gpu]]",

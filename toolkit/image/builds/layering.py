@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SECONDS = 900.0
 _TRIAL_SECONDS = 120.0
 _KEPT_LINES = 12
-_STILL = "your own programs run in the image; only the trainers do not"
+_STILL = "the image runs your own programs, but not the trainers"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
 """The start of each generated Dockerfile. toolkit overwrites a folder only if its Dockerfile starts with this

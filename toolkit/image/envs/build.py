@@ -16,7 +16,7 @@ from toolkit.run.packages.pip_config import pip_places
 from toolkit.run.packages.wheels import uv_program, uv_settings
 
 _TAIL = 12
-_WAYS = "put wheels of these releases into a folder, and name the folder: `--find-links DIR`"
+_WAYS = "put the missing wheels into a folder, and name the folder: `--find-links DIR`"
 
 
 def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:

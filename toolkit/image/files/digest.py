@@ -47,8 +47,8 @@ def check_digest(sif: Path) -> str:
     digest = known_sha256(sif)
     if digest != (wanted := noted_digest(sif, digest)):
         raise CheckFailed(
-            f"{sif}: its content has changed since it was made: sha256 {digest[:12]}…, "
-            f"{digest_file(sif).name} says {wanted[:12]}…",
+            f"{sif}: its content has changed since it was made: its sha256 is {digest[:12]}…, but "
+            f"{digest_file(sif).name} has {wanted[:12]}…",
             fix="build or copy the image again",
         )
     return wanted

@@ -175,7 +175,7 @@ class Loader:
             if self.listed > _MOST_NAMES:
                 raise CheckFailed(
                     "the image's programs and libraries name more libraries, folders and versions than "
-                    "toolkit's limit"
+                    "toolkit's limit allows"
                 )
             self.spent += pages.held
         return self._elves[real]

@@ -241,13 +241,15 @@ def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: 
     again = _UPGRADE.replace("RECIPE", recipe)
     if any(isinstance(error, _Wrong) for error in failures):
         return CheckFailed(
-            f"{file.file}: the download differs from the file in the lock; toolkit deleted it",
+            f"{file.file}: the download does not match the lock; toolkit deleted the download",
             detail=detail,
             fix=f"ask the publisher whether the file changed; or lock again and compare the changes: "
             f"`{again}`",
         )
     return Missing(
-        f"{file.file}: every address failed" if detail else f"{file.file}: no package index offers the file",
+        f"{file.file}: the download failed from every address"
+        if detail
+        else f"{file.file}: no package index offers the file",
         detail=detail,
         fix=f"connect this machine to the Internet or set a proxy (https_proxy); if the publisher "
         f"removed the file, lock again: `{again}`",

@@ -172,7 +172,8 @@ def save_lock(lock: Lock, file: Path) -> None:
     if wrong := next(lock_grammar.faults(lock), ""):
         raise CheckFailed(
             f"{file}: not written: {wrong}",
-            fix=f"if the origin of a package is wrong, set {MIRROR} to the Debian mirror of this package",
+            fix=f"if this error names the origin of a package, set {MIRROR} to the Debian mirror of this "
+            "package",
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)

@@ -59,7 +59,7 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
         f"{where}: the lock names files on a host that is neither your mirror nor your package index: "
         f"{', '.join(sorted(foreign)[:_NAMED])}",
         detail=[f"{host}: {_some(names)}" for host, names in sorted(foreign.items())[:_NAMED]],
-        fix=f"if you trust the author of this lock: {options}",
+        fix=f"if you trust the author of this lock, add {options}",
     )
 
 
@@ -138,7 +138,7 @@ def _offered(files: Sequence[LockedFile], python: str, index: str | None) -> dic
         text = wheels.lock_all_files(pins, python=python, index=index)
     except CheckFailed as error:
         raise Missing(
-            "the package index does not answer, or does not have the file in the lock",
+            "the package index does not answer, or does not have a file that the lock names",
             detail=error.detail,
             fix="set PIP_INDEX_URL to an index that has the file, or lock again: "
             "`toolkit image lock RECIPE --upgrade`",

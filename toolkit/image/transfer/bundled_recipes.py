@@ -72,7 +72,7 @@ def require_unused_names(staged: StagedBundle, source: Path) -> None:
     different = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if different:
         raise BadInput(
-            f"{source}: not installed, because it would replace recipes: {', '.join(different[:5])}",
+            f"{source}: not installed, because the bundle would replace recipes: {', '.join(different[:5])}",
             fix="compare the recipes; `--replace` installs the bundle's recipes",
         )
 

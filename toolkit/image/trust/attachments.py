@@ -119,7 +119,8 @@ def full_object(sif: Path) -> Object:
         digest = rootfs_sha256(file, sif)
     if digest not in {subject.digest.get("sha256") for subject in statement.subject}:
         raise BadInput(
-            f"--provenance full: {path} describes another image", fix="`toolkit image sif --fresh`"
+            f"--provenance full: {path} describes an image other than {sif.name}",
+            fix="`toolkit image sif --fresh`",
         )
     return Object(JSON, text, FULL_NAME)
 

@@ -218,7 +218,8 @@ def _check_inside(code: Code) -> None:
         raise BadInput(
             f"{os.path.relpath(files[0], code.start)} is not copied to the cluster: "
             f"it is outside {code.root}",
-            fix=f"give `--project {os.path.relpath(whole)}`, the folder that contains both",
+            fix=f"give `--project {os.path.relpath(whole)}`, the folder that contains the file and the "
+            "project",
         )
 
 
@@ -234,7 +235,7 @@ def _check_ignored(code: Code, collected_files: CollectedFiles) -> None:
                 )
                 raise BadInput(
                     f"{inner} is not copied to the cluster: {why}",
-                    fix=f"add a line to {code.root / '.toolkitignore'}: !{name}",
+                    fix=f"to copy {inner}, add this line to {code.root / '.toolkitignore'}: !{name}",
                 )
 
 

@@ -58,7 +58,7 @@ def _add(archive: tarfile.TarFile, file: File) -> None:
     except OSError as error:
         raise BadInput(
             f"{file.source}: {error.strerror or error}",
-            fix="name the file in `.toolkitignore`, or make it readable",
+            fix="make the file readable, or leave it out: name it in `.toolkitignore`",
         ) from error
 
 

@@ -182,8 +182,8 @@ def _ended_early(record: JobRecord) -> ToolkitError:
     if record.exit_code == notebook.NO_JUPYTER:
         return Missing(
             f"{record.spec.image} does not contain Jupyter",
-            fix="give `--packages DIR`, a folder on the cluster made by `pip install --target` "
-            "(docs/notebook.md), or an image with Jupyter",
+            fix="use an image with Jupyter, or give `--packages DIR`: a folder on the cluster into which "
+            "`pip install --target` installed Jupyter (docs/notebook.md)",
         )
     return failure(record)
 

@@ -61,7 +61,10 @@ def _with_array(merged: MergedJob) -> MergedJob:
     job, origins = merged.job, merged.origins
     if not job.sweep:
         if job.sweep_parallel is not None and origins["sweep_parallel"].startswith("-"):
-            raise BadInput("--sweep-parallel: needs --sweep", fix="for an array: `--array 0-7%2`")
+            raise BadInput(
+                "--sweep-parallel: needs --sweep",
+                fix="to limit how many tasks of an array run at once: `--array 0-7%2`",
+            )
         return merged
     if job.array:
         raise BadInput(

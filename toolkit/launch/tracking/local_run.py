@@ -79,7 +79,7 @@ def run_again(
     if record.nodes != socket.gethostname():
         raise CheckFailed(
             f"{record.key} ran without Slurm on {record.nodes}; this machine is {socket.gethostname()}",
-            fix=f"on {record.nodes}: `toolkit jobs resume {record.key}`",
+            fix=f"run this command on {record.nodes}: `toolkit jobs resume {record.key}`",
         )
     if record.state not in FINAL_STATES or process.process_of(record):
         raise CheckFailed(

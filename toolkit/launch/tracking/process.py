@@ -63,7 +63,7 @@ def group_of(record: JobRecord) -> int:
     if record.nodes != socket.gethostname():
         raise CheckFailed(
             f"{record.key} runs without Slurm on {record.nodes}; this machine is {socket.gethostname()}",
-            fix=f"on {record.nodes}: `toolkit jobs cancel {record.key}`",
+            fix=f"run this command on {record.nodes}: `toolkit jobs cancel {record.key}`",
         )
     number = process_of(record)
     if number is None:
@@ -77,8 +77,8 @@ def group_of(record: JobRecord) -> int:
         raise CheckFailed(f"{record.key}: process {number} of the job has just ended") from error
     if group != number:
         raise CheckFailed(
-            f"{record.key}: toolkit cannot stop only this job, because the job script (process {number}) has "
-            "the process group of its parent",
+            f"{record.key}: toolkit cannot stop only this job, because the job script (process {number}) is "
+            "in the process group of the program that started it",
             fix="stop the program that started the job, for example with Ctrl-C in its terminal",
         )
     return number

@@ -146,7 +146,7 @@ def require_check(record: JobRecord) -> None:
     """
     if record.image_check is None:
         raise CheckFailed(
-            f"{record.key}: the job record does not contain a check of the image",
+            f"{record.key}: the job record does not contain the result of an image check",
             fix=f"`toolkit launch --from-job {record.key}`",
         )
 

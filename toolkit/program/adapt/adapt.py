@@ -63,7 +63,8 @@ def change_script(
     except SyntaxError as error:  # The changes conflict. Do not return a broken script.
         raise BadInput(
             f"line {error.lineno} of the changed script is not valid Python: {error.msg}",
-            fix="report this error with the script; docs/howto/own-script.md shows how ranks join",
+            fix="report this error, and attach the script; docs/howto/own-script.md shows how to change it "
+            "by hand",
         ) from error
     order = {"key": lambda one: one.line}
     return text, tuple(sorted(work.changes, **order)), tuple(sorted(work.left, **order))  # type: ignore[call-overload]

@@ -124,7 +124,7 @@ def uv_program() -> str:
     except ImportError as error:
         raise Missing(
             "uv, which resolves wheels, is not installed in toolkit's Python environment",
-            fix="in this environment: `pip install 'uv>=0.8'`",
+            fix="install uv in this environment: `pip install 'uv>=0.8'`",
         ) from error
     return str(uv.find_uv_bin())
 

@@ -66,7 +66,7 @@ class Trust:
         known = str(result.entry.key) if result.entry else ""
         compare = (
             f"compare {key.fingerprint} with the fingerprint that the operators publish"
-            f" (there: ssh-keygen -lf {_HOST_KEY_FILE.format(key.name.lower())})"
+            f" (on the host: ssh-keygen -lf {_HOST_KEY_FILE.format(key.name.lower())})"
         )
         match result.verdict:
             case "revoked":
@@ -77,7 +77,8 @@ class Trust:
             case "changed":
                 return Missing(
                     f"{self.place}: its host key is {key}, but {where} has {known}; this may be an attack",
-                    fix=f"{compare}; only if both are equal: {self._remove(result.entry)}, then: {self.add}",
+                    fix=f"{compare}; only if the two fingerprints are equal: "
+                    f"{self._remove(result.entry)}, then: {self.add}",
                 )
             case "authority":
                 return Missing(

@@ -384,7 +384,7 @@ def test_a_job_without_slurm_of_another_machine_is_not_ended_from_here():
     local = msgspec.structs.replace(NEW, state="running", nodes="there", started="2026-11-21T10:00:00")
     with pytest.raises(CheckFailed, match="runs without Slurm on there") as caught:
         jobs.cancel(Recorded(), local)
-    assert caught.value.fix == f"on there: `toolkit jobs cancel {local.key}`"
+    assert caught.value.fix == f"run this command on there: `toolkit jobs cancel {local.key}`"
 
 
 ARRAY = msgspec.structs.replace(RECORD.spec, array="0-2", output="output-%a.log")

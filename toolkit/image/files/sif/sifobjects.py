@@ -221,7 +221,7 @@ def add(file: BinaryIO, path: Path, *objects: Object) -> None:
         slot = next((i for i, entry in enumerate(entries) if not entry.used), None)
         if slot is None:
             raise CheckFailed(
-                f"{path}: the table of this SIF has no room for one more object",
+                f"{path}: the table of this SIF has no free entry for another object, such as a signature",
                 fix="build the SIF again, then sign it",
             )
         end = max([header.data, after_table, *(e.offset + e.size for e in entries if e.used)])
