@@ -1,6 +1,7 @@
-"""Read torchrun's table of failed ranks."""
+"""Read the rank of a failed process in torchrun's table, and in the words of a program's logger."""
 
 import re
+from itertools import islice
 
 from toolkit.engine.logs.clues import Clue
 from toolkit.engine.logs.joblines import Output
@@ -13,7 +14,18 @@ later failures.
 _ROW = re.compile(r"^\s*(?:rank|time|host|exitcode|error_file|traceback)\s*: ")
 _RANK = re.compile(r"^\s*rank\s+: (\d+) \(local_rank: \d+\)")
 _PROCESS = re.compile(r"local_rank: \d+ \((pid: \d+)\) of binary")
+_SAYS = re.compile(
+    r"^-- Process (\d{1,5}) terminated with the following error:"
+    r"|^.{0,80}?[\[(|] ?(?:[Rr]ank|[Pp]roc(?:ess)?|[Ww]orker)[ :=#]?(\d{1,5})(?:/\d{1,5})? ?[\])|]"
+)
+"""A pattern for the line that ``torch.multiprocessing.spawn`` prints before the traceback of a process, and
+for the rank that a program's logger writes before its message.
+"""
+
 _ROWS = 6
+_MOST = 400
+"""Maximum number of lines of a traceback."""
+
 _TABLE = 200
 """Maximum number of lines between torchrun's report of a process and torchrun's table."""
 
@@ -41,6 +53,18 @@ def rank_in_table(output: Output, clue: Clue) -> str:
     before = reversed(output.before(clue.position, _ROWS))
     lines = (line.text for _, line in before if line.task == clue.line.task)
     return next((found[1] for text in lines if (found := _RANK.search(text))), "")
+
+
+def rank_in_words(output: Output, clue: Clue, first: int) -> str:
+    """Return the rank that a program's logger names in a line, or in the line before a traceback; empty if
+    neither names a rank.
+
+    ``first`` is the number of the traceback's first line, or of the line itself.
+    """
+    before = (line for _, line in reversed(output.before(clue.position, _MOST)) if line.number < first)
+    texts = (clue.line.tag + clue.line.text, *(line.text for line in islice(before, 1)))
+    found = next((found for text in texts if (found := _SAYS.search(text))), None)
+    return next((number for number in found.groups() if number), "") if found else ""
 
 
 def rank_of_process(output: Output, clue: Clue) -> str:

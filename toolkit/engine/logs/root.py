@@ -31,7 +31,7 @@ from toolkit.engine.logs.lastwords import (
     with_name_of_signal,
 )
 from toolkit.engine.logs.line_class import classify
-from toolkit.engine.logs.ranktable import rank_in_table, without_later_failures
+from toolkit.engine.logs.ranktable import rank_in_table, rank_in_words, without_later_failures
 from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, overcome_errors, survived_until
 from toolkit.engine.logs.topics import GENERAL_CLASSES, message_below, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
@@ -60,6 +60,9 @@ _INTRODUCES = re.compile(
 
 _HEADING = re.compile(r"Error executing process >|terminated with an error exit status")
 """A pattern for the text that Nextflow prints before it repeats the output of the failed process."""
+
+_ORIGINAL = " Original exception:"
+"""The text after which Gloo's barrier repeats an error of its connection, in the next line."""
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
@@ -107,6 +110,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     before = {output.line(position).number - 1 for position in heads}
     inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c)}
     inside |= {c.line.number for c in clues if c.line.number + 1 in before and _is_heading(c)}
+    inside |= {c.line.number + 1 for c in clues if _ORIGINAL in c.line.text}
     told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
     made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]
     causes = sorted(
@@ -159,6 +163,8 @@ def _traced(
     clue = with_name_of_signal(output, clue)
     rank, node = failed_rank(output, clue, endings)
     rank = rank_in_table(output, clue) or rank  # the Slurm task is torchrun itself
+    first = next((min(one.numbers) for one in raised if one.position == clue.position), clue.line.number)
+    rank = rank or rank_in_words(output, clue, first)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
     files = next((one.files for one in raised if one.position == clue.position), ())

@@ -55,6 +55,12 @@ _CONVERSION = re.compile(r"ValueError: (?:invalid literal for int|could not conv
 what the library wanted.
 """
 
+_KEY = re.compile(r"KeyError: (?P<key>'[^']{1,200}'|\"[^\"]{1,200}\")")
+"""A pattern for an exception that says only which key is missing."""
+
+_SENTENCE = 12
+"""Minimum number of words of a later exception that explains a missing key."""
+
 _TYPE = re.compile(r"(?P<type>[\w.]{1,200}): (?P<message>.{12,})")
 _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeError|EOFError)\b")
 _NOT_A_MESSAGE = ("Traceback", "File ", "During handling", "The above exception", "srun:", "slurmstepd")
@@ -256,6 +262,9 @@ def _says_more(first: Raised, later: Raised) -> bool:
         return True
     old, new = strip_label(first.exception.text), strip_label(later.exception.text)
     if _CONVERSION.match(old) and not first.frame:
+        return True
+    key = _KEY.fullmatch(old)
+    if key and not first.frame and key["key"][1:-1] in new and len(new.split()) >= _SENTENCE:
         return True
     before, after = _TYPE.fullmatch(old), _TYPE.fullmatch(new)
     if before is None or after is None or before["type"] != after["type"]:
