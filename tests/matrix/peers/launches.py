@@ -310,6 +310,8 @@ def _planned(
     first, *rest = COMMANDS[program]
     command = (first, *trap.words, *rest)
     request = asked(command, places, trap.env)
+    if mode == "gloo":
+        request = msgspec.structs.replace(request, directory=FOLDER)
     words = plan(host, facts, request, mode or MODES.get(program, "torch"))
     words = msgspec.structs.replace(
         words,

@@ -43,11 +43,10 @@ def _ended(sizes: tuple[int, ...], want: int, right: bool) -> str:
 
 
 def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
-    if _CRASH.search(text):
-        return "crash"
+    # A rank of a wrong world that Slurm ends can print 'Bus error', because its image is unmounted.
     if want not in sizes:
         return "singletons" if set(sizes) == {1} else "wrong-size"
-    return "comm-failure"
+    return "crash" if _CRASH.search(text) else "comm-failure"
 
 
 def _without(text: str) -> str:

