@@ -189,7 +189,7 @@ def port_given(case: Case) -> Hit | None:
 )
 def world_given(case: Case) -> Hit | None:
     """Ranks wait until the given number of ranks has joined. PyTorch and JAX reject a rank whose number is
-    not below the number of ranks. If two ranks have the same rank number, PyTorch's ranks wait for the missing
+    not below the number of ranks. If two ranks have the same number, PyTorch's ranks wait for the missing
     number, and JAX's coordinator rejects the second rank.
     """
     ranks = case.request.nodes * case.request.ranks_per_node

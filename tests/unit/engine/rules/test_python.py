@@ -89,6 +89,14 @@ def test_horovod_never_changes_how_mpi_starts():
         assert judge(odd, rules)[0].outcome == "ok"
 
 
+def test_gloo_as_controller_alone_makes_operations_of_horovod_fail():
+    gloo = {"HOROVOD_CONTROLLER": "gloo"}
+    rules = tuple(r for r in RULES if r.id == "horovod-lacks-mpi")
+    alone = case(of=image(), asked=HOROVOD, env=gloo)
+    both = case(of=image(), asked=HOROVOD, env={**gloo, "HOROVOD_CPU_OPERATIONS": "gloo"})
+    assert [judge(one, rules)[0].outcome for one in (alone, both)] == ["init-failure", "singletons"]
+
+
 def test_a_launch_leaves_the_packages_of_the_home_folder_out_unless_they_are_asked_for():
     asked = Request(nodes=2, user_site=True)
     assert plan(MINE, IMAGE, Request(nodes=2), "srun-pmix").env["PYTHONNOUSERSITE"] == "1"
