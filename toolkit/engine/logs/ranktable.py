@@ -3,8 +3,9 @@
 import re
 from itertools import islice
 
-from toolkit.engine.logs.clues import Clue
+from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.lastwords import PROGRESS
 
 _OBSERVED = "Root Cause (first observed failure)"
 """Heading of the last part of torchrun's table, which has the rank that failed first. The parts above have
@@ -16,6 +17,7 @@ _RANK = re.compile(r"^\s*rank\s+: (\d+) \(local_rank: \d+\)")
 _PROCESS = re.compile(r"local_rank: \d+ \((pid: \d+)\) of binary")
 _SAYS = re.compile(
     r"^-- Process (\d{1,5}) terminated with the following error:"
+    r"|^(?:[Rr]ank|[Pp]roc(?:ess)?|[Ww]orker) (\d{1,5}): "
     r"|^.{0,80}?[\[(|] ?(?:[Rr]ank|[Pp]roc(?:ess)?|[Ww]orker)[ :=#]?(\d{1,5})(?:/\d{1,5})? ?[\])|]"
 )
 """A pattern for the line that ``torch.multiprocessing.spawn`` prints before the traceback of a process, and
@@ -65,6 +67,18 @@ def rank_in_words(output: Output, clue: Clue, first: int) -> str:
     texts = (clue.line.tag + clue.line.text, *(line.text for line in islice(before, 1)))
     found = next((found for text in texts if (found := _SAYS.search(text))), None)
     return next((number for number in found.groups() if number), "") if found else ""
+
+
+def words_of_rank(output: Output, ending: Clue, rank: str) -> Clue | None:
+    """Return the last line in which the program names the failed rank, before the launcher reports the exit
+    of the rank; ``None`` if there is none, or if the line reports progress.
+    """
+    for position, line in reversed(output.before(ending.position, _TABLE)):
+        said = _SAYS.search(line.text)
+        if said and rank in said.groups():
+            progress = PROGRESS.search(strip_label(line.text))
+            return None if progress else Clue(position, line, "unknown-error", 2, "cause")
+    return None
 
 
 def rank_of_process(output: Output, clue: Clue) -> str:

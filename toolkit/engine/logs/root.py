@@ -31,7 +31,7 @@ from toolkit.engine.logs.lastwords import (
     with_name_of_signal,
 )
 from toolkit.engine.logs.line_class import classify
-from toolkit.engine.logs.ranktable import rank_in_table, rank_in_words, without_later_failures
+from toolkit.engine.logs.ranktable import rank_in_table, rank_in_words, without_later_failures, words_of_rank
 from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, overcome_errors, survived_until
 from toolkit.engine.logs.topics import GENERAL_CLASSES, message_below, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
@@ -77,6 +77,7 @@ _NO_GPU_FOUND = re.compile(
 _ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
 
 _NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
+_BUSY = re.compile(r"BlockingIOError: \[Errno ")
 _STARTS = re.compile(r"/subprocess\.py$")
 """Python's module that starts programs. A file that it does not find is a program."""
 
@@ -220,6 +221,10 @@ def _of_raised(one: Raised) -> Clue | None:
         and _STARTS.search(one.files[-1])
     ):
         return Clue(one.position, one.exception, "program-start", 5, "cause")
+    if _BUSY.match(strip_label(one.exception.text)) and one.frame.startswith(
+        f"{one.files[-1] if one.files else None}:"
+    ):
+        return Clue(one.position, one.exception, "python-exception", 5, "cause")  # a lock, not a limit
     return Clue(one.position, one.exception, row.class_, 5, role, row.retry)
 
 
@@ -268,7 +273,7 @@ def _weak(
     if weak:
         return weak[0]
     if silent:
-        return silent, ""
+        return words_of_rank(output, silent, rank_number(silent)) or silent, ""
     if end is None:
         others = [clue for clue in others if not _was_survived(output, clue)]
     others = without_cleanup(others, endings)

@@ -40,7 +40,10 @@ _SET_UP = (
         re.compile(r"Lmod has detected the following error|CommandNotFoundError: Your shell has not been"),
         {"package", "loader", "program-start"},
     ),
-    (re.compile(r"couldn't chdir to .{1,300}: going to "), {"file-system-or-quota", "program-start"}),
+    (
+        re.compile(r"couldn't chdir to .{1,300}: going to "),
+        {"file-system-or-quota", "program-start", "user-configuration"},
+    ),
 )
 """Patterns for errors after which a job continues, each with the fault classes of later errors that such an
 error may cause.

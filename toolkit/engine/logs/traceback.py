@@ -52,7 +52,7 @@ _INDENT = 4
 
 _CONVERSION = re.compile(r"ValueError: (?:invalid literal for int|could not convert string to float)")
 """A pattern for an exception that says only that a text is not a number. A library's later exception says
-what the library wanted.
+what the library wanted, as after an exception without a message.
 """
 
 _KEY = re.compile(r"KeyError: (?P<key>'[^']{1,200}'|\"[^\"]{1,200}\")")
@@ -261,7 +261,7 @@ def _says_more(first: Raised, later: Raised) -> bool:
     if first.wraps or _reports_an_end(first.exception) or _died(first.exception, later.exception):
         return True
     old, new = strip_label(first.exception.text), strip_label(later.exception.text)
-    if _CONVERSION.match(old) and not first.frame:
+    if (_CONVERSION.match(old) or _BARE.fullmatch(old)) and not first.frame:
         return True
     key = _KEY.fullmatch(old)
     if key and not first.frame and key["key"][1:-1] in new and len(new.split()) >= _SENTENCE:
