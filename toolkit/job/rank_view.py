@@ -46,7 +46,7 @@ def read_command_here(command: Sequence[str]) -> CommandFacts:
 
 
 def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents | None]:
-    """Return the facts of an image as the ranks of a job see the image, and the image's commands and modules.
+    """Return the facts about an image, as the ranks of a job see it, and the commands and modules in it.
 
     If ``view`` contains no command, the second value is ``None``, because toolkit does not need the modules.
     """

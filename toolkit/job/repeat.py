@@ -126,8 +126,8 @@ def _remove_binds(binds: tuple[str, ...], unwanted: tuple[str, ...]) -> tuple[st
 
 
 def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> JobSpec:
-    """Return the job specification with the options' changes; ``words``, if any, replace the recorded
-    arguments or command.
+    """Return the job specification with the changes that the options request; if ``words`` are given, they
+    replace the recorded arguments or command.
     """
     spec = old.spec
     fields = {

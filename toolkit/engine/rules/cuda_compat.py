@@ -241,7 +241,7 @@ def driver_not_searched(case: Case) -> Hit | None:
     "The image requires a newer NVIDIA driver, so enroot does not start the container",
     severity="error",
     fix=(
-        "use an image with an older CUDA; or, if the driver supports the same major release of CUDA, "
+        "use an image with an older CUDA; or, if the driver supports the major CUDA release of this image, "
         "export NVIDIA_DISABLE_REQUIRE=1 before you submit; or ask the administrators to install a newer "
         "driver"
     ),

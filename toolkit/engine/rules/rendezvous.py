@@ -235,7 +235,7 @@ def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
 
 @rule(
     "starter-counts-differ",
-    "Options of torchrun or accelerate differ from the size of the job",
+    "The node or process counts given to torchrun or accelerate do not match the job",
     severity="error",
     fix="give `toolkit launch` the same numbers (`--nodes`, `--ranks-per-node`); or leave out `--nnodes`, "
     "`--nproc-per-node`, `--num_processes` and `--standalone`: toolkit sets these options from the job",
