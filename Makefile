@@ -27,7 +27,7 @@
 # make bench-image     measure conversion, size and start of an image, compared with plain apptainer build (RECIPE=,
 #                      ROUNDS=, STARTS=, COLD=1 also builds from nothing); writes build/bench/image.json and docs/images.md
 # make bench-train     compare the trainers' speed with the tutorials' own scripts, plain Keras, and one rank (RECIPE=,
-#                      ROUNDS=); writes build/bench/train.json and docs/performance.md
+#                      ROUNDS=); writes build/bench and docs/performance.md
 # make bench-accuracy  train on whole data sets through toolkit launch for half an hour (RECIPE=); writes
 #                      build/bench/accuracy.json and docs/accuracy.md
 # make bench-learning  measure the effect of large batches on MNIST, and steps with and without XLA (RECIPE=); writes
@@ -166,6 +166,9 @@ bench-train: $(VENV)/ready
 	$(BIN)/toolkit data get mnist
 	$(ENGINE) $(BIN)/python -m tests.benchmarks.train.run --recipe "$(RECIPE)" --rounds $(ROUNDS) \
 	    --page docs/performance.md
+	@$(ENGINE) scripts/image.sh $(BIN) torch-cpu
+	@$(ENGINE) scripts/image.sh $(BIN) jax-cpu
+	$(ENGINE) $(BIN)/python -m tests.benchmarks.train.run --peers --rounds $(ROUNDS) --page docs/performance.md
 
 bench-accuracy: $(VENV)/ready
 	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)"

@@ -12,6 +12,7 @@ import pytest
 
 from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, cases, in_turns
 from tests.benchmarks.train.page import page
+from tests.benchmarks.train.peers import PEER_COMPARISONS, peer_cases
 from tests.benchmarks.train.result import Figure, Result
 from tests.benchmarks.train.run import deal_turns, shortened
 from tests.unit.trainers.digits import write_digits
@@ -155,6 +156,26 @@ def test_the_page_has_every_case_with_its_rounds_and_accuracy():
 def test_many_turns_are_told_by_the_least_and_the_most():
     text = page(found(cnn=[30.0, 10.0, *[20.0] * 9]))
     assert "| cnn | 20.00 images/s | 10.00 to 30.00, 11 turns | 0.9800 |" in text
+
+
+def test_cases_of_pytorch_and_jax_run_in_pairs_in_one_image():
+    pairs = list(in_turns(peer_cases(epochs=2)))
+    assert [len(pair) for pair in pairs] == [2] * 4
+    assert all(len({case.recipe for case in pair}) == 1 for pair in pairs)
+    assert [{case.name for case in pair} for pair in pairs] == [
+        {one.ours, one.theirs} for one in PEER_COMPARISONS
+    ]
+
+
+def test_a_measurement_of_one_framework_keeps_the_other_figures_of_the_page():
+    before = page(found(dense=[30.0, 10.0, 20.0]))
+    peers = {case.name: [Figure(7.0, 0.5)] for case in peer_cases(epochs=2)}
+    both = page(Result(image="x", started="2026-02-03", processors=2, figures=peers), before)
+    assert "| dense | 20.00 images/s |" in both
+    assert "| resnet50, two ranks, JAX | 7.00 images/s | 7.00 | - |" in both
+    assert "| ResNet50, two ranks, relative to two alone, PyTorch | 1.00 |" in both
+    assert "2026-01-02" in both
+    assert "2026-02-03" in both
 
 
 def test_a_page_of_a_busy_machine_says_so():

@@ -7,7 +7,7 @@ from itertools import groupby
 INSIDE = "/bench"
 DATA, FEW = "/data", "/few"
 BATON = "/baton"
-_TRAINER = ("python", f"{INSIDE}/trainer.py")
+TRAINER = ("python", f"{INSIDE}/trainer.py")
 _LONG = 40
 """Factor for the number of epochs on few images: many epochs are needed, because single turns differ by ten
 percent, and differences of one percent matter.
@@ -32,6 +32,8 @@ by more than the measured difference.
 class Case:
     """One program to time: ``copies`` run at once, each on ``cores`` cores, in the SIF or in a container.
 
+    ``recipe`` names the case's image; if empty, the case runs in the image of the measurement.
+
     Cases with the same ``race`` take turns. By default, a turn is a whole program. Two cases with ``epochs``
     run at the same time: each trains one epoch, and then waits while the other trains one epoch. Two cases
     that are ``held`` also run at the same time: each computes for some seconds, and is then stopped.
@@ -45,6 +47,7 @@ class Case:
     race: str = ""
     epochs: bool = False
     held: bool = False
+    recipe: str = ""
 
     @property
     def together(self) -> bool:
@@ -65,7 +68,7 @@ class Comparison:
 
 
 def trainer(name: str, module: str, *options: str, race: str = "", epochs: bool = False) -> Case:
-    return Case(name, (*_TRAINER, module, *options), race=race, epochs=epochs)
+    return Case(name, (*TRAINER, module, *options), race=race, epochs=epochs)
 
 
 def in_turns(every: Sequence[Case]) -> Iterator[tuple[Case, ...]]:
@@ -97,28 +100,28 @@ def cases(epochs: int) -> list[Case]:
     one = ("python", "-u", "-m", f"toolkit.trainers.{resnet50[0]}", *resnet50[1:], *endless)
     alone = Case("resnet50, two alone", one, copies=2, cores=1, race="two ranks", held=True)
     return [
-        Case("dense, tutorial", _script("tutorial", "dense", DATA, epochs, 32)),
+        Case("dense, tutorial", script("tutorial", "dense", DATA, epochs, 32)),
         dense,
         replace(dense, name="dense, XLA", words=(*dense.words, "--xla", "on")),
         replace(dense, name="dense, batch 128", words=(*dense.words, *wide)),
         long,
         replace(long, name="dense, long, SIF", sif=True),
-        Case("cnn, tutorial", _script("tutorial", "cnn", FEW, longer, 32), race="cnn", epochs=True),
+        Case("cnn, tutorial", script("tutorial", "cnn", FEW, longer, 32), race="cnn", epochs=True),
         cnn,
         trainer("cnn, XLA", *small, str(epochs), "--xla", "on"),
-        Case("cnn, tutorial, batch 128", _script("tutorial", "cnn", FEW, epochs, 128)),
+        Case("cnn, tutorial, batch 128", script("tutorial", "cnn", FEW, epochs, 128)),
         wide_cnn,
         Case(
             "resnet50, Keras",
-            _script("plain_resnet", 8, _SHORT_STEPS, _SHORT_ITERATIONS),
+            script("plain_resnet", 8, _SHORT_STEPS, _SHORT_ITERATIONS),
             race="resnet50",
             epochs=True,
         ),
         resnet,
         alone,
         replace(alone, name="resnet50, two ranks", words=(*_TWO, *one, "--strategy", "horovod"), copies=1),
-        Case("allreduce, Horovod's default", (*_TWO, *_script("allreduce", "default")), race="allreduce"),
-        Case("allreduce", (*_TWO, *_script("allreduce", "ours")), race="allreduce"),
+        Case("allreduce, Horovod's default", (*_TWO, *script("allreduce", "default")), race="allreduce"),
+        Case("allreduce", (*_TWO, *script("allreduce", "ours")), race="allreduce"),
     ]
 
 
@@ -146,5 +149,5 @@ ms.
 """
 
 
-def _script(name: str, *words: str | int) -> tuple[str, ...]:
+def script(name: str, *words: str | int) -> tuple[str, ...]:
     return ("python", f"{INSIDE}/{name}.py", *map(str, words))

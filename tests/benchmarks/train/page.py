@@ -1,28 +1,43 @@
 """Write the performance page, from the results of one run and the template page.md."""
 
+import re
 import statistics
 from pathlib import Path
 from string import Template
 
 from tests.benchmarks.tables import table
-from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS
+from tests.benchmarks.train.cases import ALLREDUCE
+from tests.benchmarks.train.peers import PEER_COMPARISONS
 from tests.benchmarks.train.result import Result
 
 _FEW = 6
+_PART = re.compile(r"<!-- (tensorflow|peers) -->\n(.*?)<!-- end -->", re.DOTALL)
 _TEMPLATE = Path(__file__).with_name("page.md")
 
 
-def page(found: Result) -> str:
-    """Return the page as Markdown."""
-    template = Template(_TEMPLATE.read_text("utf-8"))
-    return template.substitute(when=_when(found), ratios=_ratios(found), figures=_figures(found))
+def page(found: Result, before: str = "") -> str:
+    """Return the page as Markdown: the figures of one measurement, and the other figures of the page
+    ``before``.
+    """
+    kept = dict(_PART.findall(before))
+    parts = {name: kept.get(name, "") for name in ("tensorflow", "peers")}
+    parts["peers" if {one.ours for one in PEER_COMPARISONS} & {*found.figures} else "tensorflow"] = figures(
+        found
+    )
+    marked = {name: f"<!-- {name} -->\n{text}<!-- end -->" for name, text in parts.items()}
+    return Template(_TEMPLATE.read_text("utf-8")).substitute(marked)
+
+
+def figures(found: Result) -> str:
+    """Return when a measurement was made, its ratios, and its figures, as Markdown."""
+    return f"{_when(found)}\n{_ratios(found)}\n{_figures(found)}"
 
 
 def _when(found: Result) -> str:
     loads = [one.load for rows in found.figures.values() for one in rows]
     text = (
-        f"The figures were measured on {found.started[:10]} in `{found.image}` with {found.processors} "
-        f"processors; the machine's load before each case was {min(loads):.1f} to {max(loads):.1f}.\n"
+        f"Measured on {found.started[:10]} in {found.image} with {found.processors} processors; the "
+        f"machine's load before each case was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if statistics.median(loads) > found.processors + 1:
         text += "The machine had other work, so these figures say little.\n"
@@ -31,7 +46,7 @@ def _when(found: Result) -> str:
 
 def _ratios(found: Result) -> str:
     rows = [("", "Speed ratio"), ("---",) * 2]
-    return table(rows + [(one.title, f"{found.ratio(one):.2f}") for one in COMPARISONS])
+    return table(rows + [(one.title, f"{found.ratio(one):.2f}") for one in found.comparisons])
 
 
 def _figures(found: Result) -> str:

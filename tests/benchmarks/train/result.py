@@ -5,6 +5,7 @@ import statistics
 import msgspec
 
 from tests.benchmarks.train.cases import ALLREDUCE, COMPARISONS, Comparison
+from tests.benchmarks.train.peers import PEER_COMPARISONS
 
 
 class Figure(msgspec.Struct, frozen=True):
@@ -26,6 +27,11 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     processors: int
     figures: dict[str, list[Figure]]
 
+    @property
+    def comparisons(self) -> list[Comparison]:
+        """The comparisons whose two cases were both measured."""
+        return [one for one in (*COMPARISONS, *PEER_COMPARISONS) if {one.ours, one.theirs} <= {*self.figures}]
+
     def rate(self, name: str) -> float:
         """Return the median rate of a case."""
         return statistics.median(one.rate for one in self.figures[name])
@@ -44,8 +50,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
         """Return the JSON text of the result file: first the ratios, then all measurements."""
         head = {
             "schema": self.schema,
-            "ratios": {one.title: round(self.ratio(one), 3) for one in COMPARISONS},
-            "allreduce_ms": {name: round(self.rate(name), 3) for name in ALLREDUCE},
+            "ratios": {one.title: round(self.ratio(one), 3) for one in self.comparisons},
+            "allreduce_ms": {name: round(self.rate(name), 3) for name in ALLREDUCE if name in self.figures},
             "raw": msgspec.to_builtins(self),
         }
         return msgspec.json.format(msgspec.json.encode(head), indent=2)

@@ -1,5 +1,5 @@
-"""Compare the speed of trainers and other programs: python -m tests.benchmarks.train.run [--rounds N] [--page
-FILE].
+"""Compare the speed of trainers and other programs: python -m tests.benchmarks.train.run [--peers] [--rounds
+N] [--page FILE].
 """
 
 import argparse
@@ -19,7 +19,8 @@ from docker import DockerClient
 
 from tests.benchmarks.image.timed import load
 from tests.benchmarks.train.cases import BATON, DATA, FEW, INSIDE, TURN, TURNS, Case, cases, in_turns
-from tests.benchmarks.train.page import page
+from tests.benchmarks.train.page import figures, page
+from tests.benchmarks.train.peers import peer_cases
 from tests.benchmarks.train.result import Figure, Result
 from toolkit.data import cache_dir
 from toolkit.errors import CheckFailed, Missing, ToolkitError
@@ -42,13 +43,13 @@ _MPIRUN = {
 _EXEC = ("apptainer", "-q", "exec", "-u", "--cleanenv", "--no-home")
 
 
-def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Result:
+def measure(recipe: str, sif: Path, rounds: int, every: Sequence[Case], only: str) -> Result:
     """Run all cases in turns for ``rounds`` rounds, and return the results."""
-    client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
+    client, image = connect(timeout=600), _image(recipe)
     digits = cache_dir() / "data" / "mnist"
     if not digits.is_dir():
         raise Missing(f"MNIST is not in {digits}", fix="`toolkit data get mnist`")
-    if not sif.is_file():
+    if any(case.sif for case in every) and not sif.is_file():
         raise Missing(f"{sif}: no such file", fix=f"`toolkit image sif {recipe} -o {sif}`")
     contained_apptainer(client, Silent())
     began, figures = datetime.now(UTC), dict[str, list[Figure]]()
@@ -56,7 +57,7 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Resu
         few = shortened(digits, Path(folder), _FEW)
         binds = {str(Path(__file__).parent / "inside"): INSIDE, str(digits): DATA, str(few): FEW}
         for number in range(1, rounds + 1):
-            for started in in_turns(cases(epochs)):
+            for started in in_turns(every):
                 if not any(only in case.name for case in started):
                     continue
                 found = timed(client, image, sif, binds, started)
@@ -69,6 +70,10 @@ def measure(recipe: str, sif: Path, rounds: int, epochs: int, only: str) -> Resu
         processors=os.cpu_count() or 1,
         figures=figures,
     )
+
+
+def _image(recipe: str) -> str:
+    return f"toolkit/{recipe}:latest"
 
 
 def timed(
@@ -124,6 +129,7 @@ def _boxed(
 ) -> tuple[Box, tuple[str, ...]]:
     """Return the container of a case, with the folder ``baton`` if the case takes turns, and its command."""
     given, baton = taken
+    image = _image(case.recipe) if case.recipe else image
     env = {**_MPIRUN, **({"SLURM_CPUS_PER_TASK": str(case.cores)} if case.cores else {})}
     binds = {host: f"{inside}:ro" for host, inside in given}
     words = case.words
@@ -181,22 +187,24 @@ def main() -> int:
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--epochs", type=int, default=4, help="of dense and convolutional networks")
     options.add_argument("--only", default="", help="cases with this in their name; no page then")
-    options.add_argument("--page", type=Path, help="also write the page there")
+    options.add_argument("--peers", action="store_true", help="the programs in PyTorch and JAX")
+    options.add_argument("--page", type=Path, help="also write the figures into this page")
     asked = options.parse_args()
     sif = asked.sif or ROOT / "build" / "images" / f"{asked.recipe}.sif"
     try:
-        found = measure(asked.recipe, sif, asked.rounds, asked.epochs, asked.only)
+        every = (peer_cases if asked.peers else cases)(asked.epochs)
+        found = measure(asked.recipe, sif, asked.rounds, every, asked.only)
     except ToolkitError as error:
         print(f"bench-train: {error}", *error.detail, error.fix, sep="\n  ", file=sys.stderr)
         return error.code
     if asked.only:
         return 0
-    target = ROOT / "build" / "bench" / "train.json"
+    target = ROOT / "build" / "bench" / f"{'peers' if asked.peers else 'train'}.json"
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(found.encoded())
-    print(page(found))
+    print(figures(found))
     if asked.page:
-        asked.page.write_text(page(found))
+        asked.page.write_text(page(found, asked.page.read_text("utf-8")))
     return 0
 
 

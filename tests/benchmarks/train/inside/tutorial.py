@@ -6,19 +6,12 @@ Usage: tutorial.py dense|cnn FOLDER EPOCHS BATCH
 
 import json
 import sys
-from pathlib import Path
 
-import numpy as np
 import tensorflow as tf
 from clock import Clock
+from digits import part
 
-network, folder, epochs, batch = sys.argv[1], Path(sys.argv[2]), int(sys.argv[3]), int(sys.argv[4])
-
-
-def part(name):
-    images = np.frombuffer((folder / f"{name}-images-idx3-ubyte").read_bytes()[16:], np.uint8)
-    digits = np.frombuffer((folder / f"{name}-labels-idx1-ubyte").read_bytes()[8:], np.uint8)
-    return images.reshape(-1, 28, 28) / 255.0, digits.astype("int64")
+network, folder, epochs, batch = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4])
 
 
 layers = tf.keras.layers
@@ -40,11 +33,11 @@ tf.keras.utils.set_random_seed(1)
 model = tf.keras.Sequential(stack)
 loss = tf.keras.losses.SparseCategoricalCrossentropy(from_logits=True)
 model.compile("adam", loss, metrics=["accuracy"])
-inputs, classes = part("train")
+inputs, classes = part(folder, "train")
 
 
 clock = Clock()
 model.fit(inputs, classes, batch_size=batch, epochs=epochs, verbose=0, callbacks=[clock])
-accuracy = model.evaluate(*part("t10k"), batch_size=1000, verbose=0)[1]
+accuracy = model.evaluate(*part(folder, "t10k"), batch_size=1000, verbose=0)[1]
 rates = [len(classes) / seconds for seconds in clock.seconds[1:]]
 print("bench:", json.dumps({"rates": rates, "accuracy": accuracy}))
