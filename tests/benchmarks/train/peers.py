@@ -7,14 +7,21 @@ from tests.benchmarks.train.cases import DATA, TRAINER, Case, Comparison, script
 _BATCH = 4
 """Batch size of each rank of ResNet50, so that a turn has several steps."""
 
+_NAMED = "echo 127.0.0.1 $(hostname) >> /etc/hosts; "
+"""Gloo and torchrun look up the name of the container, which has no network."""
+
 _JAX_RANKS = " & ".join(
     f"JAX_COORDINATOR_ADDRESS=127.0.0.1:29611 JAX_NUM_PROCESSES=2 JAX_PROCESS_ID={rank} "
     f'LOCAL_RANK={rank} LOCAL_WORLD_SIZE=2 "$@"'
     for rank in range(2)
 )
 _FRAMEWORKS = {
-    "PyTorch": ("torch-cpu", "ddp", ("torchrun", "--standalone", "--nproc-per-node", "2", "--no-python")),
-    "JAX": ("jax-cpu", "jax", ("sh", "-c", f"{_JAX_RANKS} & wait", "sh")),
+    "PyTorch": (
+        "torch-cpu",
+        "ddp",
+        ("sh", "-c", f'{_NAMED}exec torchrun --standalone --nproc-per-node 2 --no-python "$@"', "sh"),
+    ),
+    "JAX": ("jax-cpu", "jax", ("sh", "-c", f"{_NAMED}{_JAX_RANKS} & wait", "sh")),
 }
 """For each framework: the recipe of its image, the strategy of the trainer, and the words that start two
 ranks.

@@ -65,7 +65,7 @@ def measure(recipe: str, sif: Path, rounds: int, every: Sequence[Case], only: st
                     figures.setdefault(case.name, []).append(figure)
                     _say(f"round {number}/{rounds}  {case.name}: {figure.rate:,.2f}")
     return Result(
-        image=image,
+        image=", ".join(dict.fromkeys(_image(case.recipe) if case.recipe else image for case in every)),
         started=began.isoformat(timespec="seconds"),
         processors=os.cpu_count() or 1,
         figures=figures,
