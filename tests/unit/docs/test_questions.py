@@ -24,6 +24,7 @@ QUESTIONS = [
     ("an image from a colleague", "howto/own-image.md", "toolkit doctor"),
     ("my own Python packages", "howto/own-packages.md", "toolkit env create"),
     ("an image with my packages", "howto/own-image.md", "packages ="),
+    ("a SIF without Docker", "howto/own-image.md", "apptainer build torch.sif"),
     ("releases of Open MPI", "explanation/hybrid-bind-pmi.md", "need not have the same release"),
     ("podman", "runtimes.md", "podman"),
     ("one rank for each GPU", "howto/gpu-cluster.md", "--gpus-per-node"),
