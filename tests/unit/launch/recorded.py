@@ -16,8 +16,10 @@ AWAY = (1, "", "slurm_load_jobs error: Unable to contact slurm controller (conne
 class Recorded:
     """Runner that answers each program with its recorded texts in turn, and repeats the last text.
 
-    ``files`` is a dictionary of paths and contents. The runner raises an answer that is an exception;
-    ``None`` means
+    ``answers`` maps a program's name to its answers. A text is standard output with exit status 0; a tuple is
+    exit status, standard output and standard error. The runner raises an answer that is an exception;
+    ``None`` means that the program exceeds its timeout. A program without answers exits with status 127.
+    ``files`` maps paths to contents. ``ran`` lists the words of each command.
     """
 
     place = "recorded"
