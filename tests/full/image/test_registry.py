@@ -156,6 +156,13 @@ class TestAnOrdinaryImage:
         finally:
             engine.api.remove_image(plain, noprune=True)
 
+    def test_apptainer_converts_what_is_pulled(self, tiny, registry, apptainer, tmp_path):
+        name = f"docker://{registry.host}/converted/debian:1"
+        pushed(f"docker-daemon:{tiny}", name)
+        toolkit("image", "pull", name, "-o", str(tmp_path / "it.tar"))
+        apptainer("for form in oci docker; do apptainer build /out/$form.sif $form-archive:/out/it.tar; done")
+        assert all((tmp_path / f"{form}.sif").stat().st_size > MIB for form in ("oci", "docker"))
+
     def test_what_is_pulled_is_loaded_by_docker_and_pushed_as_the_same_image(
         self, engine, tiny, registry, tmp_path
     ):

@@ -73,7 +73,7 @@ def test_an_archive_is_the_same_twice_and_names_what_is_in_it(archive):
         names = tar.getnames()
         assert {m.mtime for m in tar} == {0}
     assert names == sorted(names)
-    assert {"index.json", "oci-layout", "manifest.json"} < set(names)
+    assert {"index.json", "oci-layout", "manifest.json", "blobs", "blobs/sha256"} < set(names)
 
 
 def test_the_index_of_an_archive_says_the_whole_name(archive):

@@ -33,11 +33,16 @@ def write_archive(target: Path, text: bytes, manifest: ImageManifest, blobs: Pat
         _path(digest_of(text)): text,
     }
     files = {_path(d.digest): blobs / d.digest.removeprefix("sha256:") for d in manifest.blobs}
+    # Apptainer does not create a folder for which the archive has no entry.
+    folders = {str(folder) for path in files for folder in Path(path).parents} - {"."}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
-        for path in sorted({*small, *files}):
+        for path in sorted({*small, *files, *folders}):
             entry = tarfile.TarInfo(path)
-            entry.mode = 0o644
-            if path in small:
+            entry.mode = 0o755 if path in folders else 0o644
+            if path in folders:
+                entry.type = tarfile.DIRTYPE
+                archive.addfile(entry)
+            elif path in small:
                 entry.size = len(small[path])
                 archive.addfile(entry, io.BytesIO(small[path]))
             else:
