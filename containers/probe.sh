@@ -632,6 +632,10 @@ ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
 ask fuse3 2 '
     { for file in $(ldconfig -p | sed -n "s/.*libfuse3\.so\.[0-9]* .*=> //p"); do readlink -f "$file"; done
       fusermount3 -V; } 2>/dev/null | sed -n "s/.*\(libfuse3\.so\.\|version: \)\([0-9][0-9.]*\)$/\2/p" | grep . || exit 127'
+# squashfuse mounts an image through this device.
+ask fuse-device 2 '
+    [ -e /dev/fuse ] || { printf "open no: no such file\n"; exit 0; }
+    (: <> /dev/fuse) 2>/dev/null && printf "open yes\n" || printf "open no: permission denied\n"'
 # What a setuid runtime needs of the kernel to mount an image: in use, built in, or as a module that can be loaded.
 # shellcheck disable=SC2016
 ask kernel-mounts 3 '

@@ -130,6 +130,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """Path of squashfuse, which mounts a SIF without privileges."""
     fuse3: str | None = None
     """Release of libfuse 3, which squashfuse uses."""
+    fuse_device: bool | None = None
+    """Whether the user can open ``/dev/fuse``, through which squashfuse mounts an image."""
     kernel_mounts: tuple[str, ...] | None = None
     """Kernel features that exist, of ``loop`` and ``squashfs``; the kernel needs both to mount a SIF."""
     gpu_driver: str | None = None

@@ -92,6 +92,15 @@ class MachineFacts:
             self.book.lacks("fuse3", section, "libfuse3.so and fusermount3")
         return line
 
+    def fuse_device(self) -> bool | None:
+        section = self.ask("fuse-device")
+        line = next(iter(section.values("open")), None)
+        if line is None:
+            self.book.unread("fuse_device", section, "/dev/fuse")
+            return None
+        self.book.note("fuse_device", f"/dev/fuse: {'a user can open it' if line == 'yes' else line[4:]}")
+        return line == "yes"
+
     def kernel_mounts(self) -> tuple[str, ...] | None:
         section = self.ask("kernel-mounts")
         mounts = runtime.kernel_mounts(section) if section.ok else None
