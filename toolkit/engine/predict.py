@@ -45,7 +45,13 @@ _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
 _OF_HOST = {"environment-cleaned"}
 """Rules that apply to a host without an image, although these rules also read facts about the image's MPI."""
 _NOT_OF_HOST = {
-    *("bind-source-missing", "squashfuse-refused", "single-copy-unavailable", "compute-nodes-not-asked"),
+    *(
+        "bind-source-missing",
+        "squashfuse-refused",
+        "fuse-device-closed",
+        "single-copy-unavailable",
+        "compute-nodes-not-asked",
+    ),
 }
 """Rules about the host that `toolkit probe` does not show for a host without an image."""
 

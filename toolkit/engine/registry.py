@@ -46,6 +46,7 @@ RULES: tuple[Rule, ...] = (
     cuda_compat.gpu_hook_lacks_rights,
     mounting.hooks_need_glibc,
     mounting.squashfuse_refused,
+    mounting.fuse_device_closed,
     mounting.kernel_cannot_mount,
     mounting.fuse3_too_old,
     mounting.runtime_needs_newer_kernel,

@@ -260,27 +260,66 @@ def squashfuse_refused(case: Case) -> Hit | None:
     image, and fails with 'fusermount3: mount failed: Operation not permitted'.
     """
     case.have("host.runtime")
-    found = case.host_facts.runtime
-    if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":
-        return None
-    if _unpacks(case):
+    if not _mounts(case):
         return None
     case.ask("host.kernel", failed_only=True)
     fuse, kernel = runtime.runtime().fuse, case.host_facts.kernel
-    if kernel is None or fuse.allows(kernel):
+    if kernel is None or fuse.allows(kernel) or not _by_squashfuse(case):
         return None
     within = options(case, IN_NAMESPACE)
-    case.ask("host.squashfuse", *([] if within else ["host.runtime.setuid"]), failed_only=True)
-    if not (within or found.setuid is False) or not case.host_facts.squashfuse:
-        return None
-    ask_release(case)
-    row = runtime.mount(found.name, found.version)
-    if row is None or row.way != "squashfuse":
-        return None
     how = f"with {next(iter(within))}" if within else "without setuid"
     title = f"squashfuse {how} needs Linux {fuse.kernel} or later; the host has {kernel}"
     evidence = (*case.cite("host.kernel", "host.runtime"), *within.values())
     return Hit(evidence, "unavailable", title, title, source=fuse.source)
+
+
+@rule(
+    "fuse-device-closed",
+    "The user cannot open /dev/fuse, which squashfuse needs to mount the image",
+    severity="error",
+    fix=(
+        f"{_UNPACK_ONCE}; or set APPTAINER_UNSQUASH=1, so that each rank unpacks the image; or ask the "
+        "administrators to load the kernel module fuse and to let all users open /dev/fuse"
+    ),
+    source="recipes/knowledge/runtime.toml, [[mount]]; Apptainer 1.4.5 on nodes with such a /dev/fuse",
+    facts=(
+        "host.runtime",
+        "host.runtime.setuid",
+        "host.runtime.version",
+        "host.squashfuse",
+        "host.fuse_device",
+    ),
+)
+def fuse_device_closed(case: Case) -> Hit | None:
+    """Without setuid, or with --fakeroot or --userns, Apptainer 1.1 and later mounts the image with
+    squashfuse, and fails if /dev/fuse is missing or closed to the user.
+    """
+    case.have("host.runtime")
+    if case.host_facts.fuse_device is not False or not _by_squashfuse(case):
+        return None
+    because = "squashfuse cannot mount the image, because the user cannot open /dev/fuse"
+    return Hit(case.cite("host.fuse_device", "host.runtime"), "unavailable", because)
+
+
+def _mounts(case: Case) -> bool:
+    """Return whether a runtime of Apptainer's family mounts the image instead of unpacking it."""
+    found = case.host_facts.runtime
+    is_apptainer = found is not None and found.name in apptainer.NAMES
+    return is_apptainer and case.image.format != "sandbox" and not _unpacks(case)
+
+
+def _by_squashfuse(case: Case) -> bool:
+    """Return whether a user's namespace mounts the image with squashfuse."""
+    found = case.host_facts.runtime
+    if found is None or not _mounts(case):
+        return False
+    within = options(case, IN_NAMESPACE)
+    case.ask("host.squashfuse", *([] if within else ["host.runtime.setuid"]), failed_only=True)
+    if not (within or found.setuid is False) or not case.host_facts.squashfuse:
+        return False
+    ask_release(case)
+    row = runtime.mount(found.name, found.version)
+    return row is not None and row.way == "squashfuse"
 
 
 def _unpacks(case: Case) -> bool:

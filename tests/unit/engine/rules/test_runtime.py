@@ -130,6 +130,10 @@ FIRES = {
         case(with_(setuid(), kernel="4.12.14-122.201-default"), container=("--fakeroot",)),
         case(with_(setuid(), kernel="4.12.14-122.201-default"), container=("--userns",)),
     ],
+    "fuse-device-closed": [
+        case(with_(HOST, fuse_device=False)),
+        case(with_(setuid(), fuse_device=False), container=("--userns",)),
+    ],
     "kernel-cannot-mount": [
         case(with_(setuid(version="1.2.5"), kernel_mounts=("loop",))),
         case(with_(setuid(name="singularity", version="2.2"), kernel_mounts=())),
@@ -230,6 +234,13 @@ QUIET = {
         case(NO_RUNTIME),
         case(absent(HOST, "squashfuse"), image(format="sandbox")),
     ],
+    "fuse-device-closed": [
+        case(),
+        case(with_(HOST, fuse_device=True)),
+        case(with_(setuid(), fuse_device=False)),
+        case(with_(HOST, fuse_device=False), image(format="sandbox")),
+        case(absent(with_(HOST, fuse_device=False), "squashfuse")),
+    ],
     "squashfuse-refused": [
         case(),
         case(NO_RUNTIME),
@@ -290,6 +301,7 @@ UNDECIDED = {
         case(unread(setuid(), "runtime.settings")),
         case(setuid(version="")),
     ],
+    "fuse-device-closed": [case(unread(with_(HOST, fuse_device=False), "squashfuse"))],
     "squashfuse-refused": [
         case(unread(plain_user("4.12.14"), "squashfuse")),
         case(unread(plain_user("4.12.14"), "runtime.setuid")),
@@ -320,6 +332,7 @@ OUTCOMES = {
     "oci-mode": "unknown",
     "image-kind-forbidden": "unavailable",
     "image-compression-too-new": "unavailable",
+    "fuse-device-closed": "unavailable",
     "squashfuse-refused": "unavailable",
     "kernel-cannot-mount": "unavailable",
     "fuse3-too-old": "unavailable",
