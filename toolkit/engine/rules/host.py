@@ -2,6 +2,7 @@
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
+from toolkit.engine.guarded import Undecided
 from toolkit.engine.rule import MPI_MODES, Hit, LaunchStage, rule
 from toolkit.engine.rules.gpu import names_gpus
 from toolkit.engine.traits import host_launcher, made_by_user, pmix_type, program_of, runtime_of
@@ -128,7 +129,9 @@ def user_namespaces_few(case: Case) -> Hit | None:
     step then failed if it needed at least a third of the limit.
     """
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
-    if not limit or case.mode in {"mpirun-container", "gloo"} or 3 * ranks <= limit:
+    if case.mode in {"mpirun-container", "gloo"} or (limit is not None and not 0 < limit < 3 * ranks):
+        return None
+    if limit is None and not case.has_failed("host.user_namespaces_limit"):
         return None
     if options(case, {"--sharens"}) or not options(case, IN_NAMESPACE):
         made = made_by_user(case.host_facts)
@@ -136,6 +139,8 @@ def user_namespaces_few(case: Case) -> Hit | None:
             return None
         if made is None:
             case.ask("host.runtime.setuid")
+    if limit is None:
+        raise Undecided("host.user_namespaces_limit")
     because = f"{ranks} ranks on a node need {ranks} user namespaces; the kernel allows {limit}"
     by_chance: tuple[Outcome, ...] = ()
     if ranks <= limit:

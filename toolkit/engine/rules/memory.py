@@ -374,8 +374,10 @@ def rdma_memory_refused(case: Case) -> Hit | None:
         return None
     if limit is None:
         raise Undecided("host.locked_memory")
-    if "efa" in (host.fabrics or ()) and not case.image_facts.nccl_ofi:
-        return None  # without the plugin, NCCL uses TCP
+    if "efa" in (host.fabrics or ()):
+        case.ask("image.nccl_ofi", failed_only=True)
+        if not case.image_facts.nccl_ofi:
+            return None  # without the plugin, NCCL uses TCP
     if host.compute_nodes is None and "locked_memory" in host.evidence:
         raise Undecided("host.locked_memory")  # the login host's limit differs from a job's limit
     said = {**host.environment, **case.image_facts.environment, **case.plan.env}

@@ -135,7 +135,10 @@ UNDECIDED = {
         case(unread(runtime(setuid=None), "user_namespaces")),
         case(with_(runtime(setuid=None), user_namespaces=False)),
     ],
-    "user-namespaces-few": [case(with_(runtime(setuid=None), user_namespaces_limit=1), ranks_per_node=2)],
+    "user-namespaces-few": [
+        case(with_(runtime(setuid=None), user_namespaces_limit=1), ranks_per_node=2),
+        case(unread(HOST, "user_namespaces_limit"), ranks_per_node=2),
+    ],
 }
 OUTCOMES = {
     "gpu-hook-lacks-program": "unavailable",
