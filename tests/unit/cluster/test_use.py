@@ -49,5 +49,7 @@ def test_a_user_that_the_cluster_has_not_is_refused_with_those_that_it_has(users
 
 
 def test_a_node_that_the_cluster_has_not_is_refused_with_those_that_it_has():
-    with pytest.raises(BadInput, match="--node node3: the cluster demo has login, node1, node2"):
+    with pytest.raises(
+        BadInput, match="--node node3: no such node; the cluster demo has login, node1, node2"
+    ):
         shell_words(CLUSTER, "node3", "ada")

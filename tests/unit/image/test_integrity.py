@@ -121,5 +121,5 @@ def test_what_is_added_is_read_again_and_nothing_else_changes(raw: bytes, conten
 
 def test_a_table_without_room_is_told(raw: bytes):
     file = io.BytesIO(raw)
-    with pytest.raises(CheckFailed, match="no room"):
+    with pytest.raises(CheckFailed, match="no free entry"):
         add(file, PATH, *[Object(0x4007, b"x")] * 6)

@@ -223,7 +223,7 @@ def test_a_damaged_or_full_sif_is_not_signed(keys: Keys, sif: Path, tmp_path: Pa
     with pytest.raises(CheckFailed, match="has changed since"):
         sign(sif, "builder@example.org", Silent())
     full = write_sif(tmp_path / "full.sif", slots=3)
-    with pytest.raises(CheckFailed, match="no room"):
+    with pytest.raises(CheckFailed, match="no free entry"):
         sign(full, "builder@example.org", Silent())
     short = tmp_path / "short.sif"
     short.write_bytes(sif.read_bytes()[:-100])
