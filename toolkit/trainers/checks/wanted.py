@@ -44,7 +44,7 @@ def parse(words: Sequence[str] | None) -> Requirements:
     add("--seconds", type=positive, metavar="S", help="time limit for the messages")
     add("--nodes", type=count, metavar="N", help="number of nodes of the job")
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
-    below = "expected Gbit/s of a node; below a fifth, the check fails"
+    below = "expected Gbit/s of a node; below a fifth, the preflight warns"
     add("--fabric-gbit", type=positive, metavar="G", help=below)
     add("--output", type=Path, metavar="DIR", help="existing folder for output")
     free = "required free space in the folder, such as 2G"
