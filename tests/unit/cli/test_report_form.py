@@ -51,7 +51,9 @@ def test_what_is_missing_is_written_and_ends_with_status_1(tmp_path):
     where = measured(tmp_path / "study", gpu=None)
     with pytest.raises(CheckFailed, match="does not meet a requirement of the form"):
         report(where, "--for", FORM, "-o", tmp_path / "out")
-    assert 'class="unmet"' in (tmp_path / "out" / f"{FORM}.html").read_text()
+    page = (tmp_path / "out" / f"{FORM}.html").read_text()
+    assert 'class="unmet"' in page
+    assert "`" not in page.partition("<h2>Job script")[0]
 
 
 def test_json_holds_rows_and_demands(tmp_path):

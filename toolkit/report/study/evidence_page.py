@@ -2,6 +2,7 @@
 (pure functions).
 """
 
+import re
 import textwrap
 from collections.abc import Sequence
 from html import escape
@@ -73,7 +74,7 @@ def _section(report: Report, series: Series) -> str:
         "<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in _cells(row)) + "</tr>" for row in series.rows
     )
     demands = "".join(
-        f'<li class="{"met" if demand.met else "unmet"}">{escape(_sentence(demand))}</li>'
+        f'<li class="{"met" if demand.met else "unmet"}">{_marked(_sentence(demand))}</li>'
         for demand in series.demands
     )
     return (
@@ -81,6 +82,11 @@ def _section(report: Report, series: Series) -> str:
         f"<tbody>{rows}</tbody></table></div><p>Medians of all runs. Speed-up and efficiency compare with "
         f'the smallest size.</p><h3>What the form asks for</h3><ul class="demands">{demands}</ul></section>'
     )
+
+
+def _marked(text: str) -> str:
+    """Return a text as HTML, with words between backticks as code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(text))
 
 
 def _titles(report: Report) -> list[str]:
