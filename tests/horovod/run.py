@@ -43,6 +43,9 @@ _MARK = "LEARNED "
 _ENVIRONMENT = {"TF_CPP_MIN_LOG_LEVEL": "2", "OMP_NUM_THREADS": "1", "CUDA_VISIBLE_DEVICES": ""}
 _LOOPBACK = {"HOROVOD_GLOO_IFACE": "lo"}
 """Setting of Horovod for the check's container, which has only the loopback network."""
+_NAMED = ("sh", "-c", 'echo 127.0.0.1 "$(hostname)" >> /etc/hosts; exec "$@"', "sh")
+"""The start of a command. Gloo crashes if it cannot resolve the name of the container."""
+
 _ONE = ("python", _PROGRAM)
 _STARTS = {
     "mpirun": ("mpirun", "--allow-run-as-root", "--oversubscribe", "-n", "2", *_ONE),
@@ -92,7 +95,7 @@ def learned(client: "DockerClient", image: str, words: tuple[str, ...]) -> list[
         CheckFailed: if the command fails, or prints no result.
     """
     box = Box(image, env=_ENVIRONMENT | _LOOPBACK, memory=_MEMORY, timeout=_SECONDS, root_archive=_program())
-    ran = run_once(client, box, words)
+    ran = run_once(client, box, (*_NAMED, *words))
     said = next((line.partition(_MARK)[2] for line in ran.lines if _MARK in line), "")
     if not ran.ok or not said:
         how = "took too long" if ran.timed_out else f"exited with status {ran.status}"
