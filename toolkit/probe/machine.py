@@ -74,13 +74,15 @@ class MachineFacts:
         return text
 
     def user_namespaces_limit(self) -> int | None:
-        limit = runtime.namespaces_limit(self.ask("user-namespaces"))
-        if limit is None:
-            self.book.unknown["user_namespaces_limit"] = (
-                "user.max_user_namespaces: the kernel does not report it"
-            )
-        else:
+        section = self.ask("user-namespaces")
+        limit = runtime.namespaces_limit(section)
+        if limit is not None:
             self.book.note("user_namespaces_limit", f"user.max_user_namespaces = {limit}")
+        elif section.ok or section.lines:
+            # The setting exists since Linux 4.9 (user_namespaces(7)).
+            self.book.absent["user_namespaces_limit"] = "user.max_user_namespaces: the kernel has no limit"
+        else:
+            self.book.unread("user_namespaces_limit", section, "user.max_user_namespaces")
         return limit
 
     def fuse3(self) -> str | None:
