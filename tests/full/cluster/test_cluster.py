@@ -414,6 +414,7 @@ def test_status_is_for_people_and_programs(cluster):
 
 
 def test_up_tells_programs_what_status_tells(cluster):
+    until(lambda: set(executed(cluster, ["sinfo", "-h", "-N", "-o", "%T"])[1].split()) == {"idle"})
     told = toolkit("cluster", "up", "--name", cluster.name, "--json").stdout
     assert told == toolkit("cluster", "status", "--name", cluster.name, "--json").stdout
 
