@@ -215,17 +215,21 @@ def _of_raised(one: Raised) -> Clue | None:
     if row is None or (row.strength < 4 and row.role == "cause"):
         return Clue(one.position, one.exception, "python-exception", 5, "cause")
     role = "consequence" if row.role == "ending" else row.role
-    if (
-        _NOT_STARTED.match(strip_label(one.exception.text))
-        and one.files[-1:]
-        and _STARTS.search(one.files[-1])
-    ):
-        return Clue(one.position, one.exception, "program-start", 5, "cause")
-    if _BUSY.match(strip_label(one.exception.text)) and one.frame.startswith(
-        f"{one.files[-1] if one.files else None}:"
-    ):
-        return Clue(one.position, one.exception, "python-exception", 5, "cause")  # a lock, not a limit
+    if class_ := _class_by_frame(one):
+        return Clue(one.position, one.exception, class_, 5, "cause")
     return Clue(one.position, one.exception, row.class_, 5, role, row.retry)
+
+
+def _class_by_frame(one: Raised) -> str | None:
+    """Return the fault class of an error of the system whose meaning depends on the innermost frame;
+    otherwise ``None``.
+    """
+    text, innermost = strip_label(one.exception.text), next(reversed(one.files), "")
+    if _NOT_STARTED.match(text) and _STARTS.search(innermost):
+        return "program-start"
+    if _BUSY.match(text) and innermost and one.frame.startswith(f"{innermost}:"):
+        return "python-exception"  # the program's own call, such as a lock; not a limit on processes
+    return None
 
 
 def _choose(
