@@ -28,6 +28,7 @@ PSM3 = msgspec.structs.replace(MPICH, version="4.1.2", device="ch4:ofi")
 NO_CARD = host(infiniband=(), runtime=examples.with_(examples.APPTAINER, setuid=True))
 VADER = image(mpi=msgspec.structs.replace(OLD, version="3.1.3"), glibc="2.23")
 CLIENT_2_2 = image(mpi=OLD, pmix="2.2.2")
+CLIENT_5 = image(mpi=msgspec.structs.replace(OLD, version="5.0.3"), pmix="5.0.2")
 
 
 def psm3(**changes):
@@ -73,6 +74,7 @@ def crowded_mounts(of=None, **changes):
 FIRES = {
     "reported-fault": [
         case(on=host(pmix="2.2.2"), of=CLIENT_2_2, nodes=2, ranks_per_node=2),
+        case(on=host(pmix="5.0.2"), of=CLIENT_5),
         case(of=VADER, ranks_per_node=2),
         crowd(),
         case(of=absent(image(mpi=INTEL), "pmix"), mode="srun-pmi2", ranks_per_node=80),
@@ -106,6 +108,7 @@ QUIET = {
         case(nodes=1, ranks_per_node=1),
         case(on=host(pmix="2.2.2"), of=CLIENT_2_2, env={"PMIX_MCA_gds": "hash"}),
         case(on=host(pmix="2.2.3"), of=CLIENT_2_2),
+        case(on=host(pmix="5.0.3"), of=CLIENT_5),
         crowd(ranks=2),
         crowd(mode="srun-pmi2"),
         case(of=absent(image(mpi=INTEL), "pmix"), mode="srun-pmi2", ranks_per_node=2),
