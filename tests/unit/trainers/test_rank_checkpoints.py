@@ -165,3 +165,20 @@ def test_weights_that_are_no_numbers_are_not_written_though_the_loss_has_not_see
         RankCheckpoints(tmp_path, Single(), keep=3).save(lost, 1, 2, EpochPart(images), SETTINGS, [])
     assert told.value.code == 1
     assert not list(tmp_path.iterdir())
+
+
+def test_a_restarted_job_knows_the_checkpoints_that_it_began_itself(tmp_path):
+    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    checkpoints.save(Variables(), 1, 1, EpochPart(64, 1.5, 60, 0.25), SETTINGS, [])
+    assert not checkpoints.are_of("/runs/a"), "Slurm restarted the job before it removed the old checkpoints"
+    checkpoints.clear("/runs/a")
+    assert not checkpoints.find().name
+    assert checkpoints.are_of("/runs/a")
+    assert not checkpoints.are_of("/runs/b")
+
+
+def test_a_training_outside_a_job_owns_no_checkpoints(tmp_path):
+    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    checkpoints.clear()
+    assert not checkpoints.are_of("")
+    assert not list(tmp_path.iterdir())

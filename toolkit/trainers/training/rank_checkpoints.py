@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 Settings = Mapping[str, str | int | float]
 _NOTHING = EpochPart()
+_OWNER = ".job"
+"""File in the folder of the checkpoints: the name of the job that removed all earlier checkpoints."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +99,22 @@ class RankCheckpoints:
                 )
         return None
 
-    def clear(self) -> None:
-        """Remove the checkpoints of an earlier training."""
+    def are_of(self, job: str) -> bool:
+        """Return whether :meth:`clear` recorded this job as the owner of the checkpoints."""
+        try:
+            return bool(job) and (self.folder / _OWNER).read_text() == job
+        except OSError:
+            return False
+
+    def clear(self, job: str = "") -> None:
+        """Remove the checkpoints of an earlier training, and record ``job`` as the owner of the next ones."""
         with self._at("removed"):
             if self._first:
                 checkpoint.remove_all(self.folder)
+        with self._at("written"):
+            if self._first and job:
+                self.folder.mkdir(parents=True, exist_ok=True)
+                (self.folder / _OWNER).write_text(job)
 
     @contextlib.contextmanager
     def _at(self, what: str) -> Iterator[None]:

@@ -19,7 +19,7 @@ from toolkit.trainers.training.progress import ProgressLine
 from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
 from toolkit.trainers.training.scalars import Scalars
 from toolkit.trainers.training.trial import with_batch
-from toolkit.trainers.training.watch import Watch, stop_file, was_restarted
+from toolkit.trainers.training.watch import Watch, name_job, stop_file
 from toolkit.trainers.trouble import Trouble
 
 
@@ -61,7 +61,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     with Metrics(options.output if first else None, scalars) as metrics:
         now = heading.resumable_settings(options, world, threads, time.monotonic() - begun)
         if not start.name:
-            checkpoints.clear()
+            checkpoints.clear(name_job(os.environ) if options.fresh else "")
         header: dict[str, Value] = {"strategy": options.strategy, "epochs": epochs}
         header |= {"test_samples": len(test), "parameters": loop.parameters}
         _open_metrics(metrics, start, epochs, settings, header, now)
@@ -93,10 +93,10 @@ def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Pa
 def _find_start(
     trainer: Trainer, options: Options, world: World, checkpoints: RankCheckpoints
 ) -> TrainingStart:
-    """Return the point at which the training starts. With ``--fresh``, ignore checkpoints. A restarted job
-    still uses checkpoints, because the job itself wrote them before the restart.
+    """Return the point at which the training starts. With ``--fresh``, ignore the checkpoints of other jobs:
+    a job that Slurm restarted resumes from the checkpoints that the job itself wrote.
     """
-    fresh = world.tell(options.fresh and not was_restarted(os.environ))
+    fresh = world.tell(options.fresh and not checkpoints.are_of(name_job(os.environ)))
     start = TrainingStart(passes=1) if fresh else checkpoints.find()
     if start.name:
         return start

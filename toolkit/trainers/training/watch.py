@@ -15,7 +15,6 @@ from typing import Self
 from toolkit.trainers.ranks.world import World
 
 STOP = "stop-asked"
-RESTARTS = "restarts"
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 _Handler = Callable[[int, FrameType | None], object] | int | None
 
@@ -36,13 +35,11 @@ def stop_file(environment: Mapping[str, str], output: Path) -> Path:
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
 
 
-def was_restarted(environment: Mapping[str, str]) -> bool:
-    """Return whether Slurm's restart count, or the file ``restarts`` in the job's folder, says that the job
-    was restarted.
+def name_job(environment: Mapping[str, str]) -> str:
+    """Return a name that all runs of one job share, also after Slurm restarted the job: the job's folder, or
+    the job's number. Outside a job, return an empty text.
     """
-    count = environment.get("SLURM_RESTART_COUNT", "")
-    folder = environment.get("TOOLKIT_JOB_DIR")
-    return count.strip("0").isdecimal() or bool(folder and (Path(folder) / RESTARTS).exists())
+    return environment.get("TOOLKIT_JOB_DIR") or environment.get("SLURM_JOB_ID", "")
 
 
 class Watch:
