@@ -21,6 +21,7 @@ from toolkit.job.request.flags import Flags
 from toolkit.job.request.layering import merge_request
 from toolkit.job.running.fetch import in_words, list_results
 from toolkit.job.running.follow import watch_job
+from toolkit.job.running.output import texts
 from toolkit.launch.sites.queue import array_faults
 from toolkit.launch.tracking import follow, records
 from toolkit.model.job import JobTask
@@ -269,6 +270,22 @@ def test_show_and_logs_name_the_values(record):
         jobs_cli.command, "show", "--text"
     )
     assert "==> task 1: lr=0.1 seed=2 <==\n0: loss: 0.5" in cli(jobs_cli.command, "logs")
+
+
+def test_logs_of_an_ended_sweep_need_no_copy_on_this_machine(record):
+    kept, there = record
+    tasks = tuple(JobTask(index=i, state="completed") for i in (1, 2))
+    ended = msgspec.structs.replace(kept, state="completed", tasks=tasks)
+    heard = Heard()
+    assert "loss: 0.5" in "".join(texts(ended, heard))
+    there.clear()  # the cluster is unreachable
+    copy = records.folder(kept.key) / "2" / records.OUTPUT
+    copy.parent.mkdir()
+    copy.write_text("a copy\n")
+    assert "".join(texts(ended, heard)) == "==> task 2: lr=0.01 seed=1 <==\na copy\n"
+    assert heard.notices == [
+        "warning: task 1: no output on this machine, and login: cannot be reached over SSH"
+    ]
 
 
 def test_what_the_tasks_wrote(tmp_path):

@@ -73,11 +73,16 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
     remote_file = jobs.output_of(record, task)
     name = f"{task.index}/{records.OUTPUT}" if task else records.OUTPUT
     local_file = str(records.folder(record.key) / name)
-    size = LocalRunner().size(local_file) if record.state in FINAL_STATES else 0
+    ended = record.state in FINAL_STATES
+    size = LocalRunner().size(local_file) if ended else 0
     if not size:
-        if record.state in FINAL_STATES and task:
-            return
-        yield from pieces(place.runner(), remote_file)
+        try:
+            yield from pieces(place.runner(), remote_file)
+        except Missing as error:
+            if not (ended and task):
+                raise
+            # The output of the other tasks may be on this machine.
+            tell.notice(f"warning: task {task.index}: no output on this machine, and {error.message}")
         return
     if is_cut(size):
         try:
