@@ -5,12 +5,14 @@ from pathlib import Path
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.unit.image.bundles import contents, members, packed, write_bundle
-from tests.unit.image.sifs import sif
+from tests.unit.image.sifs import sif, squashfs
 from tests.unit.tables import every_row
+from toolkit.cli.image.bundle import command as bundle_command
 from toolkit.data import shipped_folder
 from toolkit.errors import BadInput, Damaged
 from toolkit.image.transfer import bundle as bundles
@@ -129,6 +131,23 @@ def test_a_place_on_another_file_system_is_written_whole(tmp_path, monkeypatch):
     monkeypatch.setattr(Path, "replace", across)
     bundle_reader.install(tmp_path / "copy", tmp_path / "there" / "place")
     assert [p.read_bytes() for p in (tmp_path / "there").iterdir()] == [b"content"]
+
+
+def test_a_bundle_without_recipes_needs_no_engine(tmp_path, monkeypatch):
+    monkeypatch.setenv("TOOLKIT_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("toolkit.cli.image.bundle.connect", lambda: pytest.fail("the engine was asked"))
+    wheel = tmp_path / "a-1-py3-none-any.whl"
+    wheel.write_bytes(b"a wheel")
+    monkeypatch.setattr(bundles, "gather", lambda *_: [wheel])
+    image = tmp_path / "my.sif"
+    image.write_bytes(sif(squashfs({"/etc/hostname": "a"})))
+    words = ["--sif", str(image), "-o", str(tmp_path / "b.tar")]
+    done = CliRunner().invoke(bundle_command, words, obj={"verbose": False, "quiet": True})
+    assert done.exit_code == 0, done.output
+    with tarfile.open(tmp_path / "b.tar") as archive:
+        names = set(archive.getnames())
+    assert {"wheels/a-1-py3-none-any.whl", f"sif/{image.name}", INSTALL, INDEX} < names
+    assert not any(name.startswith(("images/", "recipes/")) for name in names)
 
 
 def test_two_sifs_that_differ_only_by_case_are_refused(tmp_path):

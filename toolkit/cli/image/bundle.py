@@ -18,7 +18,7 @@ from toolkit.units import format_size
 
 
 @click.command("bundle")
-@click.argument("recipes", nargs=-1, required=True)
+@click.argument("recipes", nargs=-1)
 @click.option("-o", "--output", type=click.Path(path_type=Path), required=True, help="File to write")
 @click.option(
     "--python",
@@ -45,8 +45,9 @@ def command(
     """Write one archive that installs toolkit and builds RECIPES on a machine without a network.
 
     The archive contains wheels of toolkit and its dependencies, every file that the locks of RECIPES name,
-    the base image, the image that makes SIFs, and a list of SHA-256 checksums. Run this command on the
-    machine without a network, which needs Python, and also Docker to build images:
+    the base image, the image that makes SIFs, and a list of SHA-256 checksums. Without RECIPES, the archive
+    contains only toolkit and the SIFs, and the command needs no Docker. Run this command on the machine
+    without a network, which needs Python, and also Docker to build images:
 
     \b
       tar xf BUNDLE.tar && sh install.sh
@@ -54,13 +55,14 @@ def command(
     \b
     Example:
       toolkit image bundle tf2.15-cpu -o toolkit.tar --python 3.11 --python 3.12
+      toolkit image bundle --sif my.sif -o toolkit.tar
     """
     check_file(output, "-o", "toolkit.tar")
     for recipe in recipes:
         fitting_lock(load(recipe), recipe, accepted)  # fails before toolkit connects to the engine
     for sif in sifs:
         check_startable(sif, "--sif")
-    client = connect()
+    client = connect() if recipes else None
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = bundle(
             client, recipes, output, tell, sifs=sifs, pythons=pythons, builder=builder, accepted=accepted

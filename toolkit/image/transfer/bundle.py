@@ -53,7 +53,7 @@ class Bundled(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def bundle(
-    client: "DockerClient",
+    client: "DockerClient | None",
     recipes: tuple[str, ...],
     target: Path,
     tell: Tell,
@@ -65,6 +65,7 @@ def bundle(
 ) -> Bundled:
     """Write a bundle of ``recipes`` to ``target``, and its checksum file beside ``target``.
 
+    ``client`` may be ``None`` if there are no recipes, because only recipes need images of the Docker engine.
     ``sifs`` are SIF files to include. ``pythons`` are the Python versions of the target machine, by default
     this machine's version. If ``builder`` is true, the bundle includes the image that builds base images.
     ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
@@ -89,7 +90,7 @@ def bundle(
     ):
         work = Path(folder)
         files = {INSTALL: shipped_folder("containers") / INSTALL, **_sources(locks, tell)}
-        images = _images(client, locks, work, tell, builder=builder)
+        images = _images(client, locks, work, tell, builder=builder) if client else []
         files |= {image.path: work / image.path for image in images}
         files |= {f"sif/{sif.name}": _check_sif(sif) for sif in sifs}
         files |= {f"sif/{n.name}": n for n in map(digest_file, sifs) if n.is_file()}
@@ -159,7 +160,7 @@ def _images(
     for locked in locks:
         sources = fetch_files(files_of(locked.lock), tell, recipe=locked.name)
         images.append(_save_image(client, ensure_locked_base(client, locked.lock, sources, tell), work, tell))
-    if builder and locks:
+    if builder:
         images.append(_save_image(client, ensure_builder(client, tell), work, tell))
     return list({image.name: image for image in images}.values())
 
