@@ -16,6 +16,15 @@ called ``MPI_Abort``.
 """
 
 _ABORT = re.compile(r"MPI_ABORT was invoked|application called MPI_Abort")
+_NOTE_ENDS = "exactly when Open MPI kills them"
+"""The last words of Open MPI's report, before the line of dashes that closes it."""
+
+_AFTER = 6
+"""Maximum number of lines after Open MPI's report in which a program's own error may be. The program
+and mpirun write at the same time.
+"""
+
+_SAYS_ERROR = re.compile(r"(?i)^(?:fatal )?error\b")
 _RULE = re.compile(r"^\s*[-=*#_]{10,}\s*$")
 """A pattern for the first or last line of a message from Open MPI; the program did not write the lines
 between them.
@@ -61,7 +70,23 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
             found = Clue(position, line, _class_of(text), 3, "cause")
         elif text and found:
             break
-    return found
+    return found or _complaint_after(output, clue)
+
+
+def _complaint_after(output: Output, clue: Clue) -> Clue | None:
+    """Return the first error message of a program directly after Open MPI's report of ``MPI_Abort``."""
+    ended = closed = False
+    for position, line in output.places_after(clue.position, _BEFORE + _AFTER):
+        text = strip_label(line.text).strip()
+        if _RULE.match(text):
+            if closed:
+                return None
+            closed = ended
+        elif closed and _SAYS_ERROR.match(text):
+            class_ = _class_of(text)
+            return Clue(position, line, "unknown-error" if class_ == "mpi" else class_, 3, "cause")
+        ended = ended or _NOTE_ENDS in text
+    return None
 
 
 def _class_of(text: str) -> str:
