@@ -40,8 +40,9 @@ _HEAD = 512
 _WHOLE_FILES = frozenset(("sif", "squashfs"))
 """The image formats whose digest is the SHA-256 of the whole file."""
 _SETS = "/.singularity.d/env/98-toolkit-env.sh"
-"""The script with the variables of an environment. Apptainer sources this script after the image's own
-scripts."""
+"""The script that sets the variables of an environment file. Apptainer sources the script 98-toolkit-env.sh
+after the image's own scripts.
+"""
 
 
 @dataclass(frozen=True, slots=True)

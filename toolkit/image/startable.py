@@ -34,7 +34,7 @@ def check_startable(path: Path, option: str) -> None:
             offset = read_sif(file, path).root.offset if is_sif(head) else 0
             SquashTree(file, offset, str(path), Budget(str(path)))
             return
-    from toolkit.image.inspect import inspect  # slow, so only for errors and other formats
+    from toolkit.image.inspect import inspect  # slow import, only for files of another format
 
     facts = inspect(path)
     if facts.format in formats():

@@ -23,20 +23,23 @@ _VALUED: dict[Installer, frozenset[str]] = {
     "conda": frozenset({"-c", "-n", "-p", "--channel", "--name", "--prefix"}),
     "apt": frozenset({"-t", "-o"}),
 }
-"""Options of the installers whose value is not a package."""
+"""Options of pip, conda and apt whose value is not the name of a package."""
 _VERBS = {"install", "create", "env", "in", "update"}
 _PACKAGE = re.compile(
     r"([A-Za-z0-9][\w.+-]*?)(?:\[[^\]]*\])?\s*(?:(?:={1,3}|~=)\s*v?([0-9][\w.+!~:-]*).*|[<>!@;].*|)"
 )
 
 ListReader = Callable[[str], str | None]
-"""A function that returns the text of the package list with this name in the build file's folder, or None if
-the folder does not contain it."""
+"""A function that takes the name of a package list, and returns the list's text from the build file's folder,
+or None if the folder does not contain the list.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class PackageInstall:
-    """A package that a build file installs; ``order`` is the number of the installing command in the file."""
+    """A package that a build file installs; ``order`` is the number of the command that installs the
+    package.
+    """
 
     installer: Installer | Literal["source"]
     name: str
@@ -47,14 +50,16 @@ class PackageInstall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadList:
-    """A package list that a build file names but that its folder does not contain."""
+    """A package list that a build file names, although the build file's folder does not contain the list."""
 
     name: str
     line: int
 
 
 def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[PackageInstall | UnreadList]:
-    """Yield each package that the steps install or compile, and each package list that is missing."""
+    """Yield each package that a build file's steps install or compile, and each package list that is
+    missing.
+    """
     run = (step for step in steps if step.kind == "run")
     for order, (line, words) in enumerate(
         (step.line, words) for step in run for words in commands(step.text)

@@ -29,7 +29,7 @@ class BaseName(Row, frozen=True, kw_only=True):
 class Distribution(Row, frozen=True, kw_only=True):
     """A row of ``buildfiles.toml`` for a release of a distribution, with the versions of its packages.
 
-    A version is empty if toolkit does not know it, or if updates within the release change it.
+    A package's version is empty if toolkit does not know it, or if updates of the distribution change it.
 
     ``pmix`` is the version of the PMIx library with which the distribution links its Open MPI.
     """

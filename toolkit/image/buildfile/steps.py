@@ -146,7 +146,7 @@ def commands(text: str) -> Iterator[list[str]]:
     for part in re.split(r"&&|\|\||[;|\n]", text):
         try:
             words = shlex.split(part, comments=True)
-        except ValueError:  # the split at shell operators cut a quoted string in two
+        except ValueError:  # the split at shell operators may cut a quoted string in two
             words = part.split()
         while words and (re.match(r"\w+=", words[0]) or words[0] in {"sudo", "env", "exec", "time", "("}):
             words = words[1:]

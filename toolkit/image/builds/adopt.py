@@ -52,9 +52,10 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     """The description of an image that toolkit did not build.
 
     ``want`` maps each component, by its name in recipes, to the version in the image. ``evidence`` maps each
-    component to the line that proves the version. ``unknown`` has the reason for each component whose version
-    is unknown. ``packages`` are the entries of package lists, which do not name compiled or copied software.
-    ``chosen`` is the launch mode that toolkit chooses for the host ``place``.
+    component to the line of text that proves the component's version. ``unknown`` has the reason for each
+    component whose version is unknown. ``packages`` are the packages that dpkg or Python lists; these lists
+    do not name compiled or copied software. ``chosen`` is the launch mode that toolkit chooses for the host
+    ``place``.
     """
 
     schema: str = "toolkit.adopted/1"

@@ -1,8 +1,8 @@
 """Build the image of a recipe from its lock in the Docker engine, and tag the image after a test.
 
 Build steps have no network: toolkit downloads and verifies the lock's files before the build. toolkit caches
-three results, so that a change rebuilds as little as possible: compiled components, the stack, and the
-finished image. The stack is the image without the trainers; its name contains a hash of its inputs.
+compiled components, the stack and the finished image, so that a change rebuilds as little as possible. The
+stack is the image without the trainers; its name contains a hash of its inputs.
 """
 
 from typing import TYPE_CHECKING

@@ -34,7 +34,7 @@ for name in sys.argv[1:]:
             if "libcuda.so" not in str(error):
                 sys.exit(f"import {module} of {name}: {type(error).__name__}: {error}")
 """
-"""A Python program that imports the modules of the packages that its arguments name."""
+"""A Python program that takes names of packages as arguments, and imports the modules of these packages."""
 
 
 def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:

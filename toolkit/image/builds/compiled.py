@@ -73,8 +73,8 @@ def ensure_compiled(
         cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         results |= {component: result for component, result in cached.items() if result}
         missing = [step for step in turn if step.component not in results]
-        # Each parallel step may start ``jobs`` compilers. The steps rarely need more at once: mpi4py is one
-        # file, needs only one compiler and soon finishes, and Horovod then compiles alone.
+        # Each parallel step may start ``jobs`` compilers, because the steps rarely need so many at once.
+        # For example, mpi4py needs only one compiler and soon finishes, so Horovod mostly compiles alone.
         work = _Work(client, making, files, tell, options, jobs, ParallelBuilds(client))
         results |= _run_parallel(
             {s.component: partial(work.compile, s, keys[s.component], results) for s in missing}, work

@@ -1,4 +1,6 @@
-"""Collect the files of a Docker build context for one component, for the stack, or for the finished image."""
+"""Collect the files of a Docker build context for one component, for the stack (the image without the
+trainers), or for the finished image.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -38,7 +40,9 @@ def compile_context(
 
 
 def stack_context(making: Making, files: Mapping[str, Path], compiled_files: Mapping[str, Path]) -> Files:
-    """Return the files of the build context for the stack: the lock's files and the compiled components."""
+    """Return the files of the build context for the image without the trainers: the lock's files and the
+    compiled components.
+    """
     return {
         "Dockerfile": dockerfile(making, ("base", "stack")).encode(),
         **_stack_files(making, files),
@@ -88,7 +92,9 @@ def trainers() -> dict[str, bytes]:
 
 
 def context_name(file: LockedFile) -> str:
-    """Return a file's build context name with ``_`` for ``%``, because package managers decode ``%3a``."""
+    """Return a file's name in the build context: ``_`` replaces ``%``, because package managers decode
+    ``%3a``.
+    """
     return file.file.replace("%", "_")
 
 
@@ -100,7 +106,7 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
         **_context_files("strip", strippers(lock), files),
         **_context_files("tools", lock.build.wheels, files),
         **_context_files("wheels", lock.run.wheels, files),
-        "wheels/.keep": b"",  # COPY fails without the folder, and some images have no wheels
+        "wheels/.keep": b"",  # COPY fails without the folder of wheels, and some images have no wheels
         "requirements/image.txt": requirement_lines(lock.run.wheels),
     }
 

@@ -1,7 +1,7 @@
 """Write the documents that a build adds to an image beside its lock: the SBOM and the provenance.
 
-``context.own_files`` adds these documents to the Docker build context, and the Dockerfile template copies
-them to /opt/toolkit.
+``context.own_files`` adds the SBOM and the provenance to the Docker build context, and the Dockerfile
+template copies them to /opt/toolkit.
 """
 
 import posixpath

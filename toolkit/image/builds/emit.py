@@ -41,7 +41,7 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def steps(self) -> tuple[Step, ...]:
-        """The steps that compile the lock's components, including components in ``ready``."""
+        """The steps that compile the lock's components, including components that are already compiled."""
         return steps_of(self.lock)
 
 

@@ -1,7 +1,7 @@
 """Write the provenance of an image: SLSA provenance in an in-toto statement.
 
 - ``documents.documents`` puts the provenance into the image, at PROVENANCE_PATH.
-- ``attachments.attach`` adds a statement about the squashfs to the SIF.
+- ``attachments.attach`` adds the provenance to the SIF, as a statement about the squashfs in the SIF.
 - ``attachments.write_full_provenance`` writes the full provenance, which also has the facts that differ
   between machines, to a file beside the SIF. ``image sign --provenance full`` adds this file to the SIF and
   signs the SIF.
@@ -53,10 +53,11 @@ def full_provenance(
     started: float,
     ended: float,
 ) -> bytes:
-    """Return the in-toto statement with the additional facts that differ between machines.
+    """Return the in-toto statement with the facts in ``predicate``, and with facts that differ between
+    machines.
 
-    The additional facts are the ``versions`` of the programs, toolkit's ``commit``, and the start and end of
-    the build in Unix seconds.
+    The facts that differ between machines are the ``versions`` of the programs, toolkit's ``commit``, and the
+    start and end of the build in Unix seconds.
     """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})

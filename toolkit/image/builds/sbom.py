@@ -1,7 +1,7 @@
 """Write the software bill of materials (SBOM) of an image as CycloneDX 1.6 JSON, from the lock alone.
 
 - ``documents.documents`` puts the SBOM into the image, at SBOM_PATH.
-- ``attachments.attach`` adds the same bytes to the SIF, as an object of type SBOM.
+- ``attachments.attach`` adds a copy of the image's SBOM to the SIF, as an object of type SBOM.
 - ``toolkit image sbom`` prints the SBOM of an image.
 
 The package lists in an image name only Debian packages and wheels. The SBOM also names the components that
@@ -45,8 +45,8 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""The packages, wheels or archives that may contain a component. The first that the image contains describes
-the component in the SBOM.
+"""The packages, wheels or archives that may contain a component; the first of them in the lock describes the
+component in the SBOM.
 """
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {

@@ -20,7 +20,7 @@ _WAYS = "put the missing wheels into a folder, and name the folder: `--find-link
 
 
 def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
-    """Raise an error if packages have no wheels, and toolkit cannot build them because ``way`` is None.
+    """Raise an error if packages have no wheels, and toolkit cannot start the image to build the wheels.
 
     ``way`` starts commands in the image; if ``way`` is None, ``why`` says why this machine cannot start the
     image.

@@ -41,8 +41,8 @@ class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package whose version differs between two environments. The version in an environment without the
-    package is empty.
+    """A package whose version differs between two environments. The version is empty for an environment that
+    lacks the package.
     """
 
     name: str

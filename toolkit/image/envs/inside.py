@@ -12,7 +12,7 @@ from toolkit.run.local import LocalRunner
 from toolkit.run.singularity import NAMES
 
 WORK = "/toolkit-work"
-"""The path at which the container has the working folder."""
+"""The path in the container at which toolkit mounts the working folder."""
 _UV = "/toolkit-uv"
 _SECONDS = 3600.0
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY", "ALL_PROXY")

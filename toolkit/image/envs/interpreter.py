@@ -170,8 +170,8 @@ def _satisfied_requirements(
 ) -> dict[str, InstalledPackage]:
     """Return each distribution with only those requirements that the image satisfies.
 
-    An image can work although it violates a requirement, for example after ``pip install --no-deps``. Such a
-    requirement must not make the resolver fail.
+    An image can work although it violates a requirement, for example after ``pip install --no-deps``. A
+    requirement that the image violates must not make the resolver fail.
     """
     target = markers(base)
     packages = {}

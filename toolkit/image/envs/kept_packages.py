@@ -1,6 +1,6 @@
 """List the packages of an image that an environment may replace only with ``--replace``.
 
-The list contains packages against which other packages are compiled (for example NumPy), and packages that
+Kept packages are packages against which other packages are compiled (for example NumPy), and packages that
 start ranks (for example mpi4py).
 """
 

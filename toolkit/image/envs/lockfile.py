@@ -54,8 +54,8 @@ class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
 
     ``requirements`` are the user's requirement lines, and ``options`` are options for the package index.
     ``replaced`` are packages of the image that the environment may hide with another version. ``outside`` are
-    folders of projects from which jobs read code, because the environment does not contain it. ``left`` are
-    omitted requirements, each with a reason.
+    folders of projects from which jobs read code that is not in the environment. ``left`` are omitted
+    requirements, each with a reason.
     """
 
     schema: str = "toolkit.env/1"

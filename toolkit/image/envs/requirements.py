@@ -27,8 +27,8 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     """The requirements and constraints of an environment as PEP 508 lines.
 
     ``options`` are options for uv. ``hashes`` maps the name of each package to its allowed hashes.
-    ``outside`` are folders of projects from which jobs read code, because the environment does not contain
-    it. ``left`` are omitted requirements, each with a reason.
+    ``outside`` are folders of projects from which jobs read code that is not in the environment. ``left`` are
+    omitted requirements, each with a reason.
     """
 
     requirements: tuple[str, ...] = ()

@@ -11,8 +11,9 @@ from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import HashingSource, SourceRange
 
 HASHED_UNASKED = 1 << 30
-"""Maximum total size in bytes of layers that toolkit reads only to verify digests; this takes about a
-second."""
+"""Maximum total size in bytes of layers that toolkit reads only to verify digests. Reading 1 GiB takes about
+a second.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,7 @@ def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
     """
     tree = LayeredTree(blobs.name, budget)
     parts = [_part(blobs, layer) for layer in chosen.layers]
-    # If the archive is compressed as a whole, the decompression has already verified the checksum of the
-    # content, so toolkit need not hash uncompressed layers again.
+    # The checksum of an archive that is compressed as a whole already covers uncompressed layers.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
     for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"

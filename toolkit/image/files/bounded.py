@@ -7,13 +7,14 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 _LOOKS = 1_000_000
 _SIZE = 1 << 30
-"""Maximum number of read bytes. The limits of lookups and bytes are thirty times what a training image of 1.5
-GB needs, and allow a few seconds of work."""
+"""Maximum number of bytes that toolkit reads from an image. The limits of path lookups and of bytes are
+thirty times what a training image of 1.5 GB needs, a few seconds of work.
+"""
 _ENTRIES = 800_000
 _INDEX = 96 << 20
 """Memory limit of the file index in bytes, for about 400,000 files; large training images have 300,000."""
 _ENTRY = 220
-"""The memory in bytes of one index entry without its name."""
+"""The memory in bytes of one entry of the file index, without the entry's name."""
 _INFLATED = 2 << 30
 _RATIO = 64
 """Maximum ratio of unpacked bytes to stored bytes.
@@ -43,7 +44,7 @@ class Budget:
             raise self._endless("its files are larger than toolkit's limit")
 
     def list(self) -> None:
-        """Count one archive member."""
+        """Count one archive member; raise an error if the archive has more members than toolkit's limit."""
         self._entries -= 1
         if self._entries < 0:
             raise self._endless("it lists more files than toolkit's limit")
@@ -75,8 +76,7 @@ class Budget:
 class BoundedTree:
     """A file tree with a budget; ``unread`` has a reason for each existing file that toolkit cannot read.
 
-    ``hidden`` are folders over which the runtime mounts other folders, so that a rank sees none of their
-    files.
+    ``hidden`` are folders whose files a rank cannot read, because the runtime mounts other folders over them.
     """
 
     def __init__(self, tree: FileTree, budget: Budget, hidden: tuple[str, ...] = ()) -> None:

@@ -24,8 +24,8 @@ _ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
 class ImageConfig:
     """The configuration of an image.
 
-    ``architecture`` is Linux's name of the architecture, such as ``x86_64``. ``origin`` is the text with
-    which evidence names the source of these values, for example "the image's configuration".
+    ``architecture`` is Linux's name of the architecture, such as ``x86_64``. ``origin`` names the source of
+    the configuration in lines of evidence, for example "the image's configuration".
     """
 
     env: Mapping[str, str] = field(default_factory=dict)

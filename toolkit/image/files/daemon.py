@@ -13,8 +13,9 @@ from toolkit.model.progress import Tell
 from toolkit.units import format_size
 
 _SECONDS = 900
-"""The timeout in seconds for the first byte. It is long, because the engine may first pack the whole
-image."""
+"""The timeout in seconds for the first byte. The timeout is long, because the engine may first pack the whole
+image.
+"""
 
 
 @contextmanager

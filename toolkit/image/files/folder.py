@@ -51,8 +51,7 @@ class FolderTree:
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
         with self._host_path(path).open("rb") as file:
-            # A malicious ELF file may contain an offset that is too large for the file system, so limit the
-            # offset.
+            # A malicious ELF file may contain an offset that is too large for the file system.
             file.seek(min(offset, _FARTHEST))
             return file.read(size)
 

@@ -1,8 +1,8 @@
 """Read gzip and zstd files at any offset, with limits on the unpacked size.
 
 toolkit saves the state of a gzip decoder every few megabytes, so that a backward read is fast. ``zstandard``
-cannot save the state of a decoder. A backward read in a zstd file therefore starts from the beginning of the
-file (``slow``), and callers cache the content that they need later.
+cannot save the state of a decoder. A backward read in a zstd file starts from the beginning of the file
+(``slow``), so callers cache the content that they need later.
 """
 
 import bisect

@@ -53,8 +53,8 @@ class _Leaf:
     """A file in the tree, except a folder.
 
     ``layer`` is the number of the layer that added the file, and ``source`` is the number of the layer that
-    contains its bytes. The two numbers may differ for a hard link. ``why`` is the reason why toolkit cannot
-    read the file; it is empty for a readable file.
+    contains its bytes. For a hard link, ``layer`` and ``source`` may differ. ``why`` is the reason why
+    toolkit cannot read the file; it is empty for a readable file.
     """
 
     kind: Kind
@@ -181,7 +181,7 @@ class LayeredTree:
     def _store_entry(self, entry: TarMember, layer: int) -> None:
         above, name = posixpath.split(self._clean(entry.name))
         if not name:
-            return  # the member is the root folder itself
+            return  # this archive member is the image's root folder
         folder = self._folder(above, layer)
         if name.startswith(_WHITEOUT):
             self._hide(folder, name, layer)

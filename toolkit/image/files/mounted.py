@@ -8,7 +8,9 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 
 class MountedTree:
-    """The files of ``base``, with ``over`` mounted at ``place``, and the additional files ``texts``."""
+    """The files of the image ``base``, with the file system ``over`` mounted at the path ``place``, and with
+    additional files (``texts``: path → content).
+    """
 
     def __init__(self, base: FileTree, over: FileTree, place: str, texts: Mapping[str, str]) -> None:
         self._base, self._over, self._place = base, over, place

@@ -60,8 +60,8 @@ class _Candidate:
 def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     """Return the image with the name ``tag`` for the platform ``wanted``, for example ``linux/arm64``.
 
-    An empty ``wanted`` means this machine's platform; if the layout has only one image, the function then
-    returns this image, whatever its platform.
+    If ``wanted`` is empty, the function returns the image for this machine's platform, or the only image of
+    the layout whatever its platform.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.
@@ -103,8 +103,7 @@ def _candidates(
         if (descriptor.digest, own) in {(c.descriptor.digest, c.names) for c in candidates}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
-            # Skip attestations, which Docker adds as entries of an index
-            # (docs.docker.com/build/metadata/attestations).
+            # Skip Docker's attestations in the index (docs.docker.com/build/metadata/attestations).
             continue
         if descriptor.digest in digests and deep:
             continue

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 
 _PAGE = 1 << 17
-"""The size of a page in bytes, which is mksquashfs's block size, because toolkit unpacks only whole
-blocks."""
+"""The size of a page in bytes: mksquashfs's block size, because toolkit unpacks only whole blocks."""
 _MOST = 32 << 20
 
 

@@ -28,8 +28,8 @@ _NAME = re.compile(
 class Reference:
     """A parsed image name.
 
-    ``transport`` is None for a path; toolkit then reads the format from the file. ``tag`` selects one image
-    of an archive with several images.
+    ``transport`` is None if the image's name is a path; toolkit finds the format of a file at a path by
+    reading the file. ``tag`` selects one image of an archive with several images.
     """
 
     shown: str
@@ -42,7 +42,8 @@ def refer(image: str | Path) -> Reference:
     """Parse the name of an image: an existing path, or the name of an image in a container engine.
 
     Raises:
-        BadInput: if no file has this path, and the text is not a valid name of such an image.
+        BadInput: if no file has this path, and the text is not a valid name of an image in a container
+            engine.
     """
     text = str(image)
     if isinstance(image, Path) or _exists(text):

@@ -90,8 +90,8 @@ def _header(source: ByteSource, at: int, name: str) -> bytes | None:
         return None
     if len(block) == _BLOCK:
         return block
-    # Container engines accept a tar that does not end with two zero blocks. In a zstd file, such an end may
-    # also be a truncated frame, which zstd does not report.
+    # Container engines accept a tar that does not end with two zero blocks.
+    # In a zstd file, a missing zero block may also mean a truncated frame, which zstd does not report.
     if block or source.slow or (at and not source.read_at(at - 1, 1)):
         raise _broken(name, "it is incomplete")
     return None
@@ -101,8 +101,7 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
     """Return the values of an extended header by name; they apply to the next member."""
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
-    # Read the padding too, because a HashingSource computes its digest from the bytes that callers read in
-    # order.
+    # Read the padding too, because a HashingSource hashes the bytes that callers read in order.
     raw = source.read_at(at, padded_size(size))[:size]
     match kind:
         case b"x":
@@ -112,7 +111,7 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
         case b"K":
             return {"linkpath": _text(raw)}
         case _:
-            return {}  # ignore a global header, because it does not set the name of a file
+            return {}  # ignore a global PAX header, because it does not set the name of a file
 
 
 def _entry(block: bytes, kind: bytes, headers: dict[str, str], at: int, size: int) -> TarMember:

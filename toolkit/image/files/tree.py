@@ -12,7 +12,7 @@ MAX_READ = 32 << 20
 """Maximum number of bytes that one read returns, so that a malicious image cannot fill the memory."""
 _MAX_LINKS = 40
 _MAX_PATH = 4095
-"""Linux's limits on a path (path_resolution(7))."""
+"""Linux's limits on the number of links in a path, and on the path's length in bytes (path_resolution(7))."""
 _MAX_PARTS = 100
 """Maximum number of path parts in a pattern; toolkit's own patterns have at most ten parts."""
 

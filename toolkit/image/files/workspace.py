@@ -57,12 +57,11 @@ def beside(target: Path) -> Iterator[Path]:
 
 def remove_stale(root: Path, pattern: str) -> None:
     """Remove each file in ``root`` that matches ``pattern``, if its process ran on this host and has exited.
-    The groups ``host`` and ``pid`` of the pattern identify the process.
+    The groups ``host`` and ``pid`` of the pattern identify the process that created a file.
     """
     for path in root.iterdir():
         match = re.fullmatch(pattern, path.name)
-        # A shared folder may contain files of other hosts. Keep these files, because this machine cannot
-        # check the processes of other hosts.
+        # Keep the files of other hosts in a shared folder, because this machine cannot check their processes.
         if not match or match["host"] != host() or is_running(int(match["pid"])):
             continue
         if path.is_dir():

@@ -1,9 +1,9 @@
 """Read the ELF headers of a program or a library, such as the libraries that it needs and their search
 folders.
 
-This module reads only the segment table and the dynamic section, and limits the number of entries. Other
-libraries that parse ELF files read as many entries as a file claims to have, which may be billions. elf(5)
-and the System V ABI describe the format.
+This module reads only the segment table and the dynamic section of an ELF file, and limits how many of their
+entries it reads. Other libraries that parse ELF files read as many entries as a file claims to have, which
+may be billions. elf(5) and the System V ABI describe the format.
 """
 
 import struct
@@ -29,8 +29,8 @@ _TAGS = 1024
 _LONGEST = 4096
 _ALL = 32 << 20
 _MOST_TEXT = 1 << 18
-"""Maximum total size in bytes of the names in one file. In a library of a training image, names take a few
-thousand bytes.
+"""Maximum total size in bytes of the names in one file. In a library of a training image, the names of needed
+libraries and symbol versions take a few thousand bytes.
 """
 _FILES = 200
 _VERSIONS = 500
@@ -201,8 +201,7 @@ class Tables:
         if wanted < 0:
             return None
         # The name of a symbol has at least two bytes, so the size of the names limits the number of symbols.
-        # The distance between the two tables says nothing about the number of symbols, because tools that
-        # edit ELF files move the table of names to the end of the file.
+        # Tools that edit ELF files move the table of names, so its position says nothing about the symbols.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:
@@ -238,7 +237,9 @@ def symbol(pages: Pages, name: str) -> str | None:
 
 
 def data(pages: Pages) -> bytes:
-    """Return the part of an ELF file in which texts may be, or the first bytes of any other file."""
+    """Return the part of an ELF file that may contain readable texts, or the first bytes of any other
+    file.
+    """
     file_tables = tables(pages)
     return file_tables.data() if file_tables else pages.take(0, _ALL)
 

@@ -16,7 +16,7 @@ def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str
     """Return the path of each library in the index, by soname; None if the index is invalid.
 
     If several libraries have the same soname, the result has the build that runs on every processor. ld.so
-    may prefer a build of the same release for newer processors (glibc-hwcaps).
+    may prefer a build of the same library for newer processors (glibc-hwcaps).
     """
     start = content.find(_MAGIC)
     if start < 0 or start + _HEAD_SIZE > len(content):

@@ -31,14 +31,16 @@ with Nix, Guix or EESSI."""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
-"""Maximum numbers of entries in the caches of paths, folders and needed libraries. Some training images need
-20,000 lookups."""
+"""Maximum numbers of entries in the caches of paths, folders and needed libraries. For some training images,
+toolkit looks up 20,000 paths.
+"""
 _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
 """Maximum total size in bytes of the names that all programs and libraries list."""
 _CACHE_BYTES = 24 << 20
-"""Maximum size in bytes of the cached file pages and of the cached texts, so that toolkit unpacks a library
-once."""
+"""Maximum size in bytes of the cached file pages, and of the cached texts. The caches allow toolkit to unpack
+each library only once.
+"""
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
 """The values of ``$LIB`` in search folders, by architecture: on Debian, and on other distributions."""
 _NAME = 64
@@ -57,7 +59,7 @@ class Loader:
     spent: int = 0
     """The number of bytes that toolkit has read so far to find needed libraries."""
     listed: int = 0
-    """The total size in bytes of the names that the files read so far list."""
+    """The total size in bytes of the names in the ELF headers that toolkit has read so far."""
     _elves: dict[str, Elf | None] = field(default_factory=dict)
     _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
     _texts: OrderedDict[str, bytes] = field(default_factory=OrderedDict)
@@ -113,9 +115,10 @@ class Loader:
         """Return the path of the library that ld.so loads for ``soname``, or None if ld.so does not find it.
 
         ``users`` are the file that needs the library, then the file that loaded that file, up to the program.
-        ld.so searches the RPATH of each of these files, then LD_LIBRARY_PATH, then ldconfig's index, then the
-        default folders. If the first file has a RUNPATH, ld.so ignores all RPATHs and searches that RUNPATH
-        after LD_LIBRARY_PATH. If the image has no index, toolkit searches the folders in ld.so.conf instead.
+        ld.so searches the RPATH of each file in ``users``, then LD_LIBRARY_PATH, then ldconfig's index, then
+        the default folders. If the file that needs the library has a RUNPATH, ld.so ignores all RPATHs and
+        searches that RUNPATH after LD_LIBRARY_PATH. If the image has no ldconfig index, toolkit searches the
+        folders in ld.so.conf instead.
         """
         if "/" in soname:
             return soname if self._file(soname) else None

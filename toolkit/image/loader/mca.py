@@ -1,9 +1,9 @@
 """Find the components of Open MPI, PMIx and PRRTE in a binary, either built in or in a plugin.
 
 For each component, the data of its library contains a structure (open-mpi/ompi:opal/mca/mca.h
-``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). The structure contains, as text, the names
-and versions of the project, the framework and the component. toolkit searches for these structures and needs
-no symbol table, so it also finds components in stripped libraries.
+``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). A component's structure contains, as text,
+the names and versions of the project, the framework and the component. toolkit searches libraries for
+components' structures and needs no symbol table, so it also finds components in stripped libraries.
 """
 
 import re

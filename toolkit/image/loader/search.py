@@ -2,8 +2,8 @@
 
 toolkit searches installations below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), below /usr/local and
 below unusual folders of the root folder. toolkit also searches the folders in PATH, LD_LIBRARY_PATH and
-similar variables. The search is breadth-first and limited. The search skips folders that usually contain
-neither programs nor libraries.
+similar variables. The search is breadth-first, and stops at a maximum number of folders and of names. The
+search skips folders that usually contain neither programs nor libraries.
 """
 
 import errno
@@ -153,8 +153,8 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Record ``path`` if it is a file. If ``path`` is a folder at depth 0 or 1 whose name ``_PEEKED``
-        matches, record the possible programs directly in the folder.
+        """Record ``path`` if it is a file. If ``path`` is a folder such as ``share`` at depth 0 or 1 of the
+        search, record the possible programs directly in the folder.
         """
         if name.startswith("."):
             return

@@ -22,7 +22,8 @@ def read_wrapper(
 ) -> tuple[Environment, list[str] | None]:
     """Return the variables that the script ``path`` sets, and the command that the script starts last.
 
-    The command is None if it depends on a condition, or on a variable whose value toolkit does not know.
+    The returned command is None if it depends on a condition, or on a variable whose value toolkit does not
+    know.
     """
     shell = ImageShell(tree, dict(variables))
     shell.read(path, text)

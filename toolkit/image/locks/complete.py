@@ -66,8 +66,7 @@ def _step(
         words=recipe.operations if horovod else needs.rows[component].configure,
         after=tuple(before for before in AFTER[component] if before in needs.compiled),
         wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, needs)),
-        # CUDA's compiler is not a component but an extra archive of Horovod's step, because the finished
-        # image contains none of the compiler's files.
+        # CUDA's compiler is an extra archive, not a component: the finished image contains none of its files.
         extra=needs.helpers if horovod else (),
         patches={name: patch_sha256(name) for name in needs.rows[component].patches},
     )

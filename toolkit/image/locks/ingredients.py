@@ -23,8 +23,9 @@ AFTER: dict[CompiledComponent, tuple[CompiledComponent, ...]] = {
 HELPERS: tuple[Helper, ...] = get_args(Helper)
 
 _TOOLCHAIN = ("python3", "python3-dev", "g++", "make", "cmake", "pkg-config")
-"""The Debian packages with the compilers. They are equal for all recipes, so that all builds share one layer;
-finished images do not contain the layer."""
+"""The Debian packages with the compilers. All recipes use the same compiler packages, so all builds share one
+layer with the compilers; finished images do not contain this layer.
+"""
 
 _ALWAYS = ("python3",)
 _INSTALLER = ("pip", "setuptools<81", "wheel")

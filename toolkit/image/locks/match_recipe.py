@@ -20,7 +20,7 @@ def match_recipe(
     """Return the first recipe with the image's frameworks for which toolkit predicts success on the host.
 
     The recipe has exact versions, so that toolkit can later build the same image without the host's facts.
-    The result is None if toolkit can build no image that has these frameworks and works on the host. The
+    The result is None if toolkit can build no image that has the same frameworks and works on the host. The
     result is also None if the program needs no MPI, because another image does not help such a program.
     """
     if not program_of_name(programs_of(image, request)[0]).BY_MPI:

@@ -1,7 +1,7 @@
 """Find the download addresses of a lock's files.
 
-A lock does not contain addresses of mirrors, because each site has its own mirrors. Instead, a lock contains
-the origin of each file.
+A lock does not contain addresses of mirrors, because each site has its own mirrors. A lock contains the
+origin of each file, from which toolkit finds the addresses of the file.
 
 The origin ``debian:PATH`` or ``debian-security:PATH`` means a file on a Debian mirror. The origin
 ``index:PYTHON``, such as ``index:3.11``, means a file of the package index for that release of Python. Any

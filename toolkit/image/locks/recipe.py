@@ -25,7 +25,7 @@ _MATCHED = (*MPIS, "cuda")
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The syntax of a recipe's name, which is also the name of its image."""
 _ADDED = frozenset({"indexes"})
-"""Keys that later releases of toolkit added to the schema."""
+"""Keys that later releases of toolkit added to the schema of recipes."""
 _INDEX = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%+/-]*)?")
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
@@ -68,7 +68,8 @@ def load(name: str, table: Stacks | None = None) -> Named:
 
 
 def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
-    """Parse the text of a recipe; ``file`` is its name in error messages, ``table`` is as in :func:`load`.
+    """Parse the text of a recipe; ``file`` is its name in error messages. If ``table`` is given, the recipe's
+    base and architecture must be in ``table``.
 
     Raises:
         BadInput: if a field is invalid; the message has the file, the line, the field and the choices.

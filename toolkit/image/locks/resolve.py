@@ -102,8 +102,8 @@ def _debian(
     row, foreign = needs.base, wanted != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the packages")
-    # For a different architecture, toolkit treats no package as installed, because the engine has only the
-    # base image for this machine's architecture.
+    # The engine has base images only for this machine's architecture.
+    # For another architecture, toolkit treats no package as installed in the base image.
     published = base.published and not foreign
     minimal = () if published else ESSENTIAL_PACKAGES
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}

@@ -19,8 +19,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     """A build step: compile one component from the archive ``source``, after the components in ``after``.
 
     ``wheels`` are the image's wheels that the compilation uses; ``requirements`` are these wheels and the
-    build tools. ``extra`` are further archives that the compile script unpacks. ``words`` are the arguments
-    of ``sh``. ``patches`` maps the file name of each patch to its SHA-256.
+    build tools. ``extra`` are further archives that the compile script unpacks. ``words`` are the path of the
+    compile script and its arguments. ``patches`` maps the file name of each patch to its SHA-256.
     """
 
     component: CompiledComponent

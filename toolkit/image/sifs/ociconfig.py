@@ -62,10 +62,10 @@ def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ
 
     For an image that toolkit built from a lock, the time is in the label
     ``org.opencontainers.image.created``. All images that toolkit builds from one lock have the same time. For
-    any other image, the time is ``SOURCE_DATE_EPOCH`` if it is set, otherwise the image's creation time,
-    because the label of such an image may be older than its files. A compiled Python module contains the
-    modification time of its source file. If the two times differ, Python compiles the module again at each
-    start.
+    any other image, the time is ``SOURCE_DATE_EPOCH`` if it is set, otherwise the image's creation time. The
+    label of an image that toolkit did not build may be older than the image's files. A compiled Python module
+    contains the modification time of its source file. If the source file has another modification time,
+    Python compiles the module again at each start.
 
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.

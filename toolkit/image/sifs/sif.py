@@ -1,8 +1,8 @@
 """Convert an image of the Docker engine to a SIF, check the SIF, and rename it to its final name.
 
-mksquashfs runs in a container of the image and writes the squashfs at its final position in the SIF. toolkit
-then writes the header and the metadata in front of the squashfs. The SIF does not depend on the time, the
-host or the folder, so equal images give equal SIF files.
+mksquashfs runs in a container of the image and writes the squashfs at its final position in the SIF. After
+mksquashfs, toolkit writes the header and the metadata in front of the squashfs. The SIF does not depend on
+the time, the host or the folder, so equal images give equal SIF files.
 """
 
 import contextlib
@@ -43,8 +43,9 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 _LEAST_SHARE = 8
-"""The divisor for the minimum size of a SIF: a SIF has at least one eighth of its image's size. toolkit
-checks the free disk space before it starts."""
+"""The divisor for the minimum size of a SIF: a SIF has at least one eighth of its image's size. Before
+toolkit writes a SIF, it checks that the disk has space for the minimum size.
+"""
 _FULL = "no space left on device"
 _KEPT_LINES = 12
 _MOST_OF_AN_OBJECT = 1 << 20
@@ -175,7 +176,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     """
     try:
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
-    except (BadInput, Damaged) as error:  # toolkit wrote the file, so this is not an error of the user
+    except (BadInput, Damaged) as error:  # toolkit wrote the SIF, so its faults are not the user's
         raise CheckFailed(error.message, fix=error.fix) from error
     actual = runtime.labels(sif)
     if any(actual.get(name) != value for name, value in labels.items()):
@@ -186,8 +187,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     if done.status == 0:
         return ""
     last = done.output.strip().splitlines()[-_KEPT_LINES:]
-    # The runtime reports the same error if the image is broken and if the machine forbids mounts, so check
-    # the machine.
+    # The runtime reports the same error for a broken image and for a machine that forbids mounts.
     if why := start_obstacle():
         return why
     raise CheckFailed("toolkit wrote the SIF, but a test command in it failed", detail=last)

@@ -1,7 +1,7 @@
 """Write the header of a SIF in front of a squashfs at its final position (apptainer/sif: pkg/sif/create.go).
 
-The header and the table do not depend on the host, the current time or random numbers, so equal content gives
-equal bytes.
+The header and the descriptor table of the SIF do not depend on the host, the current time or random numbers,
+so equal content gives equal bytes.
 """
 
 import hashlib

@@ -19,8 +19,9 @@ from toolkit.image.sifs.pseudo import Node
 
 ROOT = ".singularity.d"
 EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
-"""Files of the image over which the Docker engine mounts its own files. In the SIF they are empty; the
-container runtime fills them at the start."""
+"""Files of the image over which the Docker engine mounts its own files; they are empty in the SIF, and the
+container runtime fills them at the start.
+"""
 
 KERNEL_FOLDERS = ("dev", "proc", "sys")
 """Folders in which a container sees the kernel's files instead of the image's files."""
@@ -110,7 +111,7 @@ def runscript(config: OciConfig) -> str:
     """Return the script that starts the image's command.
 
     Apptainer starts a container in the user's current folder. If the image's command is relative to the
-    image's working directory, the script therefore contains the full path of the command.
+    image's working directory, the script contains the full path of the command.
     """
     entrypoint, command = _anchor_program(config.Entrypoint, config.WorkingDir), config.Cmd
     if not entrypoint:

@@ -17,8 +17,9 @@ _NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
 _READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
 _ASK_SECONDS = 10.0
 _LOOKS = 20_000_000
-"""The limit of lookups in a SIF. It is higher than for other images, because toolkit wrote the SIF and reads
-all folders."""
+"""The limit of path lookups in a new SIF. The limit is higher than for other images, because toolkit wrote
+the SIF and reads all of its folders.
+"""
 
 
 def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
@@ -46,6 +47,6 @@ def start_obstacle() -> str:
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         result = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # without unshare the reason is unknown, and an error in the image is more likely
+    except Missing:  # without the program ``unshare``, toolkit finds no reason
         return ""
     return "" if result.ok else f"this machine does not allow user namespaces: {result.errors.strip()}"

@@ -11,8 +11,9 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""A pattern for a line that sets the parameter for this program, by its names in Open MPI 4 and 5 and in
-PRRTE. The last such line of a file applies (open-mpi/ompi:docs/mca.rst).
+"""A pattern for a line that sets the program with which mpirun starts daemons, by the parameter's names in
+Open MPI 4 and 5 and in PRRTE. If several lines of a file set the parameter, the last line applies
+(open-mpi/ompi:docs/mca.rst).
 """
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
@@ -25,8 +26,9 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     """Return the path of the program with which mpirun starts daemons, and the variable or file that names
     it.
 
-    A variable of the image, or the settings file of its Open MPI, may list programs that start daemons.
-    mpirun uses the first program that exists. Without a list, mpirun uses ssh. The path is empty if a
+    A variable of the image, or the settings file of its Open MPI, may list programs that start daemons. If a
+    variable or the file lists several programs, mpirun uses the first program that exists in the image. If
+    the image does not name a program for starting daemons, mpirun uses ssh. The returned path is empty if a
     variable restricts mpirun to one node. ``mpirun`` is the real path of the launcher, which determines the
     folder of the settings file.
     """

@@ -67,8 +67,8 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
 def _applications(tree: FileTree) -> dict[str, str]:
     """Return the Python files and packages in folders that Docker images often use as working directory.
 
-    Apptainer starts a container in the user's current folder, so a command cannot reach these files by a
-    relative path.
+    Apptainer starts a container in the user's current folder, so a command cannot reach files in the image's
+    working directory by a relative path.
     """
     folders = (folder for pattern in _APPLICATIONS for folder in files.glob(tree, pattern))
     found: dict[str, str] = {}
@@ -109,8 +109,8 @@ def _module(name: str) -> str:
 def linked_folders(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
     """Return the folders that a ``.pth`` file adds to Python's path.
 
-    The second value is false if the ``.pth`` file may add other modules, through the code of an editable
-    installation.
+    The second returned value is false if the ``.pth`` file may add other modules, through the code of an
+    editable installation.
     """
     text = files.text(tree, posixpath.join(folder, name), _LONGEST) or ""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]

@@ -20,13 +20,14 @@ _TOOLKITS = (
 _COMPAT = ("compat", "compat/lib", "compat/lib.real")
 """The folders of the libraries of cuda-compat, in its package and in NVIDIA's framework images.
 
-NVIDIA's images have ``compat/lib`` in LD_LIBRARY_PATH. They create the link ``compat/lib`` at their start if
-a check succeeds.
+NVIDIA's images have ``compat/lib`` in LD_LIBRARY_PATH. NVIDIA's images create the link ``compat/lib`` when a
+container starts, if their check of the driver succeeds.
 """
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
-"""The folder below site-packages/nvidia that contains a library, by the library's name. The name of NVIDIA's
-wheel consists of ``nvidia_``, the name of this folder, and a suffix such as ``_cu12``.
+"""The folder below site-packages/nvidia that contains a library, by the library's name. The name of an NVIDIA
+wheel consists of ``nvidia_``, the name of the wheel's folder below site-packages/nvidia, and a suffix such as
+``_cu12``.
 """
 _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
 _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
@@ -58,7 +59,7 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
     """Return the driver version of the forward-compatibility package cuda-compat, and its folders.
 
-    The version is in the file name of the package's ``libcuda.so``. The package in /usr/local/cuda has
+    The version is in the file name of the package's ``libcuda.so``. A cuda-compat in /usr/local/cuda has
     priority.
     """
     tree = finder.loader.tree

@@ -1,4 +1,4 @@
-"""Describe an image from its files, and list the values of stack.json that differ from these files."""
+"""Describe an image from its files, and list the values of stack.json that differ from the files."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -198,7 +198,7 @@ def _mpis(
 
 
 def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
-    """Return an image's variables; ``answers``, which a container printed, replace unknown values."""
+    """Return an image's variables; values that a container printed (``answers``) replace unknown values."""
     if answers is None:
         return env
     known = {name: value for name, value in env.values.items() if name not in env.undecided}

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from toolkit.image.software.packages import PackageVersion, UnknownVersion
 
 _SURELY = {"digest"}
-"""The facts whose absence does not depend on files of the image."""
+"""The facts whose absence does not depend on files in the image, so unread files do not make them unknown."""
 
 
 @dataclass

@@ -46,10 +46,10 @@ Log messages contain the function names, so stripped libraries contain the names
 _OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
 """The folders of Intel MPI's own libfabric, in the order in which mpi4py searches them (mpi4py/_mpiabi.py).
 
-Intel MPI's env/vars.sh uses the first two folders.
+Intel MPI's env/vars.sh uses only the folders opt/mpi/libfabric/lib and libfabric/lib.
 """
 _SURE = 5
-"""The minimum number of function names in a library that prove that the library contains a provider."""
+"""A library contains a libfabric provider if it contains at least five names of the provider's functions."""
 _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 
 
@@ -57,8 +57,8 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, ``line`` is the reason why toolkit has no list. ``known`` is then true if the image
-    certainly has no such parts, and false if it may have some.
+    If ``names`` is None, ``line`` is the reason why toolkit has no list. If ``names`` is None, ``known`` says
+    whether the image certainly has no such transports, providers or drivers.
     """
 
     names: tuple[str, ...] | None
@@ -97,7 +97,7 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
 
     ``prefix`` is the installation prefix of Intel MPI. Unless I_MPI_ROOT is set, Intel MPI's mpirun adds the
     folder of Intel MPI's libfabric to LD_LIBRARY_PATH (env/vars.sh). A build of mpi4py that supports several
-    MPIs opens Intel MPI's libfabric by its path. Other programs do not find this libfabric.
+    MPIs opens Intel MPI's libfabric by its path. No other programs find Intel MPI's own libfabric.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -200,8 +200,8 @@ def verbs(finder: Finder) -> Parts:
 def nccl_ofi(finder: Finder) -> PackageVersion | None:
     """Return NCCL's plugin for libfabric (aws-ofi-nccl), with its path in place of a version, or None.
 
-    Plugins for other networks have the same file name, such as HPC-X's plugin for InfiniBand. toolkit
-    therefore also checks the content of the file.
+    Plugins for other networks, such as HPC-X's plugin for InfiniBand, have the same file name, so toolkit
+    also checks the content of the file.
     """
     loader = finder.loader
     for folder in dict.fromkeys((*loader.library_path, *loader.default_folders, *finder.places.libraries)):

@@ -18,8 +18,7 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # Search for the mangled C++ name with its length (12), because the name NCCLAllreduce ends with the same
-    # letters.
+    # The mangled C++ name starts with its length, 12; without the length, NCCLAllreduce would match.
     "ccl": (b"12CCLAllreduce",),
 }
 """Texts in a Horovod library that show for which operations it was built: class names in the C++ type

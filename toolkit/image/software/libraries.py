@@ -56,8 +56,7 @@ class Finder:
             return PackageVersion(self.packages[package], f"dpkg: {package} {self.packages[package]}")
         if path is None:
             return None
-        # A NUL byte usually precedes the version, but a compiler may put other bytes directly before the
-        # version.
+        # A NUL byte usually precedes the version, but a compiler may put other bytes there.
         for before in (rb"\0", rb"(?<![\d.])"):
             versions = set(re.findall(before + rb"(" + form + rb")(?=\0)", self.loader.texts(path)))
             if len(versions) == 1:

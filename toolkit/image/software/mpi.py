@@ -201,8 +201,8 @@ def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) 
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return the facts in an MPI library; if ``whole`` is false, ``needed`` is incomplete, so the interfaces
-    may be unknown.
+    """Return the facts in an MPI library; if ``whole`` is false, the library list ``needed`` is incomplete,
+    so the launch interfaces may be unknown.
     """
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
@@ -336,8 +336,8 @@ def _version(
 
 
 _MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
-"""The plausible first numbers of an MPI version. Intel MPI uses years. Few other numbers in a library start
-like this."""
+"""The plausible first numbers of an MPI version; Intel MPI uses years. Other numbers in a library rarely
+start with a plausible first number."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
@@ -346,7 +346,7 @@ def _find_single_version(content: bytes, implementation: str) -> tuple[str | Non
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
-    if implementation == "intelmpi":  # Intel MPI also contains the version of its MPICH
+    if implementation == "intelmpi":  # a library of Intel MPI also contains a version of MPICH
         form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
     likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
     if len(likely) == 1:

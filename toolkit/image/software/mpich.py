@@ -29,8 +29,8 @@ _FIRST = (
     rb"\0(MPICH Custom Information:[ \t]*%s\n)(?=\0)",
 )
 _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
-"""A function that only builds with the feature ``threadcomm`` have; up to release 5.0, MPICH has no other
-optional feature (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
+"""A function that MPICH contains only if it was built with the feature ``threadcomm``; up to release 5.0,
+MPICH has no other optional feature (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
 """
 _LONGEST = 8191
 """Maximum length of the version text in bytes: MPI_MAX_LIBRARY_VERSION_STRING without the NUL byte."""
@@ -39,7 +39,7 @@ _INTEL = re.compile(
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
 """A pattern for the release of Cray MPICH, whose release numbers differ from MPICH's. In the library, the
-version of MPICH follows this release.
+version of MPICH follows the release of Cray MPICH.
 """
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
@@ -51,15 +51,17 @@ _TOGETHER = (
     re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
     re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
 )
-"""A pattern for values that are next to each other in memory, in the two orders that compilers produce."""
+"""Patterns for the values of MPICH's build description: compilers place these values next to each other, in
+one of two orders.
+"""
 _BEFORE = re.compile(
     rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
     rb"(?P<FC>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""A pattern for the compilers' names before the values of ``_TOGETHER``, for libraries without symbol names.
-Each text must look like the name of a compiler.
+"""A pattern for the names of compilers before the other values of MPICH's build description, for libraries
+without symbol names. Each text that the pattern matches must look like the name of a compiler.
 """
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
@@ -106,8 +108,8 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
     interface.
 
     Most builds contain the PMI-1 wire protocol, which Slurm's pmi2 plugin and Hydra use; the text ``PMI_FD``
-    shows this protocol. A build for Slurm's PMI libraries does not contain the protocol but is linked with
-    libpmi or libpmi2.
+    shows this protocol. A build for Slurm's PMI libraries does not contain the PMI-1 wire protocol but is
+    linked with libpmi or libpmi2.
     """
     faces: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}

@@ -17,21 +17,22 @@ _KINDS = (
 )
 """Texts in a launcher that identify its kind; the first match in this order decides.
 
-A launcher may also contain texts of kinds that come later in this order.
+A launcher may also contain texts of kinds that come later in ``_KINDS``.
 """
 _HEAD = 8 << 20
 _STARTER = "mpiexec.hydra"
 """The program that Intel MPI's script mpirun starts through PATH."""
 _VARIABLES = ("mpivars.sh", "../env/vars.sh", "../setvars.sh")
-"""The scripts that Intel MPI's mpirun sources. They put Intel MPI's folder first on PATH, unless I_MPI_ROOT
-is set."""
+"""The scripts that Intel MPI's mpirun sources; they put Intel MPI's folder first on PATH, unless I_MPI_ROOT
+is set.
+"""
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
     """Return the real path of an installation's launcher, and the path at which toolkit found the launcher.
 
     If several MPIs are installed in /usr, ``mpirun`` may belong to another MPI (update-alternatives). toolkit
-    therefore skips a launcher of another MPI.
+    skips a launcher that belongs to another MPI.
     """
     names = _NAMES.get(implementation, _NAMES[""])
     beside = [posixpath.join(prefix, "bin", name) for name in names]

@@ -217,8 +217,8 @@ def _merge_components(
     for framework, name in plugins:
         merged.setdefault(framework, set()).add(name)
     if number and int(number.partition(".")[0]) < 5 and "vader" in merged.get("btl", set()):
-        # In Open MPI 3 and 4, the component btl/sm only prints that btl/vader replaces it
-        # (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1). ompi_info does not list btl/sm, either.
+        # In Open MPI 3 and 4, the component btl/sm only prints that btl/vader replaces it.
+        # ompi_info does not list btl/sm, either (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1).
         merged["btl"].discard("sm")
     return {framework: tuple(sorted(names)) for framework, names in sorted(merged.items())}
 
@@ -248,7 +248,7 @@ def _text(release: str, contents: list[bytes]) -> str | None:
     )
     revision = _only(
         rb"\0(v" + re.escape(number[0]).encode() + rb"(?:[-a-z0-9.]{0,40}))(?=\0)", whole
-    )  # the revision is a tag in Open MPI's repository
+    )  # the revision in a release is a tag in Open MPI's repository
     date = _only(rb"\0((?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d\d, 20\d\d)(?=\0)", whole)
     if not (package and revision and date):
         return None

@@ -116,8 +116,7 @@ def _json(tree: FileTree, path: str) -> tuple[object, str]:
         return None, ""
     try:
         value: object = msgspec.json.decode(content)
-        # Encode the value to check how deeply it is nested: msgspec can decode values that are nested too
-        # deeply for its encoder.
+        # Encode the value too, because msgspec decodes values that are nested too deeply for its encoder.
         msgspec.json.encode(value)
     except DECODE_ERRORS as error:
         return None, f"{path}: no JSON: {error}"

@@ -9,8 +9,9 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 
 _MOST_TEXT = 8 << 20
-"""Maximum number of bytes of dpkg's status file, enough for about 8,000 packages. The decoded text may need
-four times as much memory."""
+"""Maximum number of bytes of dpkg's status file, enough for about 8,000 packages. The decoded text of the
+status file may need four times as much memory.
+"""
 _BLOCK = 1 << 16
 """Maximum number of bytes of one package's entry in the status file."""
 _LONGEST = 100
@@ -37,7 +38,7 @@ def debian(tree: FileTree) -> dict[str, str]:
     """Return the version of each package that dpkg lists as installed, by name."""
     versions: dict[str, str] = {}
     for block in _blocks(files.read(tree, "/var/lib/dpkg/status", _MOST_TEXT) or b""):
-        # Skip lines that start with a space, because they continue the field above.
+        # Skip lines that start with a space, because such a line continues the field in the line above.
         fields = dict(row.split(": ", 1) for row in block.splitlines() if ": " in row and row[0] != " ")
         name, version = fields.get("Package", ""), fields.get("Version", "")
         if name and 0 < len(version) <= _LONGEST and fields.get("Status", "").endswith(" installed"):

@@ -89,8 +89,7 @@ def _version(
     by_itself = (
         PackageVersion(match[1].decode(), f"{real} says OpenPMIx {match[1].decode()}") if match else None
     )
-    # The libpmix of a distribution may contain the name of a release candidate, although the distribution has
-    # patched it to the final release.
+    # A distribution's libpmix may name a release candidate, although it has the code of the final release.
     if by_itself and not real.startswith("/usr/lib/"):
         return by_itself
     if by_name := knowledge.pmix_of_file(real):

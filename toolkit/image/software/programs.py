@@ -52,8 +52,9 @@ _ALL = 96 << 20
 thousand bytes.
 """
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
-"""Texts that all occur in a program with this statically linked MPI. Hydra and Slurm contain some of these
-texts for debuggers."""
+"""For each MPI, texts that all occur in a program with this MPI statically linked. Hydra and Slurm contain
+some texts of MPI libraries for debuggers, so one text is not enough.
+"""
 _MOST_READ = 48 << 20
 
 
@@ -139,8 +140,7 @@ def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     differing: dict[str, str] = {}
-    # If reading exceeds a limit of toolkit (CheckFailed), the result is correct for the programs that toolkit
-    # has already read.
+    # If reading exceeds a limit of toolkit (CheckFailed), return the result for the programs read so far.
     with suppress(CheckFailed):
         for path, library in programs.items():
             if bare.spent > _ALL:
@@ -171,7 +171,7 @@ def static(
 ) -> tuple[str, str] | None:
     """Return a program with a statically linked MPI and the name of that MPI, or None.
 
-    toolkit skips ``programs``, because they load an MPI library.
+    toolkit does not read ``programs``, because these programs load an MPI library.
     """
     left = _MOST_READ
     candidates = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
@@ -187,8 +187,7 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # Use a second loader, so that files without an MPI do not affect the glibc and the processor that the
-    # image needs.
+    # With a second loader, files without an MPI do not affect the glibc and processor that the image needs.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     libraries: dict[str, str] = {}
     # If reading exceeds a limit of toolkit (CheckFailed), skip the remaining files.

@@ -96,13 +96,12 @@ _FIELDS = {
     "pythons": re.compile(r"\d\.\d{1,2}"),
     "recipes": RECIPE_NAME,
     "sifs": re.compile(rf"sif/{NAME.pattern}"),
-    # Accept only names of toolkit's own images, because a bundle could otherwise replace an image of the
-    # user.
+    # Accept only names of toolkit's own images, so that a bundle cannot replace an image of the user.
     "images.name": re.compile(r"toolkit-(?:base|builder):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"),
     "images.id": re.compile(r"sha256:[0-9a-f]{64}"),
     "images.path": re.compile(rf"images/{NAME.pattern}"),
 }
-"""A pattern for the values of each field of an index."""
+"""A pattern for the values of each field in a bundle's index."""
 
 
 def read_index(text: bytes, source: Path) -> Index:
@@ -138,8 +137,8 @@ def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
     """Check that the index and the list of hashes name the same recipes, images and SIF files.
 
     Raises:
-        BadInput: if the index names a file and the list does not, or the reverse; the message has the first
-            such file.
+        BadInput: if a file is only in the index or only in the list of hashes; the message has the first such
+            file.
     """
     needed = {
         *(f"recipes/{name}{ending}" for name in index.recipes for ending in (".toml", SUFFIX)),

@@ -34,8 +34,9 @@ from toolkit.model.progress import Tell
 
 _CHUNK = 1 << 20
 _INSTALLED = ("files/", "images/", "recipes/")
-"""The folders whose files ``unbundle`` installs. The other files are for ``install.sh``, so toolkit only
-checks them."""
+"""The folders whose files ``unbundle`` installs. The bundle's other files are for ``install.sh``, so toolkit
+checks their hashes but does not install them.
+"""
 _COPY_AGAIN = "copy the bundle again, and compare its .sha256"
 
 

@@ -66,8 +66,8 @@ def require_unused_names(staged: StagedBundle, source: Path) -> None:
     """Check that no recipe of the bundle would replace a different existing recipe.
 
     Raises:
-        BadInput: if such a recipe exists; the message has the names of the recipes, and an existing file that
-            differs.
+        BadInput: if a recipe would replace a different recipe; the message has the names of these recipes,
+            and an existing file that differs.
     """
     different = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if different:
@@ -104,8 +104,7 @@ def install_recipes(staged: StagedBundle) -> tuple[str, ...]:
 def _install_recipe(staged: StagedBundle, name: str) -> Iterator[str]:
     """Install the files of a recipe, and yield the name of each file that toolkit writes."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
-    # If the user's folder has the recipe, toolkit does not search for a shipped lock, so write the lock to
-    # this folder, too.
+    # toolkit ignores a shipped lock for a recipe in the user's folder, so write the lock there, too.
     own = not _is_shipped(toml, staged)
     if own and _written(toml, staged):
         yield toml

@@ -19,7 +19,7 @@ from toolkit.run.registry.upload import Blob
 _GZIP = f"{OCI_LAYER}+gzip"
 _LEVEL = 6
 _WINDOW = 31
-"""The value of zlib's ``wbits`` for the gzip format. zlib then writes neither a time nor a file name to the
+"""The value of zlib's ``wbits`` for the gzip format. zlib writes neither a time nor a file name to a gzip
 header, so equal layers give equal bytes.
 """
 _STEP = 1 << 20

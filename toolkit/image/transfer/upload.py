@@ -83,8 +83,8 @@ def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iter
     ``platform``, such as ``linux/arm64``, selects one image of a multi-platform index.
 
     Raises:
-        BadInput: if the file is not such an image, or contains several images and neither the name nor
-            ``platform`` selects one.
+        BadInput: if the file is not an image in a supported format, or contains several images and neither
+            the name nor ``platform`` selects one.
         CheckFailed: if the image is damaged.
         Missing: if the Docker engine is needed and does not respond.
     """

@@ -22,7 +22,9 @@ from toolkit.versions import is_same_version
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _RECORD = 8 << 20
 _OWN = "/opt"
-"""The folder of an image with the files that the build added. All other files are from Debian packages."""
+"""The folder of an image with the files that the build added. All files outside /opt are from Debian
+packages.
+"""
 _SHOWN = 20
 _COMPARED: tuple[Component, ...] = (
     *("python", "openmpi", "mpich", "pmix", "ucx", "mpi4py", "tensorflow", "torch", "horovod", "nccl"),
@@ -39,8 +41,7 @@ def packages(tree: FileTree, lock: Lock) -> Check:
         for name, version in sorted(wanted.items())
         if installed.get(name) != version
     ]
-    # The lock does not list the packages of a published base image, because the digest of this image covers
-    # them.
+    # The digest of a published base image covers its packages, so the lock does not list them.
     more = [] if lock.base.published else sorted(set(installed) - set(wanted))
     wrong += [f"{name} {installed[name]} is in the image but not in the lock" for name in more]
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")

@@ -21,11 +21,12 @@ WORDS: dict[SignatureState, str] = {
     "unknown-key": "signed with the key {}, which is not among your trusted keys",
     "unreadable": "gpg cannot read the signature (damaged, or not PGP)",
 }
-"""The message for each state of a signature; the signer replaces ``{}``."""
+"""The message for each state of a signature; the signer's name replaces ``{}``."""
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF before a launch; ``keyring`` requires a signature by one of its keys.
+    """Check the signatures of a SIF before a launch; with ``keyring``, the SIF needs a signature by one of
+    its keys.
 
     Without ``keyring``, a SIF without a signature may run. A SIF with a signature by an unknown key may also
     run if its bytes match the signature; the job record then contains the key.

@@ -66,7 +66,8 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     link, toolkit signs the file to which the link points.
 
     toolkit signs and checks a copy, and then renames the copy to the SIF, so that the SIF is complete at any
-    time. Processes that run from the old file keep it. Processes that sign the same SIF wait for each other.
+    time. Processes that run from the old SIF keep the old file. Processes that sign the same SIF wait for
+    each other.
 
     Raises:
         CheckFailed: if the SIF is damaged, differs from its checksum, or gpg fails to sign.
@@ -127,8 +128,8 @@ def _replace_by_signed(
             raise CheckFailed(
                 f"{sif}: another program changed the SIF while toolkit signed it", fix="sign the SIF again"
             )
-        # Lock the new file, too, because the lock belongs to the file and not to its name. A process that
-        # opens the new file then waits until toolkit has written the checksum.
+        # Lock the new file, too, because the lock belongs to the file and not to its name.
+        # A process that opens the new file waits until toolkit has written the checksum.
         with hold_lock(part, lambda: None):
             publish(part, sif, digest)
     return digest

@@ -25,7 +25,7 @@ def expand(codec: str, data: bytes, most: int) -> bytes:
 
     Raises:
         ValueError: if the block is damaged, truncated, or unpacks to more than ``most`` bytes.
-        KeyError: if ``codec`` is none of these names.
+        KeyError: if ``codec`` is not ``gzip``, ``xz``, ``lz4`` or ``zstd``.
     """
     out = CODECS[codec](data, most)
     if len(out) > most:

@@ -98,7 +98,9 @@ class SifDescriptor:
         return f"object {self.number}" + (f" ({text})" if text.isprintable() and text else "")
 
     def fixed(self, first: int) -> bytes:
-        """Return the bytes that a signature covers; ``first`` is the lowest object number in the group."""
+        """Return the descriptor's bytes that a signature covers; ``first`` is the lowest object number in the
+        object's group.
+        """
         numbers = struct.pack("<i?IIq", self.kind, self.used, self.number - first, self.link_field, self.size)
         return numbers + struct.pack("<3q", self.created, self.uid, self.gid) + self.name + self.extra
 

@@ -1,8 +1,8 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
 The library PySquashfsImage does not support lz4, reads the whole tree first, and trusts every number, so a
-damaged image can fill the memory. This module reads only the needed parts and checks every number. Linux's
-Documentation/filesystems/squashfs.rst describes the format.
+damaged image can fill the memory. This module reads only the needed parts of a squashfs and checks every
+number in these parts. Linux's Documentation/filesystems/squashfs.rst describes the format.
 """
 
 import struct
@@ -41,7 +41,9 @@ class _Inode:
     offset: int = 0
     fragment: int = _NO_FRAGMENT
     blocks: bytes = b""
-    """The block list as stored bytes, because thousands of Python integers take more memory."""
+    """The list of the file's blocks, as the squashfs stores it: thousands of Python integers take more
+    memory.
+    """
     target: str = ""
 
 

@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 """The block size in bytes.
 
-Blocks of half this size need more reads, and blocks of four times this size need twice the CPU time
-(docs/startup.md).
+Blocks of 128 KiB need more reads, and blocks of 1 MiB need twice the CPU time (docs/startup.md).
 """
 _METADATA = 8192
 _LEVEL = 3
-"""The compression level of zstd. It is low, because toolkit packs the whole file again for each changed
-package."""
+"""The compression level of zstd. The level is low, because toolkit packs the whole squashfs again for each
+changed package.
+"""
 _PLAIN, _PLAIN_TABLE = 1 << 24, 0x8000
 _NONE32, _NONE64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
 _ZSTD, _NO_XATTRS = 6, 0x0200
