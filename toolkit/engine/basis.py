@@ -18,8 +18,8 @@ from toolkit.versions import parse, upstream
 
 @dataclass(frozen=True, slots=True)
 class LaunchCoverage:
-    """The properties of one launch that toolkit compares with recorded launches. A property that has no
-    effect on this launch is empty.
+    """The properties of one launch that toolkit compares with recorded launches. A field is empty if the
+    property has no effect on the launch.
     """
 
     launch: str
@@ -32,8 +32,8 @@ class LaunchCoverage:
 
 
 def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
-    """Return the basis of a prediction (``measured``, ``derived`` or ``beyond``), and the properties of the
-    launch that no recorded launch has.
+    """Return the basis of a prediction, such as ``measured``, and the properties of the launch that no
+    recorded launch has.
 
     ``rule`` is the id of the rule that decides the outcome. The basis is ``measured`` only if the rule
     ``rule`` also decided the outcome of a recorded launch.
@@ -114,7 +114,7 @@ def _beyond(case: Case) -> Iterator[str]:
     if found.server and not _is_server_recorded(found.server, known.servers):
         server = _in_words(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
         yield server
-    is_named = server == f"{mpi_name(mpi)} of the host"  # in mode bind, ``mpi`` is the host's library
+    is_named = server == f"{mpi_name(mpi)} of the host"  # in the mode bind, ``mpi`` is the host's MPI
     if mpi and mpi.version and not is_named and not _is_between_measured(found.library, known.libraries):
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:
@@ -127,7 +127,7 @@ def _beyond(case: Case) -> Iterator[str]:
 
 
 def _gpus(case: Case) -> str:
-    """Return the GPU driver and CUDA of the launch as text, because no recorded launch used GPUs."""
+    """Return the GPU driver and CUDA release of a launch as text. No recorded launch used GPUs."""
     host, image = case.host_facts, case.image_facts
     if host.gpus:
         of = f"CUDA {_series(image.cuda)}" if image.cuda else "GPUs"
@@ -136,8 +136,8 @@ def _gpus(case: Case) -> str:
 
 
 def _is_server_recorded(server: str, known: frozenset[str]) -> bool:
-    """Return whether recorded launches cover a server. A PMIx series must equal a recorded series; an MPI
-    series must be in the range of the recorded series.
+    """Return whether recorded launches used a server of this release series. A PMIx series must equal a
+    recorded series; an MPI series must be in the range of the recorded series.
     """
     return server in known if server.startswith("pmix ") else _is_between_measured(server, known)
 

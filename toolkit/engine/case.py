@@ -16,18 +16,22 @@ class Case:
     """One launch: an image on a host, the requested job, and the plan of the launch.
 
     Rules read ``host``, ``image`` and ``original``. Reading an unknown field of ``host``, ``image`` or
-    ``original`` raises :class:`Undecided`; ``None`` means that the fact is absent. ``host_facts``,
+    ``original`` raises :class:`Undecided`; a field with the value ``None`` is an absent fact. ``host_facts``,
     ``image_facts`` and ``original_facts`` contain the same facts and never raise :class:`Undecided`. Code
-    that handles unknown facts itself reads the three fields that end with ``_facts``.
+    that itself handles unknown facts reads ``host_facts``, ``image_facts`` or ``original_facts``.
     """
 
     host_facts: HostFacts
     image_facts: ImageFacts
-    """The image as programs see it. In the launch mode ``bind``, programs see the host's MPI."""
+    """The facts of the image as the launch's programs find them. In the launch mode ``bind``, the MPI in
+    these facts is the host's MPI.
+    """
     request: Request
     plan: Plan
     mounted_over: ImageFacts | None = None
-    """The image as toolkit read it, if the launch mounts a library of the host over the image."""
+    """The facts that toolkit read from the image's files, if the launch mounts a library of the host over the
+    image; otherwise ``None``.
+    """
     host: HostFacts = field(init=False, repr=False, compare=False)
     image: ImageFacts = field(init=False, repr=False, compare=False)
     original: ImageFacts = field(init=False, repr=False, compare=False)
@@ -54,8 +58,8 @@ class Case:
 
         Raise :class:`Undecided` for unknown facts. Raise :class:`Moot` for a field of something absent, such
         as the version of an MPI that the image does not have. With ``failed_only``, a fact counts as unknown
-        only if toolkit tried to read the fact and failed. Facts that an older toolkit saved lack newer
-        fields; ``failed_only`` ignores such fields, so that old facts still give predictions.
+        only if toolkit tried to read the fact and failed. With ``failed_only``, a field that facts of an
+        older toolkit lack raises no exception, so that old facts still give predictions.
         """
         unknown: list[str] = []
         for name in names:
@@ -86,7 +90,7 @@ class Case:
         return {*self._states, *(name for side, view in views for name in fields_read(view, side))}
 
     def cite(self, *names: str) -> tuple[str, ...]:
-        """Return the lines of evidence for facts, which have dotted names such as
+        """Return the lines of evidence for these facts. The name of a fact has dots, as in
         ``host.slurm.mpi_types``.
         """
         return tuple(self._cite(name) for name in names)

@@ -72,7 +72,7 @@ def answer_ticket(
     said = _predict_with(*filled, request, made)
     by_mpi = [_predict_with(*facts, request, made) for facts in with_other_mpis]
     if said.outcome == "unknown" and len({one.outcome for one in by_mpi}) == 1:
-        filled, said = with_other_mpis[0], by_mpi[0]  # the outcome is the same with each MPI
+        filled, said = with_other_mpis[0], by_mpi[0]  # the outcome is the same with each usual MPI
     found: list[DecidingFact] = []
     for question in usual_properties().question:
         if not _is_unstated(host, image, question.fact):
@@ -95,9 +95,9 @@ def answer_ticket(
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
     """Predict each launch mode of the image, and find the unstated facts that decide the outcomes.
 
-    If a mode works, the facts that decide the outcome of the best mode come first. If no mode works, the
-    facts that decide the outcome of a mode with an unknown outcome come first. Facts that decide only other
-    modes follow, sorted by the number of modes that they decide.
+    If a mode works, the facts that decide the outcome of the best mode come first. If no mode works, facts
+    that decide a mode with an unknown outcome come first. toolkit sorts all further facts by the number of
+    modes that they decide, the largest number first.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

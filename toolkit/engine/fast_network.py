@@ -1,4 +1,4 @@
-"""Judge whether an MPI in the image can use a fast network of the host under the launch's settings."""
+"""Judge whether an MPI in the image can use a fast network of the host, with the settings of the launch."""
 
 from typing import Literal
 

@@ -42,32 +42,32 @@ def settle(answer: _T | Undecided) -> _T:
 
 
 _OPTIONAL: dict[type, Collection[str]] = {
-    # The rule image-mpi-not-measured reports an unknown release. For other rules, an unknown release matches
-    # no version range.
+    # The rule image-mpi-not-measured reports an MPI of unknown release.
+    # For all other rules, an unknown release of the MPI matches no version range.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
-    # No row of the knowledge tables matches a launcher with an unknown value in these fields. The rules about
-    # launchers report the unknown value.
+    # No row of the knowledge tables matches a launcher if one of the fields below is unknown.
+    # The rules about launchers report unknown fields of a launcher.
     HostMpi: frozenset(
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}
     ),
     # Rules accept an unknown number of nodes, because sbatch itself refuses more nodes than the cluster has.
     SlurmFacts: frozenset({"nodes"}),
-    # ``rules.runtime.ask_release`` treats an empty release as unknown, except for a runtime without recorded
-    # launches. toolkit assumes the runtime's default for each setting that it did not read.
+    # ``rules.runtime.ask_release`` treats an empty release of a runtime with recorded launches as unknown.
+    # For each setting that toolkit did not read, toolkit assumes the runtime's default.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
-"""Fields that may be ``None`` without an exception, because the thing is absent or each rule handles
-``None``.
+"""Fields whose value ``None`` raises no exception: the subject of the field is absent, or each rule itself
+handles the value ``None``.
 """
 _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 
 
 class Guarded:
-    """Facts whose unknown fields raise :class:`Undecided` when a rule reads them. The object computes each
-    field only once.
+    """Facts that raise :class:`Undecided` when a rule reads an unknown field. The object computes each field
+    only once.
     """
 
     def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:

@@ -1,5 +1,5 @@
-"""Find the facts of an image as programs see them after a launch mounts the host's MPI over the
-image's MPI.
+"""Find the facts of an image for programs that start after a launch mounts the host's MPI over the image's
+MPI.
 """
 
 import posixpath
@@ -30,8 +30,9 @@ SPEAKERS = {
 def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | None:
     """Return whether programs in the image load the host's MPI library; ``None`` if unknown.
 
-    The loader compares only sonames: ``libmpich.so.12`` is not ``libmpi.so.12``. The loader loads the host's
-    library if the sonames are equal, the launch mounts the library, and LD_LIBRARY_PATH names its folder.
+    The loader compares only sonames, so a library with the soname ``libmpich.so.12`` does not replace
+    ``libmpi.so.12``. The loader loads the host's library if the sonames are equal, the launch mounts the
+    library, and LD_LIBRARY_PATH names its folder.
     """
     if host is None:
         return False
@@ -158,7 +159,7 @@ def _places(provider: HostMpi) -> dict[str, str]:
 
 
 def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image as programs see them after the launch mounts the host's MPI."""
+    """Return the facts of the image for programs that start after the launch mounts the host's MPI."""
     provider = mounted_mpi(host, image)
     if not is_replaced(provider, image, plan) or provider is None:
         return image
@@ -172,8 +173,8 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
     listed = "libfabric.so.1" in (image.libraries or ())
     libfabric = image.libfabric if listed or is_system(image.libfabric or "") else None
     if libfabric is None and image.libfabric:
-        # The image's MPI finds this libfabric through the run path in its own library. The host's MPI does
-        # not search that run path.
+        # The image's MPI finds this libfabric through the run path in the image's MPI library.
+        # The host's MPI does not search the run path of the image's MPI library.
         absent["libfabric"] = f"image: {image.libfabric}, not in the search path of {line}"
     own = [fact for soname, fact in _TRANSPORTS.items() if soname in mounted_of(provider, plan)]
     unknown |= dict.fromkeys(own, f"{line}: the transports of this library are unknown")
@@ -194,8 +195,8 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
 
 
 def _without_mpi(book: dict[str, str], names: set[str]) -> dict[str, str]:
-    """Return a table of evidence without the facts in ``names``, and without facts about the image's MPI,
-    which programs do not load.
+    """Return a table of evidence without the facts in ``names``. The result also lacks all facts about the
+    image's MPI, because programs do not load this MPI.
     """
     return {k: v for k, v in book.items() if k.partition(".")[0] != "mpi" and k not in names}
 
@@ -206,8 +207,8 @@ def _client(
     """Return three tables about the PMIx client that programs load: its facts, its absent facts, its unknown
     facts.
 
-    All three tables are empty if the host's MPI loads the image's libpmix, because the facts about the PMIx
-    client then do not change.
+    If the host's MPI loads the image's libpmix, the facts about the PMIx client do not change, and all three
+    tables are empty.
     """
     if _of_image("libpmix.so.2", provider, image, plan):
         return {}, {}, {}

@@ -16,8 +16,8 @@ from toolkit.model.prediction import Accelerator, Mode, Outcome, Prediction
 
 @dataclass(frozen=True, slots=True)
 class RuleAnswer:
-    """The result of one rule for one launch: the rule fires (``hit``), or the rule needs unknown facts
-    (``missing``).
+    """The result of one rule for one launch: the fault that the rule found (``hit``), or the names of unknown
+    facts that the rule needs (``missing``).
     """
 
     rule: Rule
@@ -55,8 +55,8 @@ def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Findin
 
 
 def ask_rules(case: Case, rules: tuple[Rule, ...]) -> Judged:
-    """Apply the rules to one launch. The caller creates the findings later, when it knows the working launch
-    modes.
+    """Apply the rules to one launch. toolkit creates the findings later, when it knows which launch modes
+    work.
     """
     answers = tuple(a for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
     judged = Judged(case, answers, _outcome(case, answers))
@@ -82,8 +82,7 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
 
     If a rule is certain of a failure, this failure decides the outcome, even if later rules need unknown
     facts. If an earlier rule needs an unknown fact, another failure may come first, so the outcome is
-    unknown. The prediction also lists other outcomes, if rules say that such outcomes sometimes occur by
-    chance.
+    unknown. The prediction also lists the outcomes that, according to the rules, sometimes occur by chance.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
@@ -224,7 +223,7 @@ def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
     """
     instead = rule.instead if hit.instead is None else hit.instead
     other = next((mode for mode in works if mode in instead and mode != case.mode), None)
-    # If the outcome is unknown, the launch may work without a fix. The finding then recommends a short trial
-    # job.
+    # A launch with an unknown outcome may work without a fix.
+    # The finding for an unknown outcome recommends a short trial job.
     fix = (hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)).replace(TRY_IT, trial_of(case.mode))
     return f"use mode {other}; or {fix}" if other else fix

@@ -12,9 +12,8 @@ def main_fault(verdict: Verdict, asked: Mode | None = None) -> Finding | None:
     """Return the finding to fix first; ``None`` if no finding stops a launch.
 
     If the launch mode ``asked`` is given, the function ignores findings that concern only other modes. The
-    finding to fix first is the finding that concerns the most failing modes. A missing library, for example,
-    stops every mode. If the user first fixed a finding about a single mode, this mode would still fail for
-    the cause that all modes share.
+    finding to fix first is the finding that concerns the most failing modes. For example, a missing library
+    stops every mode. A fix for a single mode is useless while another fault stops all modes.
     """
     found = [f for f in _possible_causes(verdict) if asked is None or not f.modes or asked in f.modes]
     return max(found, key=lambda f: len(_concerned_modes(f, verdict)), default=None)

@@ -1,4 +1,4 @@
-"""Predict the outcome for a rank whose MPI cannot use the launcher's interface. Rules about launchers use
+"""Predict the outcome for a rank whose MPI cannot use the launcher's interface. The rules about launchers use
 this module.
 """
 
@@ -27,12 +27,14 @@ LAUNCHERLESS_FACTS = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
 """Facts on which the behaviour of some MPI libraries without a launcher depends."""
 
 _SECURITY = "PMIX_SECURITY_MODE"
-"""The variable with which a PMIx server lists security modules; clients try the modules in this order."""
+"""The variable in which a PMIx server lists security modules; clients try the modules in the order of the
+list.
+"""
 
 
 def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
-    """Yield the rows of ``mpi.toml`` for an MPI that detects the interface ``sees`` but cannot use it; the
-    first row decides.
+    """Yield the rows of ``mpi.toml`` for an MPI that detects the interface ``sees`` but cannot use it;
+    toolkit uses the first row.
     """
     for row in knowledge.mpi().mismatch:
         told = row.sees in {"", sees} and row.step in {None, step}

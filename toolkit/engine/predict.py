@@ -32,12 +32,12 @@ RANKING: tuple[Mode, ...] = (
     "srun-none",
 )
 """Launch modes, the best mode first. srun works on several nodes, lets the image's MPI use the fabric, needs
-no MPI on the host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit chooses it only on
-request.
+no MPI on the host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit chooses Gloo only if
+the user requests it.
 """
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
-"""Launch modes of programs without MPI; they apply only if the image has such a program."""
+"""Launch modes for programs that do not use MPI, if the image has such a program."""
 
 _SEVERITIES = ("error", "warning", "info")
 _OFFERED: tuple[Mode, ...] = ("srun-pmix", "srun-pmi2")
@@ -115,8 +115,8 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
     """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it predicts the launch for
     each known release with this major number.
 
-    If the outcome is the same for every known release, the result has this outcome, and the findings that all
-    these releases share. Otherwise, the outcome stays unknown.
+    If the outcome is the same for each of these PMIx releases, the result has this outcome, and the findings
+    that all these releases share. If the outcome differs between the PMIx releases, it is unknown.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)
@@ -177,7 +177,7 @@ def _merge_findings(findings: Iterable[Finding], modes: int) -> tuple[Finding, .
     for finding in findings:
         key = (finding.id, finding.title)
         if earlier := by_key.get(key):
-            finding = _join_pair(earlier, finding, modes)  # noqa: PLW2901 - the merged finding replaces it
+            finding = _join_pair(earlier, finding, modes)  # noqa: PLW2901 - use the merged finding now
         by_key[key] = finding
     return tuple(sorted(by_key.values(), key=lambda f: (_SEVERITIES.index(f.severity), f.undecided)))
 
@@ -209,8 +209,8 @@ def judge_host(host: HostFacts) -> tuple[Finding, ...]:
     # Keep only launch modes whose prediction does not depend on the image.
     offers = tuple(m for m in working_modes(tuple(one.prediction for one in judged)) if m in _OFFERED)
     found = _merge_findings((f for one in judged for f in one.findings(offers)), len(judged))
-    # Omit undecided advice, and undecided findings about single launch modes, because they do not describe
-    # the host.
+    # Omit undecided advice, because it does not describe the host.
+    # Omit undecided findings about single launch modes, because they do not describe the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
     return _merge_findings((_lower_severity(finding) for finding in told), len(judged))
 

@@ -10,10 +10,10 @@ from toolkit.launcher import srun
 from toolkit.program.choose import starter_of
 from toolkit.program.script.rendezvous import COMPUTED_VALUE
 
-_LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - nothing is bound
+_LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - toolkit opens no socket
 JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
-"""Variables of a Slurm step from which JAX learns its
-ranks (jax-ml/jax:jax/_src/clusters/slurm_cluster.py).
+"""Variables of a Slurm step from which JAX reads the ranks of a job
+(jax-ml/jax:jax/_src/clusters/slurm_cluster.py).
 """
 
 

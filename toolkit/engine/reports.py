@@ -12,7 +12,7 @@ from toolkit.model.prediction import Mode, Request
 from toolkit.versions import is_rounded, within
 
 ConditionState = bool | str
-"""``True``, ``False``, or the dotted name of the unknown fact on which the condition depends."""
+"""The state of a condition: ``True``, ``False``, or the dotted name of the unknown fact that decides it."""
 
 
 def matching_reports(
@@ -26,8 +26,7 @@ def matching_reports(
         image: the facts of the image; ``image.mpi`` is the MPI that programs load.
         request: the job, with its numbers of nodes and ranks.
         mode: the launch mode.
-        served: the interface through which ranks find each other; with ``None``, toolkit skips this
-            condition.
+        served: the interface through which ranks find each other; ``None`` matches every interface.
     """
     for row in reported_faults():
         if not _fits(row, image, request, mode, served):

@@ -60,12 +60,13 @@ _STAGES: dict[Outcome, LaunchStage] = {
 class Hit:
     """The result of a rule that found a fault: the evidence, the outcome, and the reason in one clause.
 
-    ``outcome`` is ``None`` if the launch still works. The outcome ``unknown`` means that no recorded launch
-    is like this launch. For an ``unknown`` outcome, ``because`` names the property that no recorded launch
-    has. The finding for an ``unknown`` outcome omits the rule's fix, because the launch may work. If given,
-    ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the values of the rule. ``stage`` is
-    the stage in which the failure occurs, if this stage is not the usual stage of the outcome. ``by_chance``
-    are other outcomes that recorded runs of the same launch had by chance.
+    ``outcome`` is ``None`` if the launch works in spite of the fault. The outcome ``unknown`` means that no
+    recorded launch is like this launch. For an ``unknown`` outcome, ``because`` names the launch's property
+    that no recorded launch has. The finding for an ``unknown`` outcome omits the rule's fix, because the
+    launch may work. If given, ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the values
+    of the rule. ``stage`` is the stage of the launch in which the failure occurs; ``None`` means the usual
+    stage of the outcome. ``by_chance`` are other outcomes that recorded runs of the same launch had by
+    chance.
     """
 
     evidence: tuple[str, ...]
@@ -92,15 +93,15 @@ Check = Callable[[Case], Hit | None]
 class Rule:
     """A check function with its id and the text of its findings.
 
-    ``facts`` are dotted names of all facts that the check may read. The documentation of the rules shows
-    these facts; a test compares them with the facts that the checks read. ``advice`` marks a rule that never
-    changes an outcome, so its unknown facts do not make an outcome unknown. ``instead`` are launch modes that
-    avoid the fault. The finding first names the best working mode of ``instead``, and then the text of
-    ``fix``. ``fix`` itself names no launch mode, because a rule judges only one mode. If the rule reports an
-    error, ``accelerator`` says whether the program then computes only on CPUs or fails on the GPUs.
-    ``programs`` are the programs that the rule concerns. If ``programs`` is empty and one of ``modes`` needs
-    no MPI, the rule concerns all programs. If ``programs`` is empty and all of ``modes`` need MPI, the rule
-    concerns only programs whose ranks find each other through MPI.
+    ``facts`` are dotted names of all facts that the check may read. The documentation of the rules shows the
+    names in ``facts``; a test compares the names with the facts that the checks read. ``advice`` marks a rule
+    that never changes an outcome. If such a rule needs an unknown fact, the outcome does not become unknown.
+    ``instead`` are launch modes that avoid the fault. The finding first names the best working mode of
+    ``instead``, and then the text of ``fix``. ``fix`` itself names no launch mode, because a rule judges only
+    one mode. If the rule reports an error, ``accelerator`` says whether the program then computes only on
+    CPUs or fails on the GPUs. ``programs`` are the programs that the rule concerns. If ``programs`` is empty
+    and one of ``modes`` needs no MPI, the rule concerns all programs. If ``programs`` is empty and all of
+    ``modes`` need MPI, the rule concerns only programs whose ranks find each other through MPI.
     """
 
     id: str

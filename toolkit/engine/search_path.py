@@ -50,8 +50,8 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
 
 
 def apply_variables(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image in a container. Some runtimes set only the variables of the image that
-    options name.
+    """Return the facts of the image in a container. Some runtimes set a variable of the image only if an
+    option of the launch names the variable.
 
     Without the image's PATH, the shell finds a command by its name only in the folders of the distribution.
     """

@@ -22,15 +22,15 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "tuning", "path", "any"}
-"""Kinds of settings that rules can judge without the value, which the probe may not report."""
+"""Kinds of settings that toolkit can judge by the name; the probe may not report the value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Effect:
     """The effect of one setting.
 
-    ``stage`` has the same meaning as in :class:`toolkit.engine.rule.Hit`. ``first`` means that the rank fails
-    before it looks for its launcher.
+    ``stage`` is the stage of the launch in which the setting stops a rank. ``first`` means that the rank
+    fails before it looks for its launcher.
     """
 
     name: str
@@ -84,7 +84,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
-    named = [row for row in named if row.kind != "tuning"] or named  # other rows replace "tuning" rows
+    named = [row for row in named if row.kind != "tuning"] or named  # avoid "tuning" rows
     _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):
@@ -93,7 +93,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
         effect = _judge_row(case, mpi, row, ok)
         if effect is not None:
             return effect
-    # All rows are about other implementations, whose variables the image's MPI ignores.
+    # The image's MPI ignores the variables of other MPI implementations.
     if named and not rows and all(row.implementation or row.speaks for row in named):
         return ok
     pmix = "pmix" in (mpi.interfaces or ())
@@ -114,10 +114,10 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 def _python(case: Case, ok: Effect) -> Effect:
     """Return the effect of PYTHONPATH or PYTHONHOME: ``ok``, or ``unknown`` if its modules are unknown."""
-    # Ignore these folders, because the facts of the image already include the modules in them.
+    # Ignore folders whose modules the facts of the image already include.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]
-    mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - mounted by default
+    mounted = [bind.split(":")[0] for bind in case.plan.binds] + ["/tmp", "~"]  # noqa: S108 - default mounts
     seen = not ok.value or any(f.startswith(m) for f in folders for m in mounted)
     because = f"the modules that {ok.name} adds to the container are unknown"
     return replace(ok, outcome="unknown", because=because) if seen else ok
@@ -190,7 +190,7 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a host path, which the container has only if the launch mounts it."""
+    """Return the effect of a setting with a host path; the container has only mounted host paths."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
@@ -237,7 +237,7 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of a value that makes the MPI open a library the image lacks, else ``None``."""
+    """Return the effect if a value makes the MPI open a library that the image lacks, else ``None``."""
     named = set(re.split(r"[,:]", ok.value)) & set(row.value)
     there = case.image_facts.libraries
     return bad if named and there is not None and row.library not in there else None
@@ -284,7 +284,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(found: Effect) -> Effect:
-    """Set a component's failure to stage ``START``: MPI_Init opens components, so even one rank fails."""
+    """Set a component's failure to stage ``START``: MPI_Init opens components in every rank."""
     return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 
 
@@ -303,7 +303,7 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
 
 
 def _alone_on_tcp(case: Case, ok: Effect) -> bool:
-    """Return whether ranks of one node can use only TCP; MPI_Init then fails without the named interface."""
+    """Return whether ranks of one node can use only TCP; without the named interface, MPI_Init fails."""
     transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
     tcp = ok.name == "OMPI_MCA_btl_tcp_if_include" and not transports.startswith("^")
@@ -354,8 +354,8 @@ def _is_excused(case: Case, component: Component) -> bool:
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Return the effect of the btl transports that a setting leaves enabled. These transports must reach the
-    rank itself, ranks of its node, and ranks of other nodes.
+    """Return the effect of a setting that enables only some btl transports. The enabled transports must reach
+    the rank itself, ranks of its node, and ranks of other nodes.
     """
     if row.framework != "btl":
         return ok

@@ -27,8 +27,8 @@ PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
 _BINDS = {"-B", "--bind", "-v", "--volume", "-b"}
 """Options of container runtimes that mount a folder of the host."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
-"""Prefixes that every container has. A launch must not mount these folders of the host, because they would
-hide the image's folders.
+"""Folders, such as ``/usr``, that every container has. A launch must not mount these folders of the host,
+because the mounts would hide the image's folders.
 """
 
 HOST_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - folder names, not temporary files
@@ -155,7 +155,7 @@ def nvidia_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 DRIVER = "/.singularity.d/libs"
-"""The folder where Apptainer mounts the host's GPU driver. A script of the image adds this folder to
+"""The folder where Apptainer mounts the host's GPU driver. A script of the image adds the driver's folder to
 LD_LIBRARY_PATH.
 """
 
@@ -226,8 +226,8 @@ def splits_namespaces(host: HostFacts, request: Request, mode: Mode) -> bool | N
 
 
 def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Return whether an MPI is an Open MPI before 5, which has the launcher ORTE and uses btl/vader within a
-    node.
+    """Return whether an MPI is an Open MPI before release 5: its launcher is ORTE, and it uses btl/vader
+    within a node.
     """
     return mpi is not None and knowledge.mpi().release.orte.of(mpi)
 
@@ -238,7 +238,7 @@ def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
 
 
 def copies_across_namespaces(mpi: ImageMpi) -> bool:
-    """Return whether large messages between user namespaces hang with this MPI.
+    """Return whether large messages between ranks in different user namespaces hang with an MPI.
 
     btl/vader of Open MPI 4 detects that the kernel refuses cross-memory attach, and waits for fragments that
     no rank sends. Open MPI 5 does not hang, because it has a separate framework for copies between processes
@@ -291,8 +291,8 @@ def needs_named_components(image: ImageFacts) -> bool:
 
     Two changes in PMIx together make a client fail if it lacks a component that the server names. From PMIx
     3.2.0 on, the client turns the variables PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters
-    (openpmix/openpmix:src/runtime/pmix_init.c); PMIx 2.2.5 to 3.1.5 choose from the components that they
-    have. Up to PMIx 3.2.3, a missing named component is an error
+    (openpmix/openpmix:src/runtime/pmix_init.c); PMIx clients 2.2.5 to 3.1.5 choose only from their own
+    components. Up to PMIx 3.2.3, a missing named component is an error
     (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on, which Open MPI 4.1.5 contains,
     abort_on_load_error is off, so a missing component is not an error (#2927). PMIx clients 4.0 to 4.2.2
     accept missing components (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
@@ -306,8 +306,7 @@ def sends_by_ucx(mpi: ImageMpi) -> bool:
 
 
 def families(image: ImageFacts) -> tuple[tuple[ImageMpi, tuple[str, ...]], ...]:
-    """Return each MPI that programs of the image load, with these programs, if the MPIs start in different
-    ways.
+    """If programs of the image load MPIs that start in different ways, return each MPI with its programs.
 
     Two MPIs start in the same way if they have the same implementation, major release and launch interfaces.
     The result is empty if the job's command says which program runs, or if all programs start in the same

@@ -21,8 +21,8 @@ def possible_images(host: HostFacts, image: ImageFacts, mode: Mode) -> tuple[Ima
     """Return the facts of the image. If the image's MPI is unknown, return one copy of the facts for each
     usual MPI; the copy with the launch mode's MPI is first.
 
-    The MPI of the launch mode is the host's MPI, if the host's MPI starts the ranks or toolkit mounts it. For
-    a mode without a usual MPI, the unchanged image is first.
+    If the host's MPI starts the ranks or toolkit mounts the host's MPI, the MPI of the launch mode is the
+    host's MPI. For a mode without a usual MPI, the unchanged facts come first.
     """
     if image.mpi is not None or "mpi" in image.absent:
         return (image,)

@@ -114,8 +114,8 @@ def spoken_interfaces(case: Case) -> set[str]:
     """Return the launch interfaces that the programs' MPI tries by default.
 
     An MPICH 4.2 or 4.3 that was built with PMI and PMIx tries PMI-1, unless MPIR_CVAR_PMI_VERSION chooses
-    PMIx. From 5.0 on, MPICH looks for both (pmodels/mpich:src/util/mpir_pmi.c). Open MPI uses PMI through
-    Slurm's library, which does not work under mpirun.
+    PMIx. From 5.0 on, MPICH looks for PMI and for PMIx (pmodels/mpich:src/util/mpir_pmi.c). Open MPI uses PMI
+    through Slurm's library, which does not work under mpirun.
     """
     mpi = case.image_facts.mpi
     faces = set((mpi.interfaces if mpi else None) or ())
@@ -177,8 +177,8 @@ def in_step(case: Case) -> bool:
     host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
-    # PRRTE itself starts the ranks on its own node, outside any Slurm step. Outside a batch script, this node
-    # is not a node of the job, so it has no ranks.
+    # PRRTE itself starts the ranks on its own node, outside any Slurm step.
+    # Outside a batch script, PRRTE's node is not a node of the job, so PRRTE's node has no ranks.
     slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
@@ -208,8 +208,8 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
     """Return the options that separate a container from these aspects of the node, such as its network or
     home folder: option → origin.
 
-    The result contains options that the plan or a variable sets. The result also contains the runtime's
-    default, if this default separates an aspect and the plan has no option that shares the aspect.
+    The result contains options that the plan or a variable sets. If the runtime separates an aspect by
+    default, and the plan has no option that shares the aspect, the result also contains this default.
     """
     kind = runtime_of(case.host_facts)
     found: dict[str, str] = {}

@@ -30,7 +30,8 @@ def error_of_build(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
     return pip's summary; ``None`` if pip printed no summary. An error with a general fault class, such as
     ``unknown-error``, gets the class ``build``.
 
-    ``clue`` is pip's report of the failed build, or an error with a general fault class in the quoted output.
+    ``clue`` is a line in which pip reports the failed build, or a line of the quoted output with a general
+    fault class.
     """
     reports = _HEADING.match(clue.line.text) or _SUMMARY.search(clue.line.text)
     if not reports and clue.class_ not in GENERAL_CLASSES:

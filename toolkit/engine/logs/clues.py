@@ -72,8 +72,8 @@ _LOGRUS_LEVELS = {
 }
 
 _BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):?$")
-"""A pattern for an exception whose message is on the next line. Workflow managers print such exceptions
-without a traceback.
+"""A pattern for an exception whose message is on the next line. Workflow managers print an exception without
+a traceback, with its message on the next line.
 """
 
 

@@ -50,7 +50,7 @@ def is_abort(clue: Clue) -> bool:
 
 def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the first error message that a program wrote directly before it called ``MPI_Abort``."""
-    del causes  # a complaint may have no words of failure
+    del causes  # a complaint need not be one of the causes
     if not is_abort(clue):
         return None
     found = None
@@ -59,13 +59,13 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
         text = strip_label(line.text).strip()
         if _RULE.match(text):
             if found or not own:
-                break  # the end of another message
+                break  # the line is the end of another message
             own = False
             continue
         if line.task not in {"", clue.line.task, rank_number(clue)}:
             continue
         if text and PROGRESS.search(text):
-            break  # the program still computed
+            break  # the line is about progress, not a complaint
         if _COMPLAINS.search(text) and not is_harmless(text):
             found = Clue(position, line, _class_of(text), 3, "cause")
         elif text and found:

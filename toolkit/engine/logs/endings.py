@@ -110,7 +110,7 @@ def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
     """Return whether Slurm, before this line, cancelled the job step because a rank exited with an error.
 
     Slurm reports the ranks that it killed before it reports the rank that exited with an error. If a user
-    cancelled the job, Slurm prints that the job (not only the step) is cancelled; the result is then False.
+    cancelled the job, Slurm prints that the job (not only the step) is cancelled, and the result is False.
     """
     cancelled = any(_CANCELLED.search(one.line.text) for one in endings if one.position < clue.position)
     texts = [one.line.text for one in endings]

@@ -33,7 +33,7 @@ from toolkit.model.finding import (
 
 _SENTENCE = re.compile(r"(?<=\.) ")
 _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
-"""A pattern for the start of a sentence in the text of a fault class that is true only for some signals."""
+"""A pattern for the start of a sentence that is true only for some signals, in the text of a fault class."""
 
 _UNREACHABLE = re.compile(
     r"^(?:\w+\.){0,8}(?:Connect(?:ion)?(?:Refused)?(?:Error|Timeout)|ReadTimeout|TimeoutError)\b"
@@ -164,14 +164,14 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
     row = classify(strip_label(line.text))
     known = old.class_ if old else (row.class_ if row else "")
     class_ = known if known not in {"", "unknown-error"} else _class_by_name(match.signature.id)
-    strength = 4 if is_harmless(strip_label(line.text)) else 5  # for example, a message about a retry
+    strength = 4 if is_harmless(strip_label(line.text)) else 5  # a message about a retry is a weaker clue
     return Clue(match.position, line, class_, strength, "cause", old.retry if old else None)
 
 
 def _class_by_name(signature: str) -> str:
     """Return the fault class for the id of a log signature. Of the prefixes in ``classes.toml`` with which
-    the id starts, the longest decides. toolkit needs this class for lines that no row of ``faultlines.toml``
-    matches.
+    the id starts, the longest decides. toolkit uses the id's class for lines that no row of
+    ``faultlines.toml`` matches.
     """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
     named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))
@@ -210,8 +210,8 @@ def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[K
 
 
 def _is_survived(match: SignatureMatch | None) -> bool:
-    """Return whether a message reports an error that the job survived. The caller uses this function only for
-    an output without a root line, in which the job survived every error.
+    """Return whether a message reports an error that the job survived. toolkit calls this function only for
+    an output without a root line: the job survived every error in this output.
     """
     return match is not None and match.signature.severity == "error"
 
@@ -227,8 +227,8 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
 
 
 def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
-    """Return the role of a known message. The role ``cause`` becomes ``possible`` if another known message is
-    on the root line and this message is not.
+    """Return the role of a known message. The role ``cause`` becomes ``possible`` if the message is not on
+    the root line, but another known message is.
     """
     return "possible" if role == "cause" and match is not None and not shows_root else role
 

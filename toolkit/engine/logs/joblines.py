@@ -21,12 +21,12 @@ _MOST_BYTES = 4 * LONGEST
 """
 
 _FARTHEST = 1 << 16
-"""If a line has more bytes than this number, toolkit does not read the lines after this line."""
+"""If a line of the output has more bytes than this number, toolkit does not read the lines that follow."""
 
 _NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
 _BREAK = re.compile(rb"[\r\n]")
-"""A pattern for the end of a line. A progress bar ends its parts with ``\\r``; all parts have one line
+"""A pattern for the end of a line. A progress bar ends its states with ``\\r``; all states have one line
 number.
 """
 
@@ -48,7 +48,7 @@ _NESTED = re.compile(r"\[default\d+\]: ?\[rank(\d+)\]: ?")
 """A pattern for torchrun's tag with the local rank, and PyTorch's tag with the rank in the job."""
 
 _TAG_STARTS = frozenset("[MTWFS")
-"""First characters of a tag: a bracket, or the first letter of a weekday."""
+"""Possible first characters of a rank's tag: a bracket, or the first letter of a weekday in a timestamp."""
 
 _INNER = re.compile(r"(?:[^\"'`%]{1,160}?[\s\]:|]|.{0,400}?\d%\|.{1,400}?\])\[(?:rank|default)(\d+)\]: ?")
 """A pattern for a PyTorch tag after the label of another program (pdsh, Ray, a log collector), or after a
@@ -241,8 +241,8 @@ def _raw(text: str | bytes) -> bytes:
 
 
 def _pages(piece: bytes, base: int, number: int) -> Iterator[Page]:
-    """Split bytes into pages at line ends. ``base`` is the position of the first byte, ``number`` the number
-    of the first line.
+    """Split bytes into pages at line ends. ``base`` is the position of the first byte in the output;
+    ``number`` is the number of the first line.
     """
     at = 0
     while at < len(piece):

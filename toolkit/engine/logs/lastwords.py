@@ -39,7 +39,7 @@ _DEMANDS = re.compile(
 _LEVEL = re.compile(
     r"<(?:warn|error|critical)>|^(?:\S{1,20} [\d:.]{5,20}: )?[EF] |\b(?:WARN|ERROR|FATAL|CRITICAL)\b"
 )
-"""A pattern for the level in a library's log line; such a line explains more than the abort that follows."""
+"""A pattern for the level in a library's log line; a log line explains more than the abort after it."""
 
 _WARNED = 40
 """If no line reports an error, toolkit looks for warnings in this number of lines before the exit of
@@ -55,15 +55,16 @@ _RECEIVED = "Process received signal"
 """Text in Open MPI's report of a signal; one of the next lines has the name of the signal."""
 
 _NAMED = 4
-"""Number of lines after the report in which toolkit looks for the signal's name. Other processes may write
-lines between report and name.
+"""Number of lines after Open MPI's report of a signal in which toolkit looks for the signal's name. Other
+processes may write lines between the report and the signal's name.
 """
 
 _FRAME = re.compile(r"(?:@|#\d{1,3}) +0x[\da-f]{4,}|\*\*\* SIG\w{2,6} received")
 """A pattern for a line of a stack trace that a signal handler writes."""
 
 _FRAMES = 40
-"""Maximum number of lines, mostly stack frames, between an error and the report of an abort."""
+"""Maximum number of lines between an error and the report of an abort; most of these lines are stack frames.
+"""
 
 
 def with_name_of_signal(output: Output, clue: Clue) -> Clue:

@@ -12,21 +12,21 @@ from toolkit.engine.logs.joblines import COLOUR, Output, Page, line_text
 from toolkit.engine.logs.logwords import WordFinder, longest_word, required_words
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
-"""A pattern for digits in a regular expression that a matching line need not contain: character ranges and
-repetition counts.
+"""A pattern for the digits in a character range or a repetition count of a regular expression. A matching
+line need not contain these digits.
 """
 
 _KEPT = 500
-"""Maximum number of lines for each pattern that toolkit keeps at each end of a page."""
+"""For each pattern: maximum number of matching lines that toolkit keeps at each end of a page."""
 
 _KEPT_ALIKE = 40
-"""Maximum number of suspect lines that toolkit keeps at each end of a page, among lines that differ only in
-numbers.
+"""For suspect lines that differ only in numbers: maximum number of lines that toolkit keeps at each end of a
+page. A suspect line contains a word about faults.
 """
 
 
 MOST_SUSPECTS = 2000
-"""Maximum number of suspect lines that toolkit keeps at each end of the output."""
+"""Maximum number of suspect lines (lines with a word about faults) that toolkit keeps at each output end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,9 @@ class PatternLines:
     """The result of a search for patterns in job output.
 
     ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` is the
-    first and last line number of the part that toolkit did not read. ``suspects`` are the positions of lines
-    that contain a stem (a part of a word about faults, such as ``fail``): all such lines, or at least
-    ``MOST_SUSPECTS`` at each end.
+    first and last line number of the part of the output that toolkit did not read. ``suspects`` are the
+    positions of lines that contain a stem (a part of a word about faults, such as ``fail``): all such lines,
+    or at least ``MOST_SUSPECTS`` at each end.
     """
 
     positions: dict[str, "array[int]"]
@@ -105,8 +105,8 @@ class View:
         return found
 
     def matching_places(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the positions of lines that match a pattern. The method tries only lines that equal, apart
-        from digits, a distinct line whose number is in ``numbers``.
+        """Return the positions of lines that match a pattern. The method tries a line only if ``numbers``
+        contains the number of a distinct line that equals this line apart from digits.
         """
         places = sorted(place for of_line in self.places(numbers).values() for place in of_line)
         return [place for place in places if pattern.search(self._raw_line(place))]
@@ -125,7 +125,9 @@ class View:
 
 
 class _PageSearch:
-    """A search over pages: the patterns and stems, and the lines that the search has found so far."""
+    """A search over the pages of an output: the patterns, the parts of words such as ``fail``, and the lines
+    that the search has found so far.
+    """
 
     def __init__(self, patterns: Iterable[str], stems: Iterable[str], until: float) -> None:
         self.found = {pattern: array("q") for pattern in patterns}

@@ -1,5 +1,5 @@
-"""Find the texts that a line must contain to match a pattern. toolkit searches for these texts first, because
-this search is faster than a search for the pattern.
+"""Find the texts that a line must contain to match a pattern. toolkit first searches for the required texts,
+because a search for texts is faster than a search for a pattern.
 """
 
 import re
@@ -15,9 +15,9 @@ _SPACED = bytes(code if WORD.match(chr(code) * 3) else 32 for code in range(256)
 """A table for ``bytes.translate`` that keeps characters of words and replaces all other bytes with blanks."""
 
 _MOST = 3
-"""Maximum number of groups of required texts per pattern."""
+"""Maximum number of groups of required texts that toolkit uses for one pattern."""
 
-_parser: Any = import_module("re._parser")  # the parser is a private module without types
+_parser: Any = import_module("re._parser")  # a private module without types
 
 
 class Needed(NamedTuple):
@@ -32,7 +32,7 @@ def required_words(pattern: str) -> tuple[tuple[Needed, ...], ...]:
     """Return groups of texts that a pattern requires. Every line that matches the pattern contains, in lower
     case, at least one text of each group.
 
-    The most selective group comes first. The texts contain no digits.
+    The most selective group of texts comes first. The required texts contain no digits.
     """
     found = sorted(_of_sequence(_parser.parse(pattern)), key=_selectivity, reverse=True)[:_MOST]
     return tuple(tuple(_needed_text(text) for text in group) for group in found)
@@ -94,7 +94,7 @@ def _of_sequence(sequence: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - a li
     return [*found, *_selective_run(run)]
 
 
-def _of_part(name: str, value: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - its type depends on the name
+def _of_part(name: str, value: Any) -> list[tuple[str, ...]]:  # noqa: ANN401 - ``name`` decides the type
     """Return the groups of texts that a parsed group, repetition, choice or lookahead of a regular expression
     requires.
     """

@@ -8,8 +8,8 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import PROGRESS
 
 _OBSERVED = "Root Cause (first observed failure)"
-"""Heading of the last part of torchrun's table, which has the rank that failed first. The parts above have
-later failures.
+"""Heading of the last part of torchrun's table, which has the rank that failed first. The parts above the
+last part have later failures.
 """
 
 _ROW = re.compile(r"^\s*(?:rank|time|host|exitcode|error_file|traceback)\s*: ")
@@ -59,9 +59,9 @@ def rank_in_table(output: Output, clue: Clue) -> str:
 
 def rank_in_words(output: Output, clue: Clue, first: int) -> str:
     """Return the rank that a program's logger names in a line, or in the line before a traceback; empty if
-    neither names a rank.
+    neither line names a rank.
 
-    ``first`` is the number of the traceback's first line, or of the line itself.
+    ``first`` is the number of the traceback's first line, or of the line ``clue`` if there is no traceback.
     """
     before = (line for _, line in reversed(output.before(clue.position, _MOST)) if line.number < first)
     texts = (clue.line.tag + clue.line.text, *(line.text for line in islice(before, 1)))
@@ -71,7 +71,7 @@ def rank_in_words(output: Output, clue: Clue, first: int) -> str:
 
 def words_of_rank(output: Output, ending: Clue, rank: str) -> Clue | None:
     """Return the last line in which the program names the failed rank, before the launcher reports the exit
-    of the rank; ``None`` if there is none, or if the line reports progress.
+    of the rank; ``None`` if no line names the rank, or if the line reports progress.
     """
     for position, line in reversed(output.before(ending.position, _TABLE)):
         said = _SAYS.search(line.text)

@@ -38,7 +38,7 @@ from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
 _WINDOW = 200
-"""Number of lines in which toolkit first looks for a cause, before a line such as the report of an exit."""
+"""Number of lines before the report of an exit in which toolkit first looks for a cause."""
 
 _LAST_LINES = 8
 """If no launcher reports an exit, toolkit reads general words of failure only in this number of last lines.
@@ -79,7 +79,9 @@ _ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
 _NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
 _BUSY = re.compile(r"BlockingIOError: \[Errno ")
 _STARTS = re.compile(r"/subprocess\.py$")
-"""Python's module that starts programs. A file that it does not find is a program."""
+"""The file of Python's module that starts programs. If this module does not find a file, the file is a
+program.
+"""
 
 _GPU_CODES = ("cuda", "hip")
 _GPU_CLASSES = {"cuda-or-hip", "gpu-handover", "node-or-hardware"}
@@ -146,7 +148,7 @@ def _traced(
     raised: list[Raised],
 ) -> RootClue:
     """Return the root line with related lines and the rank. The root line is the line that :func:`_choose`
-    returned, or an earlier or later line to which the returned line refers.
+    returned, or another line to which this line refers, such as the error before an abort.
     """
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
@@ -163,7 +165,7 @@ def _traced(
             others, clue, frame = [clue, *others], source, ""
     clue = with_name_of_signal(output, clue)
     rank, node = failed_rank(output, clue, endings)
-    rank = rank_in_table(output, clue) or rank  # the Slurm task is torchrun itself
+    rank = rank_in_table(output, clue) or rank  # the Slurm task is torchrun, not the rank
     first = next((min(one.numbers) for one in raised if one.position == clue.position), clue.line.number)
     rank = rank or rank_in_words(output, clue, first)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
@@ -199,8 +201,8 @@ def _introduces(clue: Clue) -> bool:
 
 
 def _is_heading(clue: Clue) -> bool:
-    """Return whether a line ends with a colon. Such a line is the heading of a traceback if an empty line and
-    the traceback follow.
+    """Return whether a line ends with a colon. A line that ends with a colon is a heading if an empty line
+    and a traceback follow.
     """
     return clue.line.text.rstrip().endswith(":")
 
@@ -221,14 +223,14 @@ def _of_raised(one: Raised) -> Clue | None:
 
 
 def _class_by_frame(one: Raised) -> str | None:
-    """Return the fault class of an error of the system whose meaning depends on the innermost frame;
-    otherwise ``None``.
+    """Return the fault class of an operating-system error whose meaning depends on the traceback's innermost
+    frame; ``None`` for all other errors.
     """
     text, innermost = strip_label(one.exception.text), next(reversed(one.files), "")
     if _NOT_STARTED.match(text) and _STARTS.search(innermost):
         return "program-start"
     if _BUSY.match(text) and innermost and one.frame.startswith(f"{innermost}:"):
-        return "python-exception"  # the program's own call, such as a lock; not a limit on processes
+        return "python-exception"  # a call of the program, such as a lock, failed; no process limit
     return None
 
 
@@ -261,8 +263,8 @@ def _choose(
 def _weak(
     output: Output, near: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue], end: int | None
 ) -> tuple[Clue, str] | None:
-    """Return the root line of an output in which no line names a clear cause. The line has general words of
-    failure, is a rank's last line, or reports a consequence or an exit.
+    """Return the root line of an output in which no line names a clear cause. This root line has general
+    words of failure, is a rank's last line, or reports a consequence or an exit.
     """
     last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
@@ -297,7 +299,7 @@ def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
     for other ranks.
 
     If a rank exits after its wait, Slurm prints the same message as for a cancellation by the user. If a rank
-    reported such a wait, the wait is the cause of the failure, not a cancellation by the user.
+    reported that it waited in vain, toolkit assumes that the user did not cancel the job.
     """
     last = cancelled.line.number
     return next((c for c in others if waited_for_ranks(c) and last - _WINDOW <= c.line.number < last), None)

@@ -19,11 +19,11 @@ _NEAR = 40
 """Maximum number of lines of a message after its first matching line."""
 
 _MOST_LOOKED_AT = 100
-"""Maximum number of lines per log signature whose following lines toolkit checks."""
+"""For each log signature: maximum number of matching lines after which toolkit checks the following lines."""
 
 _SECONDS = 6.0
-"""Time limit of a search in seconds. toolkit then reads, searches and explains 200 MB in less than ten
-seconds.
+"""Time limit of a search in seconds. With this limit, toolkit reads, searches and explains an output of 200
+MB in less than ten seconds.
 """
 
 ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON \S+ CANCELLED AT "
@@ -53,8 +53,9 @@ class Recognised:
     """The known messages in an output.
 
     ``matches`` are in the order of the signature files. ``singletons`` is the finding about worlds of size 1.
-    ``unread`` is the first and last line number of the part that toolkit did not read. ``suspects`` are the
-    positions of lines that contain a stem (a part of a word about faults, such as ``fail``).
+    ``unread`` is the first and last line number of the part of the output that toolkit did not read.
+    ``suspects`` are the positions of lines that contain a stem (a part of a word about faults, such as
+    ``fail``).
     """
 
     matches: tuple[SignatureMatch, ...]
@@ -134,7 +135,7 @@ def _overcome(signature: LogSignature, found: PatternLines) -> int:
 
 def _ending(signature: LogSignature, found: PatternLines) -> float:
     """Return the position of the line in which Slurm starts to stop the ranks. A signature with ``alive``
-    matches only before this line; for other signatures, return infinity.
+    matches only before this line; for a signature without ``alive``, return infinity.
     """
     lines = found.positions[ENDING] if signature.alive else ()
     return min(lines, default=math.inf)

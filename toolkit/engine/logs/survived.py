@@ -62,7 +62,9 @@ _BAD_END = re.compile(
     r"|kill\w*|exception|cannot|unable|could(?:n.t| not)|can.t|lost|dead|died|timed out|refused"
     r"|denied|invalid)\b"
 )
-"""A pattern for words of failure in the last line of an output, or beside words of ``_COPES``."""
+"""A pattern for words of failure in the last line of an output, or in a line that says how a program
+continues.
+"""
 
 _TIMED = r"^\W{0,2}(?:\d{4}-)?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d\S{0,8}\W{1,4}(?:\[?\w[\w.]{0,40}\]?\W{1,3}){0,2}"
 _LOGGED = re.compile(_TIMED + r"ERROR\b")
@@ -81,7 +83,9 @@ _FINISHED = re.compile(
 """A pattern for a line in which a program says that it finished."""
 
 _COPED = 3
-"""Number of lines after an error, of which the first that is not empty may say how the program continues."""
+"""Number of lines after an error in which toolkit looks for the first line that is not empty. This line may
+say how the program continues.
+"""
 
 _LAST = 5
 """Number of last lines in which toolkit looks for the statement that the program finished."""
@@ -133,8 +137,8 @@ def survived_until(output: Output, clue: Clue) -> int | None:
     """Return the position of the last line that shows that a process survived its error; ``None`` if no line
     does.
 
-    A single progress line does not show that the process survived. Without rank labels, this line may be from
-    another rank, which the launcher has not stopped yet.
+    A single progress line does not show that the process survived. Without rank labels, a progress line may
+    be from another rank, which the launcher has not stopped yet.
     """
     seen = list[int]()
     slurm = clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")
@@ -146,9 +150,9 @@ def survived_until(output: Output, clue: Clue) -> int | None:
 
 
 def overcome_errors(output: Output, clue: Clue, known: Sequence[Clue]) -> set[int]:
-    """Return the positions of an error and of the later errors of the same class, if the job survived each of
-    these errors: the program says how it continues, or that it finished. The result is empty if the job did
-    not survive one of these errors, or if the last line of the output reports a failure.
+    """Return the positions of an error and of the later errors of the same class, if the job survived each
+    error: the program says how it continues, or that it finished. The result is empty if the job did not
+    survive one of these errors, or if the last line of the output reports a failure.
 
     ``known`` are the lines that may report a failure.
     """

@@ -1,5 +1,5 @@
-"""Find a fault class from the subject of the fault or the files of its traceback, if the line has only
-general words.
+"""Find the fault class of a line with only general words, from the subject of the fault or the files of its
+traceback.
 """
 
 import re
@@ -55,8 +55,8 @@ _EXCEPTION = re.compile(r"(?P<module>(?:\w{1,60}\.){0,9})(?P<name>[A-Z]\w{2,80})
 _TOO_FEW = re.compile(r"^TypeError: .{1,200} missing \d+ required positional argument")
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _COMPILES = re.compile(r"Compil\w*")
-"""A pattern for words about compiling. Frameworks compile at run time, so such an exception is not from a
-build.
+"""A pattern for words about compiling. Frameworks compile at run time, so an exception with words about
+compiling is not from a build.
 """
 
 
@@ -91,7 +91,7 @@ def _plain(text: str) -> str:
 
 def is_call_between_packages(text: str, files: Iterable[str]) -> bool:
     """Return whether an installed package called a function with too few arguments. Usually, the calling
-    package needs another release of the package that has the function.
+    package needs another release of the called package.
     """
     last = next(reversed(list(files)), "")
     return _TOO_FEW.search(text) is not None and "-packages/" in last

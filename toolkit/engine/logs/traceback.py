@@ -41,18 +41,18 @@ exceptions of one or more ranks.
 """
 
 _CHECKPOINT = re.compile(r"\bCheckpointException ranks:dict_keys\(\[([\d, ]+)\]")
-"""A pattern for a ``CheckpointException``, which all ranks write, with the ranks whose exceptions follow."""
+"""A pattern for a ``CheckpointException`` and its list of ranks; the exceptions of these ranks follow."""
 
 _IN_USER_CODE = "in user code:"
-"""The text after which Keras repeats an inner traceback as the message of its exception, indented by
-``_INDENT`` blanks.
+"""The text after which Keras repeats an inner traceback, indented by four blanks, as the message of its
+exception.
 """
 
 _INDENT = 4
 
 _CONVERSION = re.compile(r"ValueError: (?:invalid literal for int|could not convert string to float)")
-"""A pattern for an exception that says only that a text is not a number. A library's later exception says
-what the library wanted, as after an exception without a message.
+"""A pattern for an exception that says only that a text is not a number. A later exception of a library says
+which value the library expects.
 """
 
 _KEY = re.compile(r"KeyError: (?P<key>'[^']{1,200}'|\"[^\"]{1,200}\")")
@@ -69,7 +69,7 @@ _SAYS_FAULT = re.compile(r"(?i)\b(?:expected|cannot|must|invalid|unknown|unable|
 """A pattern for words in the message of an exception whose type is missing from the output."""
 
 _INNERMOST = 8
-"""Number of innermost frames from whose files toolkit finds the subject of the exception."""
+"""Number of innermost frames; toolkit finds the subject of the exception from the files of these frames."""
 
 _INTRODUCED = 6
 """Maximum number of lines between an exception and the traceback of the wrapped exception."""
@@ -147,7 +147,7 @@ def _read(output: Output, position: int) -> Raised | None:
             continue
         raised, after = _with_message(_cut(line, text), lines, words)
         chained, wraps = _read_chain(after, raised, numbers)
-        wraps = wraps and not _OF_RANK.search(head.text)  # the next traceback is of another rank
+        wraps = wraps and not _OF_RANK.search(head.text)  # the next traceback is from another rank
         wraps = wraps or _WRAPS.search(text.strip()) is not None
         return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps, _files(frames))
     return _without_type(*untyped, frames, numbers) if untyped and frames else None
@@ -170,7 +170,7 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
     Loggers, and launchers such as pdsh, start each line with a label. The text before the head of the
     traceback is a label if the next lines start with the same text, perhaps with other numbers.
     """
-    label = head[: max(head.find(HEAD), 0)].removesuffix("Original ")  # PyTorch's DataLoader adds this word
+    label = head[: max(head.find(HEAD), 0)].removesuffix("Original ")  # PyTorch's DataLoader adds "Original"
     if not label.strip():
         return lambda line: strip_label(line.text)
     near = [strip_label(line.text) for line in output.following(position, _INTRODUCED)]

@@ -1,7 +1,8 @@
 """Find a host MPI that an environment module mounts into every container through variables.
 
-A centre's environment module may set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH``. LUMI has
-such a module (Lumi-supercomputer/lumi-userguide: docs/runjobs/scheduled-jobs/container-jobs.md).
+A centre's environment module may set ``SINGULARITY_BIND`` and ``SINGULARITYENV_LD_LIBRARY_PATH``. LUMI has a
+module that sets both variables (Lumi-supercomputer/lumi-userguide:
+docs/runjobs/scheduled-jobs/container-jobs.md).
 """
 
 import posixpath

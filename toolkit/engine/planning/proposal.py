@@ -35,13 +35,13 @@ from toolkit.program import program_of_name
 from toolkit.program.choose import program_for, starter_of
 
 GLOO_FILE = "toolkit-gloo.py"
-"""A file that the job script writes. The file connects Horovod's ranks in an image without toolkit's
-trainers.
+"""The name of a Python file that connects Horovod's ranks in an image without toolkit's trainers. The job
+script writes this file.
 """
 RANKS_FILE = "toolkit-ranks.sh"
-"""A file that the job script writes. The file gives each rank its number and its peers."""
+"""The name of a shell script that gives each rank its number and its peers. The job script writes it."""
 AGENT = "toolkit-agent"
-"""A program that the job script writes. mpirun inside a container calls this program instead of ssh."""
+"""The name of the program that mpirun inside a container calls instead of ssh; the job script writes it."""
 NO_OTHER_NODE = "isolated"
 """The setting that limits mpirun of Open MPI 4 and earlier to its own node."""
 
@@ -144,7 +144,7 @@ def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str
 def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Return the folders that the launch must mount so that programs can use the host's MPI.
 
-    Cray's PMI also reads files that slurmd writes for each step. For these files, the example in
+    Cray's PMI also reads files that slurmd writes for each step. For the files of slurmd, the example in
     Lumi-supercomputer/lumi-userguide:docs/runjobs/scheduled-jobs/container-jobs.md binds /var/spool.
     """
     provider = mounted_mpi(host, image)
@@ -197,7 +197,7 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Return the options that select the native or OCI mode of SingularityCE, so that ranks get the
     launcher's variables.
 
-    An OCI-SIF needs the OCI mode, which removes these variables unless ``--no-compat`` is set.
+    An OCI-SIF needs the OCI mode, which removes the launcher's variables unless ``--no-compat`` is set.
     """
     if not has_option(host, "--no-oci"):
         return ()
@@ -208,7 +208,7 @@ def _by_runtime(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the options that mount the GPU driver. Without these options, programs silently compute on the
+    """Return the options that mount the GPU driver. Without the GPU driver, programs silently compute on the
     CPU.
     """
     return gpu_options(host, image)
@@ -219,7 +219,7 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     missing on the host.
 
     ``--no-mount`` takes a comma-separated list, so toolkit omits paths with a comma. toolkit also omits
-    masked paths: the facts hide a part of such a path, so toolkit does not know the real path.
+    masked paths: the facts hide a part of a masked path, so toolkit does not know the real path.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
@@ -264,8 +264,8 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return options that give a relocated Open MPI its folder. The launcher itself needs these options,
-    because it starts before the ranks get the plan's variables.
+    """Return options that give a relocated Open MPI its folder. The launcher itself needs the options about
+    folders, because it starts before the ranks get the plan's variables.
 
     ``--env`` takes a comma-separated list, so the function omits paths with a comma.
     """

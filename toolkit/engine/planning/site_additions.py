@@ -1,7 +1,7 @@
 """Complete a plan from site profile, facts and request: threads, network, temporary files, mounts, GPUs.
 
-The network is the interface for the sockets of NCCL and Gloo. For NCCL, toolkit may choose the interface even
-without a site profile. The user's own settings have precedence over these additions.
+"Network" means the network interface for the sockets of NCCL and Gloo. For NCCL, toolkit may choose the
+interface even without a site profile. The user's settings have precedence over the site profile's settings.
 """
 
 from fnmatch import fnmatchcase
@@ -16,14 +16,14 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
-"""The variable in the container with the path of the run's folder. The file ``stop-asked`` appears in this
-folder.
+"""The variable in the container with the path of the run's folder. If the trainer finds the file
+``stop-asked`` in the run's folder, it stops.
 """
 
 _INTEL = "libiomp5.so"
 _TMP = "/tmp"  # noqa: S108 - the name of a folder, not a temporary file
 _NARROWEST = 4
-"""Number of cores from which TensorFlow gets a thread for a second parallel operation."""
+"""With at least this number of cores, a rank's TensorFlow may run two operations in parallel."""
 
 
 def add_site_settings(
@@ -65,8 +65,8 @@ def environment(
 
 
 def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
-    """Return variables that give a rank one thread per core. With more threads, some threads would wait for a
-    core; with fewer threads, some cores would be idle.
+    """Return variables that give a rank one thread per core. With more threads than cores, some threads would
+    wait for a core; with fewer threads, some cores would be idle.
     """
     cores = request.cpus_per_rank
     if cores is None:

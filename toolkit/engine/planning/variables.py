@@ -32,7 +32,8 @@ from toolkit.model.prediction import Mode, Request
 from toolkit.versions import within
 
 _JOB = ("SLURM_JOB_ID", "SLURM_JOBID", "SLURM_NODELIST", "SLURM_JOB_NODELIST")
-"""Variables from which a launcher detects an allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm)."""
+"""Variables from which a launcher detects a Slurm allocation (openpmix/prrte:src/mca/ras/slurm, plm/slurm).
+"""
 
 _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 
@@ -95,14 +96,15 @@ def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
     """Return whether ranks on the node of the host's mpirun need the variables of a Slurm step.
 
     PRRTE itself starts the ranks on its node, outside a Slurm step. An Open MPI 4 in the image looks for a
-    Slurm step before it connects to PMIx, so these ranks need the variables.
+    Slurm step before it connects to PMIx. Without the variables of a step, each rank of Open MPI 4 starts as
+    a world of size 1.
     """
     return brings_prrte(host_launcher(host)) and brings_orte(image.mpi)
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
-"""Modules that every PMIx client has. toolkit sets these modules if a server of a different release names
-other modules first.
+"""The modules ``native`` and ``hash``, which every PMIx client has. toolkit selects ``native`` and ``hash``
+if a server of another PMIx release names other modules first.
 """
 
 
@@ -120,8 +122,8 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 
 def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
-        # The store ``hash`` works without a shared /tmp; servers offer ``hash`` in addition to their
-        # preferred store.
+        # PMIx's store ``hash`` works without a shared /tmp.
+        # PMIx servers offer the store ``hash`` in addition to their preferred store.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
         plain = PLAIN_PMIX if needs_named_components(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
@@ -132,8 +134,8 @@ def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, 
     if mode == "gloo":
         return dict(_GLOO)
     if mode == "mpirun-container" and "PATH" in image.environment:
-        # mpirun puts its own folder, such as /usr/bin, first in PATH, so ranks would start the distribution's
-        # Python instead of the image's Python.
+        # mpirun puts its own folder, such as /usr/bin, first in PATH.
+        # Without the image's PATH, ranks would start the distribution's Python, not the image's Python.
         return {"PATH": image.environment["PATH"]}
     return {}
 
@@ -215,18 +217,17 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
     names = list(harmful_variables(host, mode))
     mpi = host_launcher(host)
     if mode in {"srun-pmix", "bind"}:
-        # PMIx client and server need the same settings, so keep the PMIX_ variables.
+        # A PMIx client needs the same settings as its server, so keep the PMIX_ variables.
         names += [n for n in slurm_variables(host) if affects_mpi(n) and not n.startswith("PMIX_")]
     if mode == "mpirun-container" and _misses_launcher(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
-        # Open MPI looks for plugins by path. For an MPI without plugins, keep the variables: ranks fail if
-        # the launch removes only some variables of a moved launcher (tests/matrix: -clean).
+        # Remove the host's paths only if the image's Open MPI has plugins, which it finds by path.
+        # Ranks fail if the launch removes only some variables of a moved launcher (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
-            # The host's environment sets OPAL_PREFIX, so the host's launcher also sets PMIX_INSTALL_PREFIX.
-            # Remove both.
+            # If the host sets OPAL_PREFIX, its launcher also sets PMIX_INSTALL_PREFIX. Remove both variables.
             names.append("PMIX_INSTALL_PREFIX")
         pair = launcher_pair(mpi, image.pmix, request) if image.pmix else None
         names += pair.unset if pair else ()

@@ -83,7 +83,7 @@ def without(asks: tuple[StackConstraint, ...], dropped: StackConstraint) -> tupl
 
 def named_components(recipe: Recipe) -> frozenset[Component]:
     """Return the components that the recipe names. The solver may use opt-in rows of ``stacks.toml`` (rows
-    with ``asked``) only for these components.
+    with ``asked``) only for components that the recipe names.
 
     A recipe that names cuDNN or NCCL also names CUDA.
     """

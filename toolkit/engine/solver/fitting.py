@@ -48,7 +48,7 @@ def brought(
     table: Stacks, component: Component, row: Version, other: Component, taken: Version
 ) -> Fact | None:
     """If one row is a base that already contains the other row's component, return this fact; otherwise
-    ``None``. For such a pair, the solver must not add the component again.
+    ``None``. The solver must not add a component that the base already contains.
     """
     for one, base, another, on_it in ((component, row, other, taken), (other, taken, component, row)):
         if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":

@@ -1,8 +1,8 @@
 """Find the newest stack that satisfies every constraint, by backtracking over rows of ``stacks.toml``.
 
 The solver decides components in a fixed order, and tries the rows of each component in order of preference.
-The first complete stack is therefore the preferred stack: it has the newest TensorFlow, then the newest
-Horovod, and so on.
+The first complete stack that the solver finds is the preferred stack: it has the newest TensorFlow, then the
+newest Horovod, and so on.
 """
 
 from collections.abc import Callable, Iterator
@@ -50,9 +50,9 @@ class RowOrder:
 class SearchProblem:
     """The input of a search, and the facts that made the search reject rows.
 
-    ``asked`` are the components whose opt-in rows the solver may use. The solver does not check the
-    compatibility of the pairs in ``spared``. ``seen`` has, for each fact that rejected a row, the pair of
-    components that the fact concerns.
+    ``asked`` are the components whose opt-in rows the solver may use. The solver does not check whether the
+    pairs of components in ``spared`` are compatible. ``seen`` has, for each fact that rejected a row, the
+    pair of components that the fact concerns.
     """
 
     book: RowOrder
@@ -77,8 +77,9 @@ def find_stack(problem: SearchProblem) -> tuple[str, ChosenRows] | None:
 def order_rows(table: Stacks) -> RowOrder:
     """Return the rows of ``stacks.toml`` for each component, in order of preference.
 
-    The distribution's packages come first, then wheels, then components to compile; within each of these
-    groups, the newest versions come first. Base images keep the order of ``stacks.toml``.
+    Rows with the distribution's packages come first, then wheels, then components to compile. Of rows with
+    the same source, the row with the newest version comes first. Base images keep the order of
+    ``stacks.toml``.
     """
     rows = {component: _best_first(component, table.rows(component)) for component in solving_order()}
     return RowOrder(table, rows)
@@ -138,8 +139,8 @@ def _candidates(
 
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
     """Return whether the solver may use opt-in rows of a component that the recipe does not name. The result
-    is True only if ``spared`` contains every pair that consists of this component and a component that needs
-    it. The function records in ``problem.seen`` the pairs that ``spared`` lacks.
+    is True only if another chosen row needs the component, and the solver ignores the conflict with each row
+    that needs it. The function records in ``problem.seen`` each conflict that the solver does not ignore.
     """
     if component == "base":
         return False  # every stack has a base

@@ -32,7 +32,7 @@ from toolkit.model.solution import Chosen, Component, Solution
 
 _TWO_NODES = Request()
 _FACTS = 8
-"""Maximum number of facts in a report; further facts are usually similar."""
+"""Maximum number of facts in a report about contradicting constraints; further facts are usually similar."""
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
@@ -209,8 +209,8 @@ class _Solver:
         """Yield for each launch mode why it fails on the cluster, with the stack that the solver would choose
         without the cluster.
 
-        The solver uses all constraints of the recipe. If the recipe contradicts itself, the solver uses only
-        the contradicting constraints.
+        To choose the stack, the solver uses all constraints of the recipe without the cluster. If no stack
+        satisfies the recipe, the solver uses only the constraints in ``core`` without the cluster.
         """
         if not any(ask.cluster for ask in core):
             return
@@ -220,11 +220,11 @@ class _Solver:
             yield f"{mode}: {trouble}"
 
     def facts(self, core: tuple[StackConstraint, ...]) -> tuple[str, ...]:
-        """Return the facts that cause the contradiction. If the solver ignored the pairs of components in
-        these facts, a stack would exist.
+        """Return the facts that cause the contradiction. If the solver ignored the conflicts that the facts
+        describe, a stack would exist.
 
-        If the cluster is a constraint, the result has only facts about single components, because the
-        predictions for the cluster are more useful than facts about pairs.
+        If the cluster is a constraint, the result omits facts about pairs of components, because the
+        predictions for the cluster are more useful to the user.
         """
         problem = self.problem(core)
         find_stack(problem)
