@@ -65,14 +65,14 @@ class OpenIb(Row, frozen=True, kw_only=True):
 
 
 class Small(Row, frozen=True, kw_only=True):
-    """A minimum memory size in bytes; programs may fail with less memory than ``small``."""
+    """A minimum memory size: programs may fail with less than ``small`` bytes of memory."""
 
     small: int
 
 
 class LockLimits(Small, frozen=True, kw_only=True):
-    """Limits of locked memory in bytes: RDMA may fail below ``small``, and NCCL fails at ``refused`` and
-    below.
+    """Limits of locked memory: RDMA may fail with less than ``small`` bytes, and NCCL fails with ``refused``
+    bytes or less.
     """
 
     refused: int

@@ -37,8 +37,8 @@ class RankVariables(Row, frozen=True, kw_only=True):
 class HiddenCode(Row, frozen=True, kw_only=True):
     """Calls, such as ``os.system``, that run code that is not in the program's text.
 
-    ``harmless`` lists programs that do not connect ranks; a call that starts one of these programs hides
-    nothing.
+    ``harmless`` lists programs that do not connect ranks; a call that starts a harmless program hides no code
+    that connects ranks.
     """
 
     calls: tuple[str, ...]

@@ -34,10 +34,11 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
     ``ssh`` is true if the image has a program that starts daemons on other nodes. ``munge`` is true if the
     PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH. If
-    ``speaks`` is given, the row applies only to MPIs that support this launch interface. :class:`Inside`
-    explains ``amd_unthreaded``. If ``first`` is true, the rank fails before it reads any MPI setting, except
-    settings whose rows are also marked ``first``. ``allocation`` is true if a rank detects a Slurm
-    allocation. ``by_chance`` lists the other outcomes that repetitions of the same launch had.
+    ``speaks`` is given, the row applies only to MPIs that support this launch interface. ``amd_unthreaded``
+    is true if the processor is from AMD and has one thread per core. If ``first`` is true, the rank fails
+    before it reads any MPI setting except settings whose rows in ``settings.toml`` have ``first``.
+    ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the other outcomes that
+    repetitions of the same launch had.
     """
 
     outcome: Outcome
@@ -71,8 +72,8 @@ class Inside(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch whose launcher (mpirun) runs inside the container.
 
     ``amd_unthreaded`` is true if the processor is from AMD and its cores have one thread each. ``without``
-    and ``empty`` are names of variables. The row applies only if neither image nor launch sets the variable
-    ``without``, and if the variable ``empty`` has an empty value.
+    and ``empty`` are names of variables. A row with ``without`` applies only if neither image nor launch sets
+    the variable ``without``. A row with ``empty`` applies only if the variable ``empty`` has an empty value.
     """
 
     outcome: Outcome
@@ -208,7 +209,7 @@ class SharedMemory(Sharing, frozen=True, kw_only=True):
     """The outcome of a launch with less than ``least`` bytes of shared memory. With ``enough`` bytes or more,
     the MPI works.
 
-    ``least`` and ``enough`` are for two ranks on a node. Sizes between ``least`` and ``enough`` were not
+    ``least`` and ``enough`` apply to two ranks on a node. Sizes between ``least`` and ``enough`` were not
     measured.
     """
 

@@ -20,8 +20,8 @@ class Pair(Row, frozen=True, kw_only=True):
     the host's Open MPI.
 
     If ``late`` is true, the ranks complete their work, but fail when they exit. ``found`` is false if the
-    client does not find the server. The outcome then depends on the MPI, and ``outcome`` applies only if the
-    MPI is unknown.
+    client does not find the server. If ``found`` is false, the outcome depends on the MPI, and ``outcome``
+    applies only if the MPI is unknown.
     """
 
     client: str

@@ -61,8 +61,8 @@ class Compression(Row, frozen=True, kw_only=True):
 class SetuidFuse(Row, frozen=True, kw_only=True):
     """Releases whose setuid installation mounts images with squashfuse if the settings forbid kernel mounts.
 
-    The kernel mounts an image if the setting has the value of the field ``always``. The kernel also mounts an
-    image if the setting has the value of the field ``limited``, and a setting in ``limits`` exists.
+    The kernel mounts an image if the runtime's setting named ``setting`` has the value ``always``. If the
+    setting has the value ``limited``, the kernel mounts images only if a setting in ``limits`` exists.
     """
 
     name: str
@@ -226,8 +226,8 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def depends_on_release(name: str) -> bool:
-    """Return whether it depends on a runtime's release which images the runtime can read, or whether it still
-    gets fixes.
+    """Return whether a runtime's release decides which image formats it can read, or whether it still gets
+    fixes.
     """
     table = runtime()
     named = {*(row.name for row in table.unreadable), *(row.name for row in table.retired)}

@@ -37,7 +37,7 @@ class Setting(Row, frozen=True, kw_only=True):
     - ``components``: a list of components of the MCA ``framework``; a component that the image lacks causes
       ``outcome``.
     - ``exclusion``: a list after ``^``, which is harmless if it excludes nothing in ``value``; another row
-      judges other lists.
+      judges a list that excludes a name in ``value``.
     - ``interfaces``: names of network interfaces; if the host has none of the interfaces, the result is
       ``outcome``.
     - ``left-out``: names of interfaces to exclude; the list replaces the default, which excludes the loopback
@@ -46,12 +46,12 @@ class Setting(Row, frozen=True, kw_only=True):
     - ``path``: a folder of the host in which an MPI looks for plugins.
     - ``transport``: transports that need a fast network on the host, unless the setting names a transport in
       ``value``.
-    - ``network``: words that need a fast network on the host, unless the setting contains a word in
+    - ``network``: names that need a fast network on the host, unless the setting contains a name in
       ``value``.
     - ``netmod``: one of MPICH's network modules; toolkit judges the choice only if the MPI has several
       modules.
-    - ``library``: if the setting contains a word in ``value``, the image needs ``library``; another row
-      judges other words.
+    - ``library``: if the setting contains a name in ``value``, the image needs ``library``; another row
+      judges all other names.
     - ``value``: a setting whose value is in ``value`` causes ``outcome``.
     - ``any``: every value causes ``outcome``.
     - ``unknown``: the effect depends on properties that toolkit does not read.

@@ -20,7 +20,7 @@ class LogSignature(Row, frozen=True, kw_only=True):
     continued anyway. ``seen`` is a pattern for a line that the output must have, such as the name of a
     framework. ``unless`` is a pattern for a line that the output must not have. ``finding`` is the id of the
     rule that predicts the fault; empty if no rule predicts it. ``general`` marks lines that report a failure
-    but not the reason; toolkit omits such lines if it finds a cause. ``alive`` marks lines that toolkit
+    but not the reason; toolkit omits general lines if it finds a cause. ``alive`` marks lines that toolkit
     ignores after Slurm has started to stop the step, because ranks then lose their file system. ``retry``, if
     given, overrides the retry advice of the line's fault class.
     """
@@ -61,10 +61,10 @@ class FaultRow(Row, frozen=True, kw_only=True):
     fault, the best step first.
 
     ``retry`` says what removes the fault: another attempt, another node, or a change by the user, in the
-    image or at the site. ``signatures`` are prefixes of the ids of log signatures in this class; they class a
-    line that no row of ``faultlines.toml`` matches. If a line has only general words of failure, a further
-    word that matches ``subjects`` shows that the line is of this class. ``files`` are patterns for files of
-    libraries that raise exceptions of this class.
+    image or at the site. ``signatures`` are prefixes of the ids of log signatures in this class; toolkit uses
+    these prefixes for a line that no row of ``faultlines.toml`` matches. If a line has only general words of
+    failure, a further word that matches ``subjects`` shows that the line is of this class. ``files`` are
+    patterns for files of libraries that raise exceptions of this class.
     """
 
     id: str

@@ -1,6 +1,6 @@
 """Check the values of a site profile's fields, in addition to the types of the values.
 
-The values of a profile become quoted words in a job script. toolkit refuses a value that cannot be such a
+The values of a profile become quoted words in a job script. toolkit refuses a value that cannot be a quoted
 word, and names the field, before the cluster refuses the job.
 """
 

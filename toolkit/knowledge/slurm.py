@@ -37,8 +37,8 @@ class Like(Waiting, frozen=True, kw_only=True):
 class Reasons(Row, frozen=True, kw_only=True):
     """The meaning of Slurm's reason codes for waiting jobs: by name (``known``) or by pattern (``like``).
 
-    Jobs with a reason in ``in_turn`` only wait for their turn. Jobs with a reason in ``passed_over`` do not
-    start, whatever their priority.
+    A job with a reason in ``in_turn`` starts when its turn in the queue comes. Jobs with a reason in
+    ``passed_over`` do not start, whatever their priority.
     """
 
     in_turn: tuple[str, ...]

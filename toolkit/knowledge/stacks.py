@@ -103,7 +103,7 @@ class Version(Row, frozen=True, kw_only=True):
 class Stacks(msgspec.Struct, frozen=True, kw_only=True):
     """The content of ``stacks.toml``: the bases, and the rows of all other components.
 
-    If the solver prefers several rows equally, it uses the first of them.
+    If the solver prefers several rows equally, it uses the row that comes first in ``stacks.toml``.
     """
 
     base: tuple[Base, ...]

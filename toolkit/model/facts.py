@@ -25,8 +25,8 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
     def cite(self, name: str) -> str:
         """Return the line of evidence for a field, or the reason why the fact is absent.
 
-        If both are missing, return the field's name and value, because facts that users write by hand have no
-        evidence.
+        Without a line of evidence and a reason, return the field's name and value: facts that users write by
+        hand have no evidence.
         """
         for book in (self.evidence, self.absent):
             if name in book:
@@ -75,7 +75,7 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
-    """The release; empty if toolkit cannot parse the version text. ``name`` is then the name of
+    """The release; empty if toolkit cannot parse the version text. Without a release, ``name`` is the name of
     the program.
     """
     path: str
@@ -116,7 +116,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """MPI installations whose launchers are on PATH, in the order of PATH; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
     """MPI libraries without an mpirun on PATH: in Cray's folders, in folders that variables of modules name,
-    and in LD_LIBRARY_PATH. The ``launcher`` of such a library is empty.
+    and in LD_LIBRARY_PATH. The field ``launcher`` of an MPI library without mpirun is empty.
     """
     runtime: ContainerRuntime | None = None
     """The preferred container runtime: Apptainer or Singularity if on PATH, otherwise another runtime."""
@@ -125,7 +125,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     user_namespaces: bool | None = None
     """Whether an ordinary user can create user namespaces, which an unprivileged runtime needs."""
     user_namespaces_limit: Count | None = None
-    """Number of user namespaces that the kernel allows each user (``user.max_user_namespaces``)."""
+    """Maximum number of user namespaces that the kernel allows each user (``user.max_user_namespaces``)."""
     squashfuse: str | None = None
     """Path of squashfuse, which mounts a SIF without privileges."""
     fuse3: str | None = None
@@ -133,7 +133,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     fuse_device: bool | None = None
     """Whether the user can open ``/dev/fuse``, through which squashfuse mounts an image."""
     kernel_mounts: tuple[str, ...] | None = None
-    """Kernel features that exist, of ``loop`` and ``squashfs``; the kernel needs both to mount a SIF."""
+    """The available kernel features among ``loop`` and ``squashfs``; the kernel needs both to mount a SIF."""
     gpu_driver: str | None = None
     """Version of the NVIDIA driver; ``absent`` without a GPU."""
     gpus: tuple[str, ...] | None = None
@@ -149,7 +149,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     ran in a job without GPUs. Empty without AMD GPUs.
     """
     gpu_libraries_glibc: str | None = None
-    """Newest glibc version that the driver libraries need that ``--nv`` mounts."""
+    """Newest glibc version that the GPU driver's libraries need; ``--nv`` mounts these libraries."""
     cpu_level: str | None = None
     """The newest x86-64 level that the processor fully supports: ``x86-64-v1`` to ``x86-64-v4``."""
     cpu_vendor: str | None = None
@@ -210,7 +210,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
 
 class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
     """The program that a command starts in an image. If toolkit knows this program, all facts about the
-    image's MPI concern this program.
+    image's MPI describe the MPI that the program loads.
     """
 
     command: tuple[str, ...]
@@ -287,12 +287,12 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     program: ImageProgram | None = None
     """The program that the user's command starts; ``absent`` without a command."""
     hidden: dict[str, str] = {}
-    """Program or MPI library of the image that a mount hides → folder where the runtime mounts."""
+    """Program or MPI library of the image that a mount hides → folder over which the runtime mounts."""
     refused: dict[str, str] = {}
     """Program that the loader refuses because of a missing symbol or version → the loader's message."""
     programs_otherwise: dict[str, str] = {}
     """Program → MPI library that the program loads if LD_LIBRARY_PATH contains no folders of the image. The
-    table lists only programs that then load another library.
+    table lists only programs that load another library without the image's folders.
     """
     programs_fixed: tuple[str, ...] = ()
     """Programs that find their MPI through a DT_RPATH, which the loader searches before LD_LIBRARY_PATH."""
@@ -307,8 +307,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     python: str | None = None
     """Version of Python."""
     python_reads_home: bool = True
-    """Whether this Python loads packages from ``~/.local``. In a virtual environment, Python does so only if
-    the environment includes the system's packages.
+    """Whether the image's Python loads packages from ``~/.local``. In a virtual environment, Python loads
+    packages from ``~/.local`` only if the environment includes the system's packages.
     """
     tensorflow: str | None = None
     """Version of TensorFlow."""
@@ -360,7 +360,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     the same effect: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
     """
     entrypoint: tuple[str, ...] | None = None
-    """Entry point and command that ``run`` starts; ``exec`` skips the entry point."""
+    """Entry point and command of the image: a runtime's ``run`` starts them; ``exec`` skips the entry point.
+    """
     entry_script: str = ""
     """Path of the entry point, if it is a shell script that sets variables and then starts its arguments."""
     entry_sets: dict[str, str] = {}

@@ -49,9 +49,9 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
 
     ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame of the
     user's code in a Python traceback. ``waited`` is true if the rank waited for other ranks until a time
-    limit; ``collectives`` then names the collectives in which several ranks waited. If the job has several
-    output files, ``file`` names the file with the line. ``number`` is the line number; 0 means that the text
-    is from ``sacct``.
+    limit; ``collectives`` names the collectives in which several ranks waited. If the job has several output
+    files, ``file`` names the file with the line. ``number`` is the line number; 0 means that the text is from
+    ``sacct``.
     """
 
     number: int

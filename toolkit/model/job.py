@@ -63,8 +63,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     mail_user: str = ""
     array: str = ""
     sweep: tuple[str, ...] = ()
-    """The values of a sweep, such as ``lr=0.1,0.01``; each task has other values. Empty if the job is not a
-    sweep.
+    """The values of a sweep, such as ``lr=0.1,0.01``; each task of the job has other values. Empty if the job
+    is not a sweep.
     """
     dependency: str = ""
     begin: str = ""
@@ -87,7 +87,9 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """True if Python also loads packages from the home folder."""
     preflight: bool = True
     fabric_gbit: int | None = None
-    """Network speed of a node in Gbit/s. The preflight warns if the measured speed is much lower."""
+    """Network speed of a node in Gbit/s. The preflight warns if the measured speed is much lower than this
+    speed.
+    """
     min_free: str = ""
     """Free space that the preflight requires in the job's folder, as in ``20G``; empty for the default of the
     preflight.
@@ -103,7 +105,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     """The name of the site profile; empty without a profile."""
     unsure: bool = False
-    """True if the program's text does not show whether the ranks join."""
+    """True if the program's text does not show whether the program connects its ranks."""
     project: str = ""
     """The archive of the user's project folder, which the job unpacks into the job's folder; empty without a
     project.

@@ -27,7 +27,7 @@ INFINITE16).
 """
 
 _MOST_NODES = 65536
-"""Equal to :data:`toolkit.nodelist.MOST_NODES`; a test compares them."""
+"""Maximum number of nodes of a job; a test compares this number with :data:`toolkit.nodelist.MOST_NODES`."""
 
 
 class ValueForm(NamedTuple):

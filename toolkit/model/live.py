@@ -56,9 +56,9 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """The prediction and the observed outcome of one launch mode.
 
-    ``observed`` is ``None`` if toolkit did not run a trial; ``because`` is then the reason. ``agrees`` is
-    ``None`` if the prediction or the observed outcome is unknown. ``missed_fabric`` is true if the nodes have
-    a fast network but the messages used another network; ``None`` if unknown.
+    ``observed`` is ``None`` if toolkit did not run a trial; ``because`` is the reason why toolkit ran no
+    trial. ``agrees`` is ``None`` if the prediction or the observed outcome is unknown. ``missed_fabric`` is
+    true if the nodes have a fast network but the messages used another network; ``None`` if unknown.
     """
 
     mode: Mode

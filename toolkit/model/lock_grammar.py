@@ -16,12 +16,12 @@ from toolkit.model.solution import Solution
 
 _MOST_BYTES = 1 << 40
 _LAST_SECOND = 1 << 32
-"""Times in seconds since 1970 must be smaller, because squashfs stores times in 32 bits."""
+"""Times in seconds since 1970 must be smaller than this number: squashfs stores times in 32 bits."""
 _LONGEST_TEXT = 2000
 _SHOWN = 60
 
 _HEX = re.compile(r"[0-9a-f]{64}")
-# A file name is one path component that is neither an option nor a hidden file.
+# A valid file name is one path component, and starts neither with a dash nor with a dot.
 _FILE = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,199}")
 _RECIPE = re.compile(r"(?=.{1,100}\Z)[a-z0-9]+(?:[._-][a-z0-9]+)*")
 _DEBIAN_NAME = re.compile(r"[a-z0-9][a-z0-9+.-]{1,99}")
@@ -44,13 +44,13 @@ _HTTPS = re.compile(
     r"(?=.{1,2000}\Z)https://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
     r"/[A-Za-z0-9._~%!&'()*+,;=:@/?-]*"
 )
-# The allowed options select parts of a program. Other words, such as CC=, name commands that configure would
-# run.
+# The allowed options of a configure script select parts of a program.
+# Words such as CC= are not allowed, because they name commands that configure would run.
 _OPTION = re.compile(
     r"--(?:with|without|enable|disable)-[a-z0-9]+(?:-[a-z0-9]+)*(?:=[A-Za-z0-9._/,+-]{1,200})?"
 )
-# PATH and LD_… change which programs and libraries run, so a lock must not set them; toolkit sets PATH
-# itself.
+# A lock must not set PATH and LD_…, because they change which programs and libraries run.
+# toolkit itself sets PATH.
 _VARIABLE = re.compile(r"(?!PATH\Z|LD_)[A-Z][A-Z0-9_]{0,99}")
 _SETTING = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 _LICENCE = re.compile(r"[A-Za-z0-9][A-Za-z0-9.+-]{0,99}")

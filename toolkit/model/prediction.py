@@ -67,13 +67,13 @@ recorded launch.
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """The numbers of nodes and ranks of a job, and the user's choices for its ranks.
 
-    ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``. The launcher then
-    runs on a node that also runs ranks. ``allocation`` is true if the job has a Slurm allocation; without an
-    allocation, mpirun starts its ranks on this machine. ``env`` contains the variables to set inside the
-    container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is a folder inside the container.
-    ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's options.
-    ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if unknown.
-    ``program`` is the user's choice of how the ranks find each other (``--program``), or ``None``.
+    ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``. In a batch script,
+    the launcher runs on a node that also runs ranks. ``allocation`` is true if the job has a Slurm
+    allocation; without an allocation, mpirun starts its ranks on this machine. ``env`` contains the variables
+    to set inside the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is a folder inside
+    the container. ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's
+    options. ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if
+    unknown. ``program`` is the user's choice of how the ranks find each other (``--program``), or ``None``.
     ``command`` is the command of each rank; it is empty if unknown. ``joins`` names the libraries with which
     the user's script connects its ranks; it is empty if unknown. ``says`` contains the rendezvous settings in
     the command and the script: the value of each variable or argument, by name.
@@ -107,7 +107,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_one_rank(self) -> bool:
-        """True if the job has one rank; a world of size 1 is then intended."""
+        """True if the job has one rank, so that a world of size 1 is right."""
         return self.nodes * self.ranks_per_node == 1
 
 
@@ -140,8 +140,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """The predicted outcome of one launch mode.
 
     ``findings`` are ids of findings. ``missing`` names the unknown facts that make an outcome unknown.
-    ``by_chance`` are other possible outcomes of the same launch, if the outcome depends on timing. For
-    example, if one rank gives up, its launcher either stops the other ranks or waits for them. ``outcome`` is
+    ``by_chance`` lists other possible outcomes of the same launch, if the outcome depends on timing. For
+    example, if one rank fails, its launcher either stops the other ranks or waits for them. ``outcome`` is
     the most frequent outcome. ``beyond`` names the properties of this launch that no recorded launch has.
     """
 

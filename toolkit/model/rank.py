@@ -21,4 +21,4 @@ class RankView(msgspec.Struct, frozen=True, kw_only=True):
 
 
 WHOLE_IMAGE = RankView()
-"""The view of an image without hidden folders, for any program in the image."""
+"""A :class:`RankView` for any program in an image: no folder of the image is hidden."""

@@ -58,8 +58,8 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
     indexes: tuple[str, ...] = ()
     """https addresses of further package indexes; toolkit also uses the indexes in pip's configuration."""
     unbuildable: str = ""
-    """The reason why most machines cannot build the image. toolkit renders and checks such a recipe, and does
-    not build it.
+    """The reason why most machines cannot build the image. toolkit renders and checks a recipe with
+    ``unbuildable``, and does not build it.
     """
     want: dict[str, str]
     """Component → constraint."""

@@ -22,7 +22,7 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     glibc: str
     python: str
     mpi: str
-    """Implementation: ``openmpi`` or ``mpich``."""
+    """Name of the MPI implementation: ``openmpi`` or ``mpich``."""
     mpi_version: str
     pmix: str
     ucx: str

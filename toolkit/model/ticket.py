@@ -12,9 +12,10 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 class TicketCluster(_Section, frozen=True, kw_only=True):
     """The facts about the cluster. Omit facts that the ticket does not contain.
 
-    ``offers`` are the MPI types that ``srun --mpi=list`` prints. ``default`` is MpiDefault. ``pmix`` is the
-    PMIx release of Slurm's plugin. ``runtime`` and ``mpirun`` consist of a name and a release: ``apptainer
-    1.3.4``, ``openmpi 4.1.5``. ``fabric`` is ``infiniband``, ``slingshot``, ``omni-path`` or ``ethernet``.
+    ``offers`` are the MPI types that ``srun --mpi=list`` prints. ``default`` is the value of Slurm's setting
+    MpiDefault. ``pmix`` is the PMIx release of Slurm's plugin. ``runtime`` and ``mpirun`` consist of a name
+    and a release: ``apptainer 1.3.4``, ``openmpi 4.1.5``. ``fabric`` is ``infiniband``, ``slingshot``,
+    ``omni-path`` or ``ethernet``.
     """
 
     slurm: str | None = None

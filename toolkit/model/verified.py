@@ -24,8 +24,8 @@ class Verified(msgspec.Struct, frozen=True, kw_only=True):
     """The results of all checks of one SIF.
 
     ``signers`` are the fingerprints of valid signatures. ``unknown_keys`` are the fingerprints of keys that
-    signed the file but that this machine does not have. The list is empty if the signature check found any
-    other problem.
+    signed the file but that this machine does not have. ``unknown_keys`` is empty if the signature check
+    found any other problem.
     """
 
     schema: str = "toolkit.verified/1"
