@@ -22,8 +22,8 @@ def launch(
     """Submit a job, as ``toolkit launch`` does, and return the job's record.
 
     toolkit combines the site profile, user settings, ``toolkit.toml``, ``TOOLKIT_*`` variables, the job file
-    and options. If two sources set the same field of the job, toolkit uses the source that comes later in
-    this list: options have priority over all other sources.
+    and options. If several of these sources set the same field of the job, the last source has priority: for
+    example, an option has priority over the job file.
 
     Args:
         program: the name or the file of a trainer, or a command as a list of words.

@@ -13,8 +13,9 @@ RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
 """Source for the variables: srun(1), section OUTPUT ENVIRONMENT VARIABLES."""
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
-"""Placeholders for values that the script of an elastic job computes; no word of a user contains a NUL
-character."""
+"""Placeholders for values that the script of an elastic job computes. The placeholders start with a NUL
+character, which no text of a user contains.
+"""
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
 """The shell text that replaces each placeholder in the job script."""
@@ -31,8 +32,8 @@ def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Sit
     elif request.cpus_per_rank and _binds(host, site) and not any(w.startswith("--cpu-bind") for w in more):
         made.append("--cpu-bind=cores")
     if request.gpu_bind:
-        # By default, every rank sees all GPUs of its node, because NCCL needs all GPUs for direct transfers
-        # between them.
+        # Without --gpu-bind, every rank sees all GPUs of its node.
+        # NCCL needs access to all GPUs of a node for direct transfers between the GPUs.
         made.append(f"--gpu-bind={request.gpu_bind}")
     return (*made, *more)
 
@@ -45,8 +46,7 @@ def counts(spec: JobSpec) -> list[str]:
         f"--ntasks={ranks}",
         f"--ntasks-per-node={spec.ranks_per_node}",
         *([f"--nodelist={NODE_LIST}"] if spec.elastic else []),
-        # If a rank fails without this option, the other ranks wait in a collective until the time limit
-        # (srun(1)).
+        # Without this option, ranks wait in a collective for a failed rank until the time limit (srun(1)).
         "--kill-on-bad-exit=1",
         "--label",
     ]

@@ -15,7 +15,7 @@ connection.
 """
 _WHERE = "@probe@\n"
 _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
-"""A pattern for partition names, which must accept all names that a job may use."""
+"""A pattern for partition names. The pattern must accept all partition names that a job may use."""
 
 
 @dataclass(frozen=True, slots=True)

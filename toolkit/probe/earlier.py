@@ -14,7 +14,7 @@ def with_described_runtime(host: HostFacts) -> HostFacts:
     """If saved facts name the container runtime only in the reason why Apptainer is absent, add the runtime
     as a fact.
 
-    Some earlier releases saved such facts for hosts with a runtime other than Apptainer.
+    Some earlier releases of toolkit named a runtime other than Apptainer only in this reason.
     """
     match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in match[1].split(",")] if match else []

@@ -69,12 +69,12 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     """Parse the output of ``containers/probe.sh``, and ignore lines that a login shell prints before this
     output.
 
-    ``cut`` is true if toolkit stopped the probe at its time limit; the result then contains only the finished
-    sections.
+    ``cut`` is true if toolkit stopped the probe at its time limit; the result contains only the finished
+    sections of such an output.
 
     Raises:
-        CheckFailed: if the output is incomplete at its start or its end, because software would then seem to
-            be missing.
+        CheckFailed: if the output is incomplete at its start or its end, because software would seem to be
+            missing.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:

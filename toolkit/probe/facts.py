@@ -120,8 +120,8 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         book.absent["pmix"] = f"Slurm has no PMIx plugin; srun --mpi=list: {' '.join(types)}"
         return None
     if plugins == ["pspmix"]:
-        # ParaStation's daemon contains the PMIx server, and the daemon may load a different libpmix than the
-        # programs on this machine.
+        # ParaStation's daemon contains the PMIx server.
+        # The daemon may load a different libpmix than the programs on this machine.
         book.unknown["pmix"] = (
             "Slurm's plugin is ParaStation's pspmix, which does not report its release of PMIx"
         )
@@ -133,7 +133,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
     if section.ok and not section.lines and not plugins:
         book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"
     elif section.ok and not section.lines:
-        # The plugin loads libpmix from an unknown folder, which may exist only on compute nodes.
+        # Slurm's plugin loads libpmix from an unknown folder, which may exist only on compute nodes.
         book.unknown["pmix"] = f"the probe found no libpmix, and Slurm offers {' '.join(plugins)}"
     else:
         book.unknown["pmix"] = section.trouble or "the libpmix that Slurm's plugin loads is unknown"

@@ -27,14 +27,15 @@ _APART = frozenset(
         "user_namespaces_limit",
     }
 )
-"""Fields that do not describe a single node, or that toolkit compares in another way.
+"""Fields that the comparison of nodes skips, because they do not describe a single node or need another
+comparison.
 
 The kernel derives the limit of user namespaces from the memory size, which varies slightly between equal
 nodes.
 """
 _NEAR = 1.05
-"""Two sizes of /dev/shm count as equal if their ratio is at most this factor. The size is half of the memory,
-which varies slightly between equal nodes.
+"""Two sizes of /dev/shm count as equal if their ratio is at most this factor. The size of /dev/shm is half of
+the memory, which varies slightly between equal nodes.
 """
 FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")
 """The fields that toolkit compares, in the order of :class:`HostFacts`."""
@@ -113,14 +114,13 @@ def _key(name: str, facts: HostFacts, sizes: Mapping[int, int]) -> tuple[str, ..
 def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) -> str:
     value: Any = getattr(facts, field)
     if value is None:
-        # Return different texts for an absent fact and an unknown fact, so that the two do not compare as
-        # equal.
+        # An absent fact and an unknown fact get different texts, so that they do not compare as equal.
         return "absent" if field in facts.absent else "unknown"
     if field == "shm":
         value = sizes[value]
     elif field == "tmpdir":
-        # If each job has its own TMPDIR, the path contains the job id or the node's name. Replace them, so
-        # that the paths of equal nodes are equal.
+        # The path in TMPDIR may contain the job id or the node's name.
+        # Replace job id and node name, so that the paths of equal nodes are equal.
         value = re.sub(r"\d+", "#", value.replace(name, "@"))
     return msgspec.json.encode(value, order="sorted").decode()
 

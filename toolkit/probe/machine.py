@@ -79,7 +79,7 @@ class MachineFacts:
         if limit is not None:
             self.book.note("user_namespaces_limit", f"user.max_user_namespaces = {limit}")
         elif section.ok or section.lines:
-            # The setting exists since Linux 4.9 (user_namespaces(7)).
+            # The setting user.max_user_namespaces exists since Linux 4.9 (user_namespaces(7)).
             self.book.absent["user_namespaces_limit"] = "user.max_user_namespaces: the kernel has no limit"
         else:
             self.book.unread("user_namespaces_limit", section, "user.max_user_namespaces")

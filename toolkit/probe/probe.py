@@ -27,6 +27,6 @@ def gather(runner: Runner, choice: NodeChoice | None = None) -> Bundle:
     done = runner.run(command(choice))
     if done.timed_out and VERSION not in done.text:
         raise CheckFailed(f"{runner.place}: the probe did not answer within {choice.seconds} s")
-    # Users send facts files to other people, so a file must not contain the user's name.
+    # Users send facts files to other people, so a facts file must not contain the user's name.
     place = runner.place.rpartition("@")[2]
     return read(done.text, place, choice, cut=done.timed_out)

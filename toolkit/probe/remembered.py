@@ -36,8 +36,8 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class HostMemory:
-    """If the cache contains a recent answer of a host and the host has not changed since, use this answer;
-    otherwise, probe the host.
+    """If the cache contains a recent answer of a host, and the host has not changed since this answer, use
+    the answer; otherwise, probe the host.
 
     ``age`` is the age of the cached answer in seconds, or None if toolkit has just probed the host.
     """
@@ -62,8 +62,7 @@ class HostMemory:
             return bundle
         now = time.time()
         bundle = probe()
-        # Do not cache an incomplete answer, for example after a timeout, because the next probe may be
-        # complete.
+        # Do not cache an incomplete answer, because the next probe may give a complete answer.
         if bundle.groups and not bundle.silent and _UNANSWERED not in bundle.raw:
             hints.keep(_FOLDER, name, _Kept(bundle.raw, now, state), _MOST)
         return bundle
@@ -99,7 +98,7 @@ def _state(runner: Runner) -> str:
     fails.
     """
     folder = shipped_folder("containers")
-    # Use the PATH of the probe, which contains the folders that a login shell adds.
+    # Run the query with the PATH of the probe, which contains the folders that a login shell adds.
     script = b"".join((folder / name).read_bytes() for name in ("login-path.sh", "machine-state.sh"))
     done = runner.run(Command.of("sh", "-s", stdin=script, timeout=_STATE_SECONDS))
     match = _STATE.search(done.text) if done.ok else None

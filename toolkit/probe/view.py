@@ -55,8 +55,8 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     """Return the environment variables that a job inherits.
 
-    If TMPDIR is not set, slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS``. A job then inherits
-    the login node's TMPDIR instead, if the login node sets TMPDIR.
+    If TMPDIR is not set, slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS``. If the login node
+    sets TMPDIR, a job inherits the login node's TMPDIR instead of slurmd's TMPDIR.
     """
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)

@@ -28,30 +28,29 @@ class Runtime(Protocol):
     HIDES: Mapping[Aspect, frozenset[str]]
     """For each :data:`.Aspect` of a node, the options that stop the container from sharing this aspect."""
     SHARES: Mapping[Aspect, str]
-    """For each aspect that containers do not share by default, the option that shares it; empty if no option
-    does.
+    """For each aspect that containers do not share by default, the option that shares this aspect; empty if
+    no option shares it.
 
-    Containers share the aspects that are missing here, unless an option in ``HIDES`` prevents it.
+    Containers share each aspect that is not a key of this table, unless an option in ``HIDES`` prevents it.
     """
     SPLITS: bool
     """Whether each start without setuid creates a new user namespace, whatever the options."""
     BY_ROOT: bool | None
     """Whether a service that runs as root, or a setuid program of root, creates the containers.
 
-    ``False`` means that the user creates containers in a user namespace. ``None`` means that the answer
-    depends on the installation.
+    ``False`` means that the user creates containers in a user namespace. ``None`` means that the installation
+    decides whether root or the user creates the containers.
     """
     KEEPS_FOLDER: bool
     """Whether a command in the container starts in the launcher's working directory."""
     SET_ENV: str
-    """The option that sets one environment variable of the image; empty if the runtime itself sets all of
-    them.
+    """The option that sets one environment variable of the image; empty if the runtime itself sets all
+    variables of the image.
     """
     IN_LAUNCHER: bool
     """Whether the runtime's options are options of srun.
 
-    If so, the job script removes variables with ``env`` inside the container, because srun itself starts the
-    container.
+    If srun itself starts the container, the job script removes variables with ``env`` inside the container.
     """
     GPUS: tuple[str, ...]
     """Options that give the container the NVIDIA GPUs of the node and their driver."""
@@ -67,7 +66,7 @@ class Runtime(Protocol):
     MEASURED: bool
     """Whether toolkit's developers recorded launches with this runtime.
 
-    If false, the command line follows only the runtime's documentation.
+    Without recorded launches, the command line follows only the runtime's documentation.
     """
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:

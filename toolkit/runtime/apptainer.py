@@ -162,8 +162,8 @@ def settings(answer: Answer) -> dict[str, str]:
 def _unbound(answer: Answer, setuid: bool | None) -> tuple[str, ...]:
     """Return the paths that Apptainer cannot mount: missing paths and, without setuid, unreadable paths.
 
-    For such paths, Apptainer 1.4.5 without setuid fails with "mount source … doesn't exist" or "permission
-    denied".
+    For a missing or unreadable path, Apptainer 1.4.5 without setuid fails with "mount source … doesn't exist"
+    or "permission denied".
     """
     return (*answer.values("unbound"), *(answer.values("unseen") if setuid is False else ()))
 

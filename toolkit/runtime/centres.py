@@ -1,9 +1,9 @@
 """Runtimes of single centres: podman-hpc and Shifter of NERSC, Sarus of CSCS.
 
-toolkit's developers have run none of these three runtimes. Sources: NERSC/podman-hpc:README.md (podman-hpc
-wraps podman; ``podman-hpc load`` and ``migrate`` put an image into podman-hpc's store; modules add options
-such as ``--gpu``). NERSC/shifter:doc/bash/shifter.rst (``--image``, ``--volume``, ``--workdir``; the image
-gateway stores images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus load my.tar my``,
+toolkit's developers have run neither podman-hpc nor Shifter nor Sarus. Sources: NERSC/podman-hpc:README.md
+(podman-hpc wraps podman; ``podman-hpc load`` and ``migrate`` put an image into podman-hpc's store; modules
+add options such as ``--gpu``). NERSC/shifter:doc/bash/shifter.rst (``--image``, ``--volume``, ``--workdir``;
+the image gateway stores images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus load my.tar my``,
 ``--mount=type=bind``, ``--workdir``).
 """
 

@@ -9,7 +9,7 @@ from toolkit.runtime.described import Described, option
 RUNTIME = Described(
     NAMES=("ch-run",),
     FORMATS=frozenset({"squashfs", "sandbox"}),
-    # Without this option, ch-run can bind a path only to a folder that exists in the image.
+    # Without --write-fake, ch-run can bind a path only to a folder that exists in the image.
     options=("--write-fake",),
     SET_ENV="--set-env=",
     setuid=False,

@@ -68,7 +68,7 @@ class Described:
     def read(self, answer: Answer) -> ContainerRuntime | None:
         """Return the facts about the runtime, or ``None`` if the host does not have it.
 
-        The version in the facts is empty if the probe did not print it.
+        The version in the facts is empty if the probe did not print a version.
         """
         name = self.NAMES[0]
         if name not in answer.values("other"):

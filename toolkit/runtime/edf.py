@@ -1,9 +1,10 @@
 """CSCS's Container Engine. ``srun --environment`` reads the image and its mounts from an environment
 definition file (EDF).
 
-toolkit's developers have not run this runtime. Sources in eth-cscs/cscs-docs:docs/software/container-engine:
-run.md (``--environment`` accepts a path that starts with ``/`` or ``./``), edf.md (``image``, ``mounts``,
-``workdir``, ``entrypoint``), resource-hook.md (hooks mount libfabric and NCCL's plugin for Slingshot).
+toolkit's developers have not run the Container Engine. Sources in
+eth-cscs/cscs-docs:docs/software/container-engine: run.md (``--environment`` accepts a path that starts with
+``/`` or ``./``), edf.md (``image``, ``mounts``, ``workdir``, ``entrypoint``), resource-hook.md (hooks mount
+libfabric and NCCL's plugin for Slingshot).
 """
 
 import json

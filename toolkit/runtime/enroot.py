@@ -8,8 +8,8 @@ PMI and PMIx); NVIDIA/pyxis:README.md.
 from toolkit.runtime.described import Described, joined_binds, option
 
 VISIBLE = "NVIDIA_VISIBLE_DEVICES"
-"""The variable that selects GPUs. Without it, enroot's hook 98-nvidia.sh mounts no driver; CUDA images set
-this variable.
+"""The variable that selects GPUs. Without this variable, enroot's hook 98-nvidia.sh mounts no GPU driver;
+CUDA images set this variable.
 """
 
 RUNTIME = Described(

@@ -1,9 +1,10 @@
 """Rootless podman: write the command line of a container, and read the probe's output.
 
-podman-run(1) documents the options. toolkit's developers ran podman 5.4.2 and crun 1.21 with these options on
-cgroup v1 (tests/matrix, flavour ``podman``). toolkit does not use ``--cgroups=disabled``, because podman then
-refuses ``--pid=host``. Without ``--pid=host``, each rank has process number 1 in a separate process
-namespace. As a result, Open MPI confuses the shared memory segments of different ranks.
+podman-run(1) documents the options. toolkit's developers ran podman 5.4.2 and crun 1.21 with the options of
+this module on cgroup v1 (tests/matrix, flavour ``podman``). toolkit does not use ``--cgroups=disabled``,
+because podman then refuses ``--pid=host``. Without ``--pid=host``, each rank has process number 1 in a
+separate process namespace. With separate process namespaces, Open MPI confuses the shared memory segments of
+different ranks.
 """
 
 import re

@@ -15,8 +15,9 @@ SUBMIT_DIR = "$SLURM_SUBMIT_DIR"
 JOB = "$SLURM_JOB_ID"
 NODES = 'scontrol show hostnames "$SLURM_JOB_NODELIST"'
 ADDRESS = "scontrol --oneliner show node \"$first\" | sed -n 's/.* NodeAddr=\\([^ ]*\\) .*/\\1/p'"
-"""sbatch(1) and scontrol(1) describe these variables and commands; Slurm runs a job script on the job's first
-node."""
+"""sbatch(1) and scontrol(1) describe the variables and commands in ``JOB``, ``NODES`` and ``ADDRESS``. Slurm
+runs a job script on the job's first node.
+"""
 
 SIGNAL = "USR1"
 """The signal that Slurm sends to the job script before the time limit."""

@@ -71,8 +71,8 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         launcher="",
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
-    # Return the link, such as lib-abi-mpich/libmpi.so.12, because ld.so finds the link and not the file to
-    # which the link points.
+    # Return the link to the library, such as lib-abi-mpich/libmpi.so.12.
+    # ld.so finds the link to the library, and not the file to which the link points.
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found_path)
 
 
@@ -104,7 +104,8 @@ def leaks(section: Section) -> tuple[str, ...] | None:
     rank ran.
     """
     names = variables(section)
-    # Each launcher sets variables with the prefix PMIX_ for its ranks. Without such a variable, no rank ran.
+    # Each launcher sets variables with the prefix PMIX_ for its ranks.
+    # Without a variable with the prefix PMIX_, no rank ran.
     if not section.ok or not any(name.startswith("PMIX_") for name in names):
         return None
     return tuple(name for name in knowledge.mpi().variables.paths if name in names)
@@ -137,7 +138,7 @@ def _programs(section: Section) -> list[tuple[str, str, str]]:
 def _identify(output: str) -> tuple[str, str | None]:
     for name, pattern in _FAMILIES:
         if match := re.search(pattern.pattern, output, re.MULTILINE | re.DOTALL):
-            # Until 2020, Intel MPI had releases such as 2019 Update 4, whose packages have the version
-            # 2019.4.243.
+            # Until 2020, Intel MPI had releases such as 2019 Update 4.
+            # The packages of Intel MPI 2019 Update 4 have the version 2019.4.243.
             return name, ".".join(part for part in match.groups() if part)
     return "unknown", None

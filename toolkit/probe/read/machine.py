@@ -53,8 +53,8 @@ def cpu_vendor(section: Section) -> str | None:
 def cpu_threads(section: Section) -> int | None:
     """Return the number of hardware threads per core.
 
-    The value is a processor's number of threads divided by its number of cores. If SMT is switched off, the
-    value is 2, because the kernel then counts only one thread per core.
+    The result is a processor's number of threads divided by its number of cores. If SMT is switched off, the
+    kernel counts only one thread per core, but the result is 2.
     """
     siblings, cores = _cpuinfo(section, "siblings"), _cpuinfo(section, "cpu cores")
     if not (siblings and cores and _NUMBER.fullmatch(siblings) and _NUMBER.fullmatch(cores)):

@@ -11,7 +11,7 @@ from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
 NO_LAUNCHER = "-"
-"""The text that the probe prints in place of a launcher."""
+"""The text that the probe prints, in place of a launcher's path, before MPI libraries without a launcher."""
 _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )
@@ -169,7 +169,7 @@ class MpiLibrary:
         """Return whether the library works if a launch mounts it into another folder.
 
         A library works in any folder if it searches for files relative to its own folder, or if it needs only
-        the C library. The library also works if its launcher sets ``OPAL_PREFIX`` for ranks.
+        the C library. A library also works in another folder if its launcher sets ``OPAL_PREFIX`` for ranks.
         """
         alone = self.is_followed and not self.closure and not self.plugins
         return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
@@ -202,8 +202,8 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
 def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibrary | None:
     """Return a launcher's MPI library, or None.
 
-    The result is a library of the MPI ``implementation`` beside the launcher, or else the first such library
-    that ld.so finds.
+    The result is a library of the MPI ``implementation`` beside the launcher, or else the first library of
+    this MPI that ld.so finds.
     """
     beside, known = libraries(section)
     for path in (*beside.get(launcher, ()), *beside.get("", ())):

@@ -42,9 +42,9 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     """Return the libpmix that Slurm's PMIx plugin loads, or None if unknown.
 
     If the plugin names or links a libpmix, the result is this library, or None if the library is unreadable.
-    Otherwise, the result is a libpmix with the major version in the plugin's name (``pmix_v5``). If Slurm
-    names no version, the result is the machine's libpmix, or None if the machine has several releases of
-    libpmix.
+    If the plugin names no libpmix, the result is a libpmix with the major version in the plugin's name
+    (``pmix_v5``). If Slurm names no version, the result is the machine's libpmix, or None if the machine has
+    several releases of libpmix.
     """
     all_libraries = libraries(section)
     if named := _plugin_names(section, mpi_types):

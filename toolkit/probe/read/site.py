@@ -17,8 +17,8 @@ _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
 _BEGIN, _END = "asked now", "asked yes"
 _MASKED = "-"
-"""The text that the probe prints instead of the user's name. An account with the user's name is therefore
-unknown.
+"""The text that the probe prints instead of the user's name. If an account has the user's name, toolkit does
+not know the account.
 """
 
 
@@ -50,7 +50,7 @@ def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
 
     The section ``partitions`` is the output of ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``.
 
-    Earlier releases of the probe print only the first six columns; limits and cores are then unknown.
+    Earlier releases of the probe print only the first six columns, so limits and cores are unknown.
     """
     section = sections.get("partitions", Section("partitions"))
     rows = [line.split("|") for line in section.lines if line.count("|") >= _SHORT - 1]
@@ -137,15 +137,14 @@ def _whole(sections: Sections, name: str) -> Section | None:
     """Return the section of a query that ran in a login shell, or None if the shell's profile ended the shell
     before the answer.
 
-    The result does not contain the lines that the profile prints before and after the answer.
+    The result does not contain the lines that the shell's profile prints before and after the answer.
     """
     section = sections.get(name, Section(name))
     if not section.ok or _END not in section.lines:
         return None
     lines = section.lines
     begin = lines.index(_BEGIN) if _BEGIN in lines else -1
-    # The answer of a compute node has no banner, but has lines about disks after the end mark; keep these
-    # lines.
+    # The answer of a compute node has lines about disks after the end mark; keep the lines about disks.
     end = lines.index(_END, begin + 1) if _END in lines[begin + 1 :] else len(lines)
     after = tuple(line for line in lines[end:] if line.startswith("disk "))
     return Section(name, (*lines[begin + 1 : end], *after), section.status)
