@@ -1,4 +1,6 @@
-"""A trainer with data: ``x`` of 28 by 28 numbers and ``y`` in ``DIR/data.npz``, a tenth to test with.
+"""A trainer that reads ``x`` (samples of 28 x 28 numbers) and ``y`` (classes) from ``DIR/data.npz``.
+
+The last tenth of the samples is for the test. To launch the trainer:
 
 toolkit launch docs/examples/arrays.py --data DIR --nodes 2 -- --epochs 5
 """
@@ -36,9 +38,9 @@ TRAINER = Trainer(
     load,
     epochs=5,
     batch_size=32,
-    learning=Learning(learning_rate=0.01),  # required: the rate of one rank
-    data="arrays",  # required for --data: the name of the data
-    fetched=False,  # `toolkit data get` does not have it
+    learning=Learning(learning_rate=0.01),  # required: the learning rate of one rank
+    data="arrays",  # required for --data: the name of the data set
+    fetched=False,  # `toolkit data get` cannot download this data set
     check=check,
 )
 

@@ -1,4 +1,4 @@
-"""Your own trainer: toolkit launch docs/examples/spirals.py --nodes 2 -- --noise 0.2"""
+"""An example of a trainer: toolkit launch docs/examples/spirals.py --nodes 2 -- --noise 0.2"""
 
 from dataclasses import replace
 from functools import partial
@@ -12,10 +12,7 @@ from toolkit.trainers.trainer import Trainer
 
 
 def load(_, noise=0.1):
-    """Return points to train on and points to test with.
-
-    This example computes them; other programs read a file.
-    """
+    """Return computed points for the training and for the test; other trainers read samples from files."""
     return spirals(6000, noise, seed=1), spirals(1500, noise, seed=2)
 
 

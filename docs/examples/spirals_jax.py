@@ -1,4 +1,4 @@
-"""Your own trainer in JAX: toolkit launch docs/examples/spirals_jax.py --image jax.sif --nodes 2"""
+"""A trainer in JAX: toolkit launch docs/examples/spirals_jax.py --image jax.sif --nodes 2"""
 
 from functools import partial
 from itertools import pairwise
@@ -13,7 +13,7 @@ from toolkit.trainers.trainer import Network, Trainer
 
 
 def load(_):
-    """Return points to train on and others to test with: here they are made, elsewhere they are read."""
+    """Return computed points for the training and for the test; other trainers read samples from files."""
     return spirals(6000, seed=1), spirals(1500, seed=2)
 
 

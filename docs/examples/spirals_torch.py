@@ -1,4 +1,4 @@
-"""Your own trainer in PyTorch: toolkit launch docs/examples/spirals_torch.py --image torch.sif --nodes 2"""
+"""A trainer in PyTorch: toolkit launch docs/examples/spirals_torch.py --image torch.sif --nodes 2"""
 
 from dataclasses import replace
 from functools import partial
@@ -12,7 +12,7 @@ from toolkit.trainers.trainer import Network, Trainer
 
 
 def load(_, noise=0.1):
-    """Return points to train on and others to test with: here they are made, elsewhere they are read."""
+    """Return computed points for the training and for the test; other trainers read samples from files."""
     return spirals(6000, noise, seed=1), spirals(1500, noise, seed=2)
 
 
