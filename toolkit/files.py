@@ -84,7 +84,7 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise BadInput(
                 f"{name}: other users may read or change the file (mode {stat.S_IMODE(found.st_mode):04o})",
-                fix=f"`chmod 600 {path}`",
+                fix=f"let only yourself read the file: `chmod 600 {path}`",
             )
     return read_given(path, most=most, label=label)
 

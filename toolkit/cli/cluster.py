@@ -227,7 +227,7 @@ def _resolve_name(given: str | None) -> str:
     if DEFAULT_NAME in found:
         raise BadInput(
             f"the clusters {DEFAULT_NAME} and {_FORMER_NAME} both exist, so --name is necessary",
-            fix=f"`--name {DEFAULT_NAME}` or `--name {_FORMER_NAME}`",
+            fix=f"give `--name {DEFAULT_NAME}` or `--name {_FORMER_NAME}`",
         )
     say(
         f"warning: the default name is {DEFAULT_NAME} now; write --name {_FORMER_NAME} for this cluster",

@@ -61,7 +61,7 @@ def command(
     from toolkit.report.site import profile
 
     if output is not None and output.suffix != SUFFIX:
-        raise BadInput(f"-o {output}: expected the name of a TOML file", fix=f"-o {output}{SUFFIX}")
+        raise BadInput(f"-o {output}: expected the name of a TOML file", fix=f"give `-o {output}{SUFFIX}`")
     if output is not None or name is not None:
         _free(output or own_folder() / f"{checked_name(name or '')}{SUFFIX}", force)
     runner = open_runner(host, cluster, ssh_config)

@@ -47,7 +47,7 @@ def command(ctx: click.Context, as_json: bool) -> None:
     elif as_json:
         raise BadInput(
             f"--json: must come after {ctx.invoked_subcommand}",
-            fix=f"`toolkit jobs {ctx.invoked_subcommand} --json`",
+            fix=f"write: `toolkit jobs {ctx.invoked_subcommand} --json`",
         )
 
 

@@ -223,4 +223,6 @@ def _only() -> str:
     if len(own) == 1:
         return own[0]
     known = own or sites.names()
-    raise BadInput(f"NAME is missing; choices: {', '.join(known)}", fix="`toolkit site check NAME`")
+    raise BadInput(
+        f"NAME is missing; choices: {', '.join(known)}", fix="name a site: `toolkit site check NAME`"
+    )

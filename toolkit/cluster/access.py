@@ -76,7 +76,7 @@ class Access:
         except DECODE_ERRORS as error:
             raise BadInput(
                 f"{path}: the keys of the cluster {self.name} are damaged: {error}",
-                fix=f"`toolkit cluster down --name {self.name}`, then `toolkit "
+                fix=f"create the cluster again: `toolkit cluster down --name {self.name}`, then `toolkit "
                 f"cluster up --name {self.name}`",
             ) from error
 

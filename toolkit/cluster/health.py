@@ -105,6 +105,7 @@ def _unhealthy(
         detail += [f"{host}: {line}" for line in lines]
     return CheckFailed(
         f"the cluster {layout.name} does not work: {why}",
-        fix=f"`toolkit cluster down --name {layout.name}`, then `toolkit cluster up --name {layout.name}`",
+        fix=f"create the cluster again: `toolkit cluster down --name {layout.name}`, then "
+        f"`toolkit cluster up --name {layout.name}`",
         detail=detail,
     )

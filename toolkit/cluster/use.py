@@ -94,7 +94,7 @@ def check_user(cluster: Cluster, user: str) -> str:
         fix = (
             ""
             if cluster.users
-            else f"`toolkit cluster up --name {cluster.name} --users 20` makes user01 to user20"
+            else f"create user01 to user20: `toolkit cluster up --name {cluster.name} --users 20`"
         )
         raise BadInput(
             f"--user {user}: no such user; the cluster {cluster.name} has {_name_range(known)}", fix=fix

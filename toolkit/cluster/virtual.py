@@ -331,7 +331,9 @@ def _flavour(containers: dict[str, NodeContainer]) -> str | None:
 def _missing(engine: Nodes, name: str, how: str) -> Missing:
     names = _other_clusters(engine, name)
     others_text = f"; running clusters: {', '.join(names)}" if names else ""
-    return Missing(f"cluster {name}: {how}{others_text}", fix=f"`toolkit cluster up --name {name}`")
+    return Missing(
+        f"cluster {name}: {how}{others_text}", fix=f"start the cluster: `toolkit cluster up --name {name}`"
+    )
 
 
 def _other_clusters(engine: Nodes, name: str) -> list[str]:

@@ -232,4 +232,4 @@ def _check_platform(facts: ImageFacts, platform: str) -> None:
         return
     wanted = architecture(platform.removeprefix("linux/").partition("/")[0])
     if facts.architecture not in {None, wanted}:
-        raise BadInput(f"--platform {platform}: {facts.path} is for {facts.architecture}")
+        raise BadInput(f"--platform {platform}: {facts.path} is an image for {facts.architecture}")

@@ -190,5 +190,5 @@ def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
     file = folder.save_timeline(where, point, content)
     shares = timeline.shares(timeline.tally_events(events(file)))
     if shares is None:
-        raise CheckFailed(f"{file}: the timeline has fewer than three steps")
+        raise CheckFailed(f"{file}: the timeline has fewer than three steps, which are too few to measure")
     return shares

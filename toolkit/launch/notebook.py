@@ -90,7 +90,8 @@ def token_of(runner: Runner, record: JobRecord) -> str:
     token = runner.read(posixpath.join(record.spec.directory, _TOKEN)).decode("ascii", "replace").strip()
     if not token:
         raise Missing(
-            f"{record.key}: the notebook has ended; its token was removed", fix="`toolkit notebook`"
+            f"{record.key}: the notebook has ended; its token was removed",
+            fix="start a new notebook: `toolkit notebook`",
         )
     return token
 

@@ -190,7 +190,7 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
     if base.name not in [c.version for c in solution.chosen if c.component == "base"]:
         yield f"base.name: expected the base that the solution names, found {quote_value(base.name)}"
     if not base.published and any(chosen.provider == "published" for chosen in solution.chosen):
-        yield "base.published: expected the image that has the components from published, found none"
+        yield "base.published: expected the name of the published base image, found none"
     for number, file in enumerate(base.packages):
         yield from _of_file(f"base.packages[{number}]", file, *_DEBIAN)
 

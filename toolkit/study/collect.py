@@ -33,7 +33,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
             warm-up, or had a number of ranks other than ``ranks``.
     """
     if not content:
-        raise CheckFailed("the run wrote no metrics")
+        raise CheckFailed("the run wrote no metrics; read its output with `toolkit jobs logs`")
     training = parse_metrics(content)
     header, epochs = training.header, training.epochs
     if training.resumed:
@@ -122,12 +122,14 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
         elif _of_first(line):
             figures += [match[group] for match in rule.finditer(line)]
     if not figures:
-        raise CheckFailed(f"--pattern {pattern!r} finds nothing in the output of the run")
+        raise CheckFailed(
+            f"--pattern {pattern!r} finds nothing in the output of the run; correct the pattern"
+        )
     values = [_number(value, pattern) for value in figures][warm_up:]
     if not values:
         raise CheckFailed(
             f"--pattern {pattern!r} finds {len(figures)} figures, but {warm_up} are left out as warm-up",
-            fix="`--warm-up 0` uses all figures",
+            fix="give `--warm-up 0` to use all figures, or let the program print more figures",
         )
     if group == "seconds":
         return Figures(seconds=tuple(values))

@@ -85,7 +85,10 @@ def read(folders: Sequence[Path]) -> Report:
         points = folder.load_points(where, study)
         study_curves = curves(study, points)
         if not study_curves:
-            raise CheckFailed(f"{where}: no run is measured yet", fix="`toolkit scale` resumes it")
+            raise CheckFailed(
+                f"{where}: no run is measured yet",
+                fix="resume the study: run the same `toolkit scale` command again",
+            )
         lines += [_line(name, study, curve, several=len(folders) > 1) for curve in study_curves]
         studies.append((name, study))
         environment.append((name, _environment(study, points)))

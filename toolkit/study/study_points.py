@@ -161,15 +161,19 @@ def check(study: Study) -> None:
     if trainer and study.pattern:
         raise BadInput("--pattern: a trainer writes its figures as metrics; leave out `--pattern`")
     if not trainer and not study.words:
-        raise BadInput("say what to run: a trainer, or a command after --", fix="`toolkit scale --help`")
+        raise BadInput(
+            "the program is missing; name a trainer, or give a command after --",
+            fix="for example: `toolkit scale mnist --ranks 1,2`",
+        )
     if not trainer and not study.pattern:
         raise BadInput(
             "--pattern is missing; toolkit needs a pattern to find the figures in the output of this command",
-            fix="`--pattern 'images/sec: ([0-9.]+)'`",
+            fix="for example: `--pattern 'images/sec: ([0-9.]+)'`",
         )
     if not trainer and study.batch is None and any("{batch}" in word for word in study.words):
         raise BadInput(
-            "the command contains {batch}, but the size of the batch is missing", fix="`--batch N`"
+            "the command contains {batch}, but the size of the batch is missing",
+            fix="give the size: `--batch N`",
         )
     if trainer and any(word.split("=")[0] in {"--epochs", "--batch-size"} for word in study.words):
         raise BadInput("--epochs and --batch-size: not allowed after --; give --epochs and --batch before --")

@@ -105,7 +105,7 @@ class DataDistributor:
             )
         all_items = list(items)
         if len(all_items) < size:
-            raise DataDistributionError(f"there are {len(all_items)} items for {size} ranks")
+            raise DataDistributionError(f"there are only {len(all_items)} items for {size} ranks")
         if shuffle:
             random.shuffle(all_items)
         return [pickle.dumps(all_items[rank::size]) for rank in range(size)]

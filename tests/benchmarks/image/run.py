@@ -27,7 +27,9 @@ def measure(recipe: str, program: str, rounds: int, start_rounds: int, *, cold: 
     client, image = connect(timeout=600), f"toolkit/{recipe}:latest"
     source = find_image(client, image)
     if source is None:
-        raise Missing(f"{image} is not in the Docker engine", fix=f"`toolkit image build {recipe}`")
+        raise Missing(
+            f"{image} is not in the Docker engine", fix=f"build the image: `toolkit image build {recipe}`"
+        )
     contained_apptainer(client, Silent())
     bench = ROOT / "build" / "bench"
     bench.mkdir(parents=True, exist_ok=True)

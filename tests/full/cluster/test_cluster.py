@@ -491,7 +491,7 @@ def test_a_cluster_that_is_not_there_is_told_with_those_that_are(cluster, verb):
     done = toolkit("cluster", verb[0], "--name", "nowhere", *verb[1:], ok=False)
     assert done.returncode == 3
     assert re.search(r"cluster nowhere: not running; running clusters: .*\btest\b", done.stderr)
-    assert "hint: `toolkit cluster up --name nowhere`" in done.stderr
+    assert "hint: start the cluster: `toolkit cluster up --name nowhere`" in done.stderr
 
 
 def test_down_of_an_unknown_name_says_which_there_are(cluster):

@@ -246,7 +246,7 @@ def test_mpi_ranks_share_out_what_the_first_one_lists_and_end_together(inside, s
     for count in (8, 10, 23):
         items = [f"file-{number}" for number in range(count)]
         assert shared[str(count)] == [items[rank::size] for rank in range(size)]
-    assert shared["few"] == [f"there are {size - 1} items for {size} ranks"] * size
+    assert shared["few"] == [f"there are only {size - 1} items for {size} ranks"] * size
     told = "the function that lists the items failed: FileNotFoundError: data"
     assert shared["wrong"] == [told] * size
     assert sum(f"data distribution: {told}" in line for line in ran.lines) == 1

@@ -102,8 +102,8 @@ def test_the_plugins_calls_aggregate_for_several_teams(inside, tmp_path):
     assert "these of 3 arrays differ among ranks: 0, 1, 2" in done.lines
     assert list(done.lines[-3:]) == [
         "DONE 2 [0.5, 1.0] 3 0 [2.0, [1], [1.5, 1.0]] /out/teams/rank-0000",
-        "team 1 has not been configured: config_team comes first",
-        "these gradients have 2000000 values, and init was called for 1050008",
+        "team 1 is not configured; call config_team first",
+        "the gradients have 2000000 values, but init was called for 1050008",
     ]
     assert (tmp_path / "teams" / "rank-0001" / "mine").read_text() == "1"
 

@@ -111,7 +111,9 @@ def test_a_recipe_is_judged_by_the_image_that_was_made_of_it(image, tmp_path, mo
     monkeypatch.setattr("toolkit.job.request.locations.checkout", lambda: None)
     error = raised("tf2.15-cpu", "--facts", CLUSTER)
     assert isinstance(error, Missing)
-    assert error.fix.startswith("`toolkit image build tf2.15-cpu && toolkit image sif tf2.15-cpu")
+    assert error.fix.startswith(
+        "make the image: `toolkit image build tf2.15-cpu && toolkit image sif tf2.15-cpu"
+    )
     checkout = tmp_path / "checkout"
     made = checkout / "build" / "images" / "tf2.15-cpu.sif"
     made.parent.mkdir(parents=True)

@@ -124,7 +124,8 @@ def test_a_recipe_without_image_ends_in_3_and_in_the_commands_that_make_it():
     error = run("--image", "mpi-only", "--", "true").exception
     assert isinstance(error, Missing)
     assert error.fix == (
-        "`toolkit image build mpi-only && toolkit image sif mpi-only -o build/images/mpi-only.sif`"
+        "make the image: `toolkit image build mpi-only && "
+        "toolkit image sif mpi-only -o build/images/mpi-only.sif`"
     )
 
 
@@ -144,7 +145,7 @@ def test_a_recipes_image_is_found_where_it_is_made(tmp_path, image):
 def test_data_that_was_not_fetched_ends_in_3_and_in_the_command_that_fetches_it(image):
     error = run("--image", str(image), "mnist").exception
     assert isinstance(error, Missing)
-    assert error.fix == "`toolkit data get mnist`"
+    assert error.fix == "download the data set: `toolkit data get mnist`"
 
 
 class Cluster(LocalRunner):

@@ -137,7 +137,7 @@ def test_the_list_has_json_without_its_name(reached):
     assert json.loads(jobs("--json").stdout) == json.loads(jobs("list", "--json").stdout)
     error = jobs("--json", "show").exception
     assert isinstance(error, BadInput)
-    assert error.fix == "`toolkit jobs show --json`"
+    assert error.fix == "write: `toolkit jobs show --json`"
 
 
 def test_show_in_a_pipe_says_that_json_has_to_be_asked_for(reached):
@@ -192,7 +192,7 @@ def test_a_connection_that_is_lost_does_not_invite_a_second_job():
     record = save()
     with pytest.raises(Missing, match="recorded is unreachable; job 7 may still run") as caught:
         following.watch_job(Recorded(scontrol=[RUNNING, LOST]), record, Told())
-    assert caught.value.fix == "`toolkit jobs logs --follow mnist-1`"
+    assert caught.value.fix == "when the host answers again: `toolkit jobs logs --follow mnist-1`"
     assert any("the SSH connection was lost" in line for line in caught.value.detail)
 
 

@@ -107,7 +107,7 @@ def points(tmp_path, name="mnist"):
         (["mnist", "--ranks", "5000000"], "--nodes 5000000: at most 65536"),
         (["mnist"], "--ranks"),
         (["nope", "--ranks", "1"], "trainer 'nope': not found"),
-        (["--ranks", "1"], "say what to run"),
+        (["--ranks", "1"], "the program is missing"),
         (["mnist", "--ranks", "1", "--compare", "mode"], "expected FIELD=A,B"),
         (["mnist", "--ranks", "1", "--compare", "stratgy=a"], "strategy"),
         (["mnist", "--ranks", "1", "--compare", "mode=nope"], "nope"),

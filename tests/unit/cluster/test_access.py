@@ -36,7 +36,7 @@ def test_damaged_keys_are_named_with_what_makes_new_ones(access, content):
     with pytest.raises(BadInput) as caught:
         access.secrets()
     assert caught.value.message.startswith(f"{access.folder}/secrets.json: the keys of the cluster demo are")
-    assert caught.value.fix.startswith("`toolkit cluster down --name demo`")
+    assert caught.value.fix.startswith("create the cluster again: `toolkit cluster down --name demo`")
 
 
 def test_the_key_on_disk_is_the_one_that_the_login_node_lets_in(access):

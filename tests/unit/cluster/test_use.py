@@ -37,7 +37,7 @@ def test_a_learner_comes_by_the_own_key(monkeypatch):
 @every_row(
     ("users", "known", "fix"),
     [
-        (0, "has ada, root", "`toolkit cluster up --name demo --users 20` makes user01 to user20"),
+        (0, "has ada, root", "create user01 to user20: `toolkit cluster up --name demo --users 20`"),
         (3, "has ada, root, user01 to user03", ""),
     ],
 )

@@ -51,7 +51,7 @@ FIELDS = (
     (("steps", HOROVOD, "patches"), {"evil.patch": "x"}, "64 lower-case hexadecimal digits"),
     (("base", "image"), "x\nRUN evil", "an image reference without a digest"),
     (("base", "image"), "debian:bookworm;evil", "an image reference without a digest"),
-    (("solution", "chosen", OPENMPI, "provider"), "published", "base.published: expected the image"),
+    (("solution", "chosen", OPENMPI, "provider"), "published", "base.published: expected the name of"),
     (("title",), "x\nRUN evil", "one line of printable text"),
     (("title",), "x\0", "one line of printable text"),
     (("title",), "x" * 301, "one line of printable text, at most 300 characters"),

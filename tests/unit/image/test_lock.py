@@ -65,7 +65,7 @@ def test_equal_locks_are_equal_bytes(mine):
 def test_a_recipe_without_a_lock_is_told_with_the_command_that_makes_it(mine):
     with pytest.raises(Missing) as caught:
         fitting_lock(load(mine), mine)
-    assert caught.value.fix == f"`toolkit image lock {mine}`"
+    assert caught.value.fix == f"lock the recipe: `toolkit image lock {mine}`"
 
 
 def test_a_lock_that_no_longer_fits_is_refused_with_the_command_that_mends_it(mine, tmp_path):
@@ -73,7 +73,7 @@ def test_a_lock_that_no_longer_fits_is_refused_with_the_command_that_mends_it(mi
     (tmp_path / "mine.toml").write_text(TEXT.replace('"*"', '"4.*"'))
     with pytest.raises(BadInput, match="the recipe has changed since it was locked") as caught:
         fitting_lock(load(mine), mine)
-    assert caught.value.fix == f"`toolkit image lock {mine} --upgrade`"
+    assert caught.value.fix == f"lock the recipe again: `toolkit image lock {mine} --upgrade`"
 
 
 def test_a_comment_does_not_make_a_lock_stale(mine, tmp_path):
@@ -116,7 +116,7 @@ def test_a_lock_of_an_earlier_release_is_refused_with_the_command_that_renews_it
         f"{tmp_path}/mine.lock.json: toolkit.lock/1 is out of date: "
         "it lacks the build steps that toolkit.lock/2 holds"
     )
-    assert done.exception.fix == f"`toolkit image lock {mine}`"
+    assert done.exception.fix == f"lock the recipe again: `toolkit image lock {mine}`"
 
 
 def test_a_lock_of_an_earlier_release_is_renewed(mine, locked, tmp_path):
@@ -191,7 +191,7 @@ def test_a_lock_that_cannot_be_read_is_mended_by_the_command_that_its_error_name
     (tmp_path / "mine.lock.json").write_bytes(text)
     with pytest.raises(BadInput, match="not a lock") as caught:
         load_lock(mine)
-    assert caught.value.fix == f"`toolkit image lock {mine}`"
+    assert caught.value.fix == f"lock the recipe: `toolkit image lock {mine}`"
     done = locked.run(mine)
     assert done.exit_code == 0, done.output
     assert "mine.lock.json: not a lock" in done.stderr

@@ -77,7 +77,7 @@ def test_where_containers_start_an_image_in_which_nothing_runs_is_refused(whole,
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     maker.__class__.said = said
     monkeypatch.setattr(sif, "start_obstacle", lambda: "")
-    with pytest.raises(CheckFailed, match="but a test command in it failed") as caught:
+    with pytest.raises(CheckFailed, match="but a test command in the SIF failed") as caught:
         sif.verify(whole, maker, {})
     assert caught.value.detail == (said,)
 
@@ -107,7 +107,7 @@ def test_a_sif_without_what_every_start_needs_is_refused(tmp_path, missing):
     file.write_bytes(packed(squashfs(inside)))
     trial.read_through(file, (STACK_PATH,))
     file.write_bytes(packed(squashfs({k: v for k, v in inside.items() if k != missing})))
-    with pytest.raises(CheckFailed, match=f"{missing} in it is missing"):
+    with pytest.raises(CheckFailed, match=f"{missing} in the SIF is missing"):
         trial.read_through(file, (STACK_PATH,))
 
 

@@ -139,7 +139,7 @@ def test_a_member_that_no_bundle_has_is_refused(tmp_path, monkeypatch, extra, fi
 )
 def test_a_list_of_names_that_no_bundle_has_is_refused(tmp_path, monkeypatch, name):
     home = places(tmp_path, monkeypatch)
-    assert "does not name a file of a bundle" in refused(home, packed(members({**GOOD, name: b"x"})))
+    assert "is not the name of a file in a bundle" in refused(home, packed(members({**GOOD, name: b"x"})))
 
 
 @every_row("names", [("sif/a.sif", "sif/A.sif"), ("wheels/a.whl", "wheels/A.whl")])
@@ -270,7 +270,7 @@ def test_a_recipe_without_its_lock_and_a_lock_without_its_recipe_are_refused(tmp
 )
 def test_an_index_with_values_that_it_cannot_have_is_refused(tmp_path, monkeypatch, changed):
     home = places(tmp_path, monkeypatch)
-    assert "is not allowed here" in refused(home, packed(members(contents(**changed))))
+    assert "is not a valid value" in refused(home, packed(members(contents(**changed))))
 
 
 @every_row(

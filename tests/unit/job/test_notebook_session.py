@@ -75,7 +75,7 @@ def test_one_that_never_starts_is_given_up_with_its_words_and_the_way_back(tunne
     with pytest.raises(Missing) as raised:
         _forward_until_end(Node(FAILS), RECORD, PLACE, tunnel, lambda: None)
     assert raised.value.detail == ("srun: error: no such job",)
-    assert raised.value.fix == f"`toolkit notebook --attach {RECORD.key}`"
+    assert raised.value.fix == f"connect again: `toolkit notebook --attach {RECORD.key}`"
 
 
 def test_a_far_end_that_goes_with_its_job_is_no_fault(tunnel, slurm):
@@ -98,7 +98,7 @@ def test_a_job_that_could_not_be_ended_is_told(monkeypatch):
     monkeypatch.setattr(jobs, "cancel", cancel)
     said = _close_notebook(LocalRunner(), RECORD, TunnelSession(port=0, keep=False, on_open=lambda *_: None))
     assert "may still run: scancel timed out" in said.message
-    assert said.fix == f"`toolkit jobs cancel {RECORD.key}`"
+    assert said.fix == f"cancel the job: `toolkit jobs cancel {RECORD.key}`"
 
 
 def test_no_jupyter_is_told_with_what_to_do():

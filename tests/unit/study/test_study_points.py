@@ -174,7 +174,7 @@ def test_series_whose_files_would_have_one_name_are_refused(values):
     ("more", "said"),
     [
         ({"pattern": "(x)"}, "leave out `--pattern`"),
-        ({"said": {}}, "say what to run"),
+        ({"said": {}}, "the program is missing"),
         ({"said": {}, "words": ("true",)}, "--pattern is missing"),
         ({"said": {}, "pattern": "(x)", "words": ("bench", "{batch}")}, "the command contains {batch}"),
         ({"words": ("--epochs", "4")}, "give --epochs"),

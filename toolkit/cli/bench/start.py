@@ -53,7 +53,7 @@ def command(
                 raise BadInput(
                     f"--{options[0].replace('_', '-')}: applies only to a new launch; "
                     "give a command after --",
-                    fix="`toolkit bench start --image my.sif --nodes 2 -- python train.py`",
+                    fix="for example: `toolkit bench start --image my.sif --nodes 2 -- python train.py`",
                 )
             found = start_of(job, tell)
         else:

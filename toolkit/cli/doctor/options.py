@@ -139,7 +139,7 @@ def _check_facts(options: DoctorOptions) -> None:
         raise BadInput(
             f"--partition {options.partition}: cannot be combined with --facts, "
             "because the file already describes the nodes",
-            fix=f"`toolkit probe --partition {options.partition} -o {options.facts}`",
+            fix=f"probe the partition: `toolkit probe --partition {options.partition} -o {options.facts}`",
         )
     if options.where.remote or options.ssh_config is not None:
         raise BadInput("--facts: cannot be combined with --host, --cluster or --ssh-config")

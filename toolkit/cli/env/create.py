@@ -56,7 +56,8 @@ def command(
     """
     if not files:
         raise BadInput(
-            "-f: expected the name of a requirements file", fix="`toolkit env create -f requirements.txt …`"
+            "-f: expected the name of a requirements file",
+            fix="name the file: `toolkit env create -f requirements.txt …`",
         )
     image = find_image(over)
     check_target(output)

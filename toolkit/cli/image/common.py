@@ -95,8 +95,8 @@ def _facts_of(site: str) -> Path:
     if not file.is_file():
         raise Missing(
             f"--site {site}: the facts of the site are missing: {file} does not exist",
-            fix=f"`toolkit probe --host LOGIN_NODE -o {shlex.quote(str(file))}`, or `toolkit init` on the "
-            "login node",
+            fix=f"probe the site: `toolkit probe --host LOGIN_NODE -o {shlex.quote(str(file))}`, or run "
+            "`toolkit init` on the login node",
         )
     return file
 

@@ -85,7 +85,10 @@ def command(
         if host or cluster:
             raise BadInput(f"{target}: this target already contains the host; leave out --host and --cluster")
         if facts:
-            raise BadInput(f"--facts: {target} is in a registry; toolkit writes facts only beside a file")
+            raise BadInput(
+                f"--facts: {target} is in a registry; toolkit writes facts only beside a file; "
+                "leave out --facts"
+            )
         from toolkit.image.transfer.push import push
 
         name = parse_name(target)

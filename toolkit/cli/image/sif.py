@@ -68,7 +68,7 @@ def image_name(image: str) -> tuple[str, str]:
     if found.transport != "docker-daemon":
         raise BadInput(
             f"{image}: not an image in the Docker engine",
-            fix=f"`apptainer build X.sif {image}`",
+            fix=f"convert the image with Apptainer: `apptainer build X.sif {image}`",
         )
     name = found.tag.partition("@")[0].removesuffix(":latest").rpartition("/")[2]
     return name.replace(":", "-"), found.tag

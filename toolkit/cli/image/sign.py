@@ -51,7 +51,7 @@ def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: 
     """
     beside = _is_bundle(file) or _is_lock(file) or is_env(file)
     if beside and provenance == "full":
-        raise BadInput(f"--provenance full: {file} is not a SIF file")
+        raise BadInput(f"--provenance full: {file} is not a SIF file; leave out --provenance")
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = sign_file(file, key) if beside else _signed_sif(file, key, provenance, tell)
     if as_json:
@@ -81,5 +81,7 @@ def _is_lock(file: Path) -> bool:
     """
     if not file.name.endswith(SUFFIX):
         return False
-    decode_lock(read_given(file, most=MOST_LOCK), str(file), fix="`toolkit image lock RECIPE`")
+    decode_lock(
+        read_given(file, most=MOST_LOCK), str(file), fix="lock the recipe again: `toolkit image lock RECIPE`"
+    )
     return True

@@ -69,4 +69,4 @@ def _fix(failed: list[Check]) -> str:
 
 def _lock(file: Path) -> Lock:
     content = read_given(file, most=MOST_LOCK, label="--lock")
-    return decode_lock(content, f"--lock {file}", fix="`toolkit image lock RECIPE`")
+    return decode_lock(content, f"--lock {file}", fix="lock the recipe again: `toolkit image lock RECIPE`")

@@ -32,7 +32,9 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
         return
     form = form_of(name)
     if len(studies) != 1 or not folder.is_study(Path(studies[0])):
-        raise BadInput("--for: needs one study", fix="`toolkit report studies/NAME --for FORM`")
+        raise BadInput(
+            "--for: needs one study", fix="name the study: `toolkit report studies/NAME --for FORM`"
+        )
     where = Path(studies[0])
     study = folder.load(where)
     points = folder.load_points(where, study)

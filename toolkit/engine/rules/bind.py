@@ -31,7 +31,7 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     "bind-nothing-to-mount",
     "toolkit found no MPI of the host that can be mounted into the container",
     severity="error",
-    fix="load an MPI module before the job",
+    fix="load the module of an MPI before you launch the job",
     instead=MPI_MODES,
     source=_SOURCE,
     facts=("host.mpis", "host.folder_mpis"),
@@ -39,7 +39,7 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
     """The host's MPI must be in a separate folder, because the host's /usr cannot replace the image's /usr.
-    toolkit searches PATH, Cray's folders, and folders that variables of modules name. The facts that toolkit
+    toolkit searches PATH, Cray's folders, and folders in variables that modules set. The facts that toolkit
     records about a host contain no user names. toolkit therefore cannot mount an MPI from a folder whose path
     contains your user name.
     """
@@ -335,9 +335,9 @@ def bind_modules_differ(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
-    """An Open MPI whose components are separate files searches the folder that its build set. In the
-    container, this folder is missing or contains the image's components, which work only with an MPI of the
-    same release.
+    """An Open MPI whose components are separate files searches the component folder that its build set. In
+    the container, the component folder of the host's Open MPI is missing, or contains the image's components,
+    which work only with an MPI of the same release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_of(case), case.original_facts.mpi
@@ -377,7 +377,7 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
     "bind-abi-split",
     "Programs need Open MPI's libopen_mpi, which the host's older release does not have",
     severity="error",
-    fix="mount an Open MPI of the image's release",
+    fix="mount an Open MPI of the same release as the Open MPI in the image",
     instead=MPI_MODES,
     source="open-mpi/ompi:docs 6.0, libopen_mpi; tests/matrix: set bind with Open MPI 6.0.0rc2",
     facts=("host.mpis", "image.mpi"),

@@ -23,7 +23,7 @@ def _tmp_is_bound(case: Case) -> bool:
     "tmp-hidden",
     "The container does not have the host's /tmp, where the PMIx server keeps its shared-memory files",
     severity="error",
-    fix="add `--bind /tmp`, or set PMIX_MCA_gds=hash",
+    fix="add `--bind /tmp`; or set PMIX_MCA_gds=hash, which uses no shared-memory files",
     source=(
         "openpmix/openpmix:src/mca/gds at v5.0.2 to v6.1.0 (shmem2) and at master (shmem3); "
         "tests/matrix: '--contain', 'job TmpDir=private'"
@@ -35,9 +35,9 @@ def _tmp_is_bound(case: Case) -> bool:
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def tmp_hidden(case: Case) -> Hit | None:
-    """A PMIx 5 or 6 client reads the server's shared-memory files below /tmp; PMIx 3 and 4 clients do not use
-    such files. A PMIx 7 client stores data in another way, and uses the component ``hash`` with a PMIx 5 or 6
-    server.
+    """A PMIx 5 or 6 client reads the server's shared-memory files below /tmp; PMIx 3 and 4 clients do not
+    read such files. With a PMIx 5 or 6 server, a PMIx 7 client uses the component ``hash``, which needs no
+    files.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":

@@ -29,7 +29,7 @@ _OF_DATA_CENTRES = frozenset({"tesla", "nvidia", "unknown"})
 
 @rule(
     "cuda-compat-refused",
-    "The forward-compatibility libraries in the image do not work on this host",
+    "CUDA's forward-compatibility libraries in the image do not work on this host",
     severity="error",
     fix="use an image with an older CUDA; or ask the administrators to install a newer driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; recipes/knowledge/cuda.toml, [[compat]]",
@@ -65,9 +65,9 @@ def _refusal(case: Case) -> str:
 
 @rule(
     "cuda-compat-needed",
-    "On this host, CUDA works only with the forward-compatibility libraries of the image",
+    "On this host, CUDA works only with the image's forward-compatibility libraries (cuda-compat)",
     severity="warning",
-    fix="put the folder of these libraries first in LD_LIBRARY_PATH inside the container, before the host's "
+    fix="put the folder of cuda-compat first in LD_LIBRARY_PATH inside the container, before the host's "
     "driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; Apptainer user guide, GPU support",
     facts=(*PAIR, "image.cuda_compat", "image.environment"),
@@ -94,7 +94,7 @@ def cuda_compat_needed(case: Case) -> Hit | None:
     if known:
         return Hit(
             evidence,
-            fix=f"put the folder of these libraries first in LD_LIBRARY_PATH inside the container: {words}",
+            fix=f"put the folder of cuda-compat first in LD_LIBRARY_PATH inside the container: {words}",
         )
     title = (
         f"toolkit does not know whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works "
@@ -148,7 +148,7 @@ def _library_path(case: Case) -> str:
 
 @rule(
     "cuda-compat-outdated",
-    "The image loads forward-compatibility libraries that are older than the host's driver",
+    "The image loads CUDA's forward-compatibility libraries, which are older than the host's driver",
     severity="error",
     fix="remove the folder of cuda-compat from LD_LIBRARY_PATH, and keep the other folders",
     source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",

@@ -100,8 +100,8 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     "The CUDA in the image was released before this kind of GPU",
     severity="warning",
     fix=(
-        "use an image with a newer CUDA; until then, set CUDA_CACHE_PATH to a folder that you keep "
-        "between jobs"
+        "use an image with a newer CUDA; or, so that the driver compiles only once, set CUDA_CACHE_PATH "
+        "to a folder that you keep between jobs"
     ),
     source="recipes/knowledge/cuda.toml, [[gpu]]; NVIDIA architecture compatibility guides",
     facts=("image.cuda", "host.gpus"),
@@ -250,7 +250,7 @@ def gpu_of_amd(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_not_handed_in(case: Case) -> Hit | None:
-    """An NVIDIA driver has devices and libraries, and --nv mounts both. ROCm is in the image and needs only
+    """--nv mounts the devices and libraries of the NVIDIA driver. ROCm is in the image and needs only
     the host's devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it;
     images with CUDA set this variable. podman mounts the devices that --device names. /dev/kfd belongs to a
     group. In a user namespace, a process loses this group unless ``--group-add=keep-groups`` keeps it.
@@ -389,9 +389,9 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_numbered_per_rank(case: Case) -> Hit | None:
-    """With --gpus-per-task, Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU. A script that uses
-    ``cuda:LOCAL_RANK`` then fails on every rank except the first. ``jax.distributed.initialize()`` without
-    arguments also selects the GPU by the rank's local number, and fails.
+    """With --gpus-per-task, Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU, which has number 0. A
+    script that uses ``cuda:LOCAL_RANK`` fails on every rank except the first. Without arguments,
+    ``jax.distributed.initialize()`` also selects the GPU by the rank's local number, and fails.
     """
     found = [word for word in case.plan.launcher if word.startswith(_EACH_ITS_OWN)]
     if not found or case.request.ranks_per_node == 1:

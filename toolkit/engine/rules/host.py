@@ -125,8 +125,8 @@ def user_namespaces_off(case: Case) -> Hit | None:
 )
 def user_namespaces_few(case: Case) -> Hit | None:
     """Each rank in its own container uses one user namespace, and the kernel limits the namespaces of each
-    user. In one public report, the kernel kept the namespaces of earlier job steps for a while. A later job
-    step then failed if it needed at least a third of the limit.
+    user. In one public report, the kernel kept the namespaces of earlier job steps for a while. In this
+    report, a job step failed if it needed at least a third of the limit.
     """
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
     if case.mode in {"mpirun-container", "gloo"} or (limit is not None and not 0 < limit < 3 * ranks):
@@ -288,7 +288,7 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     "host-launcher-absent",
     "The host has no mpirun",
     severity="error",
-    fix="load an MPI module before the job",
+    fix="load the module of an MPI before you launch the job",
     instead=MPI_MODES,
     source="Apptainer user guide, MPI: hybrid model",
     facts=("host.mpis",),
@@ -329,7 +329,7 @@ def host_launcher_broken(case: Case) -> Hit | None:
     "mpi-default-none",
     "On this cluster, srun without --mpi offers no PMI to the ranks",
     severity="info",
-    fix="always give srun an interface: `srun --mpi=…` (`toolkit launch` does so)",
+    fix="always give srun an interface: `srun --mpi=…` (as `toolkit launch` does)",
     source="srun(1): --mpi, MpiDefault; tests/matrix: 'srun without --mpi'",
     facts=("host.slurm.mpi_default",),
     modes=("srun-pmix",),

@@ -332,8 +332,8 @@ def brings_libfabric(case: Case) -> bool:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def mpi_release_defect(case: Case) -> Hit | None:
-    """Recorded launches show that some MPI releases fail in certain launches. If all ranks of a node share
-    one PMIx identity, toolkit judges the launch like a launch with one rank on each node.
+    """Recorded launches show that some MPI releases fail in certain launches, for example with several ranks
+    on a node. Ranks of a node that share one PMIx identity count as one rank.
     """
     case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)

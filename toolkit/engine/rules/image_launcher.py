@@ -62,8 +62,8 @@ def image_tmpdir_not_writable(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def image_launcher_refuses_root(case: Case) -> Hit | None:
-    """With `--fakeroot`, the user has user ID 0 in the container. Open MPI's mpirun then stops before it
-    starts a rank, unless an option or two variables allow user ID 0.
+    """With `--fakeroot`, the user has user ID 0 in the container. With user ID 0, Open MPI's mpirun stops
+    before it starts a rank, unless an option or two variables allow user ID 0.
     """
     case.ask("image.mpi", "image.mpi.launcher")
     mpi, found = case.image_facts.mpi, hides(case, "identity")

@@ -120,8 +120,8 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     "TensorFlow has no machine code for this GPU, so the driver compiles its PTX code at the first start",
     severity="info",
     fix=(
-        "set CUDA_CACHE_PATH to a folder that you keep between jobs, and CUDA_CACHE_MAXSIZE=4294967296; "
-        "or use a newer TensorFlow"
+        "to keep the compiled code between jobs, set CUDA_CACHE_PATH to a folder that you keep, and "
+        "CUDA_CACHE_MAXSIZE=4294967296; or use a newer TensorFlow"
     ),
     source="recipes/knowledge/cuda.toml, [[tensorflow]]; CUDA C++ Programming Guide, just-in-time code",
     facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),

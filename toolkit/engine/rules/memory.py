@@ -28,7 +28,10 @@ _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """UCX transports between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
 """Size of /dev/shm in bytes that is too small for batches of images."""
-_LARGER = "enlarge /dev/shm (`docker run --shm-size`, `mount -o remount,size=…`), or use another transport"
+_LARGER = (
+    "enlarge /dev/shm (`docker run --shm-size`, `mount -o remount,size=…`), or let the MPI use a transport "
+    "without shared memory"
+)
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:

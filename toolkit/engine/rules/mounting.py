@@ -156,7 +156,7 @@ def fuse3_too_old(case: Case) -> Hit | None:
 )
 def runtime_needs_newer_kernel(case: Case) -> Hit | None:
     """A runtime needs certain kernel features, and cannot start a container without these features. toolkit
-    reports nothing if the distribution may have added these features to an older kernel.
+    reports nothing if the distribution may have added the features to an older kernel.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)

@@ -62,7 +62,7 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     "pmix-components-named",
     "The PMIx server names components that the client in the image does not have",
     severity="error",
-    fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash inside the container (`toolkit launch` does)",
+    fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash in the container (as `toolkit launch` does)",
     source=(
         "openpmix/openpmix#2898, #2927; tests/matrix/truth: srun-pmix of Open MPI 4.1.4 built from its "
         "source; measured: the same under Open MPI 4.1.2 with a PMIx 4.1.2 without munge, where it works"

@@ -147,7 +147,7 @@ def launcher_in_ranks(case: Case) -> Hit | None:
     "program-joins-no-ranks",
     "The program does not use MPI, so each rank works alone",
     severity="error",
-    fix="start a program that uses MPI; for nccl-tests build with `make MPI=1`",
+    fix="start a program that uses MPI; for nccl-tests, build the tests with `make MPI=1`",
     source="NVIDIA/pyxis issue 60 (`srun --mpi=pmi2 … all_reduce_perf`); NVIDIA/nccl-tests:README.md, MPI=1",
     facts=("image.program",),
     modes=_BY_LAUNCHER,

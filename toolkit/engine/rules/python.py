@@ -143,8 +143,8 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
 )
 def user_packages_shadow(case: Case) -> Hit | None:
     """The runtime mounts the home folder, and Python searches ~/.local/lib/pythonX.Y/site-packages before its
-    own packages. Packages that you installed for the host with ``pip install --user`` then replace the
-    image's packages, for example numpy or TensorFlow. A Python in a virtual environment does not load
+    own packages. Packages that you installed for the host with ``pip install --user`` replace the image's
+    packages, for example numpy or TensorFlow. A Python in a virtual environment does not load
     packages of the home folder.
     """
     case.have("image.python", "host.user_packages")

@@ -108,7 +108,7 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     """
     because = "torchrun without --nnodes uses only its own node"
     if case.request.ranks_per_node > 1:
-        because = "each rank starts its own torchrun with a world of its ranks alone"
+        because = "each rank starts its own torchrun, and each torchrun creates a separate world"
     return Hit(evidence, "singletons", because, by_chance=_if_port_taken(case))
 
 
@@ -237,7 +237,7 @@ def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
     "starter-counts-differ",
     "The node or process counts given to torchrun or accelerate do not match the job",
     severity="error",
-    fix="give `toolkit launch` the same numbers (`--nodes`, `--ranks-per-node`); or leave out `--nnodes`, "
+    fix="give toolkit the command's numbers (`--nodes`, `--ranks-per-node`); or leave out `--nnodes`, "
     "`--nproc-per-node`, `--num_processes` and `--standalone`: toolkit sets these options from the job",
     source="https://docs.pytorch.org/docs/stable/elastic/run.html; tests/matrix/peers",
     facts=(),
@@ -340,7 +340,7 @@ def interface_absent(case: Case) -> Hit | None:
     for found in gloo_interfaces(case):
         if found.value == "lo":
             if case.request.nodes > 1:
-                why = "lo does not reach other nodes"
+                why = "the interface lo does not reach other nodes"
                 return Hit((found.evidence,), "init-failure", why)
             continue
         case.ask("host.interfaces")
@@ -394,7 +394,7 @@ def tf_config_given(case: Case) -> Hit | None:
         return None
     workers = len(_WORKER.findall(found.value))
     if workers > 1:
-        because = "every rank is the same worker, and the coordinator rejects the second one"
+        because = "every rank is the same worker, and the coordinator rejects the second rank"
         return Hit((found.evidence,), "init-failure", because)
     because = "every rank is the only worker"
     return Hit((found.evidence,), "singletons", because, by_chance=_if_port_taken(case) if workers else ())

@@ -68,7 +68,7 @@ def runtime_not_measured(case: Case) -> Hit | None:
 
 @rule(
     "oci-mode",
-    "An OCI runtime starts the container, which then sees less of the host",
+    "SingularityCE's OCI mode separates each rank's container from the host and from other ranks",
     severity="error",
     fix=f"build a native SIF (`singularity build`, without `--oci`); or {TRY_IT}",
     source=(
@@ -109,8 +109,8 @@ def oci_mode(case: Case) -> Hit | None:
     facts=("host.runtime", "image.format"),
 )
 def image_kind_forbidden(case: Case) -> Hit | None:
-    """Administrators can forbid sandbox folders, bare squashfs files or SIF files without encryption. The
-    runtime then fails, for example with 'configuration disallows users from running sandbox containers'.
+    """Administrators can forbid sandbox folders, bare squashfs files or SIF files without encryption. With
+    a forbidden image, the runtime fails: 'configuration disallows users from running sandbox containers'.
     """
     case.have("host.runtime")
     rows = (row for row in runtime.runtime().forbidden if row.format == case.image.format)
@@ -282,8 +282,8 @@ def home_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def binds_refused(case: Case) -> Hit | None:
-    """With 'user bind control = no', the runtime prints a warning and skips every --bind. The program then
-    does not find the folders that you asked the runtime to bind.
+    """With 'user bind control = no', the runtime prints a warning and skips every --bind. The program
+    does not find the folders of a skipped --bind.
     """
     if setting(case, "user bind control") != "no":
         return None
@@ -368,7 +368,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
 )
 def device_files_hidden(case: Case) -> Hit | None:
     """With 'mount dev = minimal' or 'no', the container has neither /dev/infiniband nor the host's /dev/shm.
-    Without these two folders of the host, Open MPI and NCCL use TCP, even between ranks of one node. A bind
+    Without /dev/infiniband and the host's /dev/shm, Open MPI and NCCL use TCP, even within a node. A bind
     of the complete /dev works with 'mount dev = minimal', but not with 'mount dev = no'. The runtime skips a
     bind of only /dev/shm, because the container already has a /dev/shm.
     """

@@ -219,8 +219,8 @@ def preload_leaks(case: Case) -> Hit | None:
 )
 def library_path_forced(case: Case) -> Hit | None:
     """The runtime does not pass the host's LD_LIBRARY_PATH to the container, but a variable such as
-    APPTAINERENV_LD_LIBRARY_PATH replaces the image's LD_LIBRARY_PATH. Programs then load libraries of the
-    host, or do not find libraries of the image.
+    APPTAINERENV_LD_LIBRARY_PATH replaces the image's LD_LIBRARY_PATH. With a replaced LD_LIBRARY_PATH,
+    programs load libraries of the host, or do not find libraries of the image.
     """
     case.ask("host.environment")
     names = [name for name in forced_paths(case.host_facts) if _is_inherited(case, name)]

@@ -88,8 +88,8 @@ def environment_cleaned(case: Case) -> Hit | None:
 def image_lacks_pmix(case: Case) -> Hit | None:
     """srun offers PMIx, but the MPI library that the program loads has no PMIx client.
 
-    Some MPI releases without a PMIx client then abort in MPI_Init. With other MPI releases, each rank starts
-    as a world of size 1, and the job exits with status 0.
+    Without a PMIx client, some MPI releases abort in MPI_Init. With other MPI releases, each rank starts as a
+    world of size 1, and the job exits with status 0.
     """
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
@@ -324,7 +324,7 @@ def pmix_refused(case: Case) -> Hit | None:
     "rank-outside-step",
     "Ranks on the node of the host's mpirun start as worlds of size 1",
     severity="error",
-    fix="set SLURM_STEP_ID=0 inside the container (`toolkit launch` does so)",
+    fix="set SLURM_STEP_ID=0 inside the container (as `toolkit launch` does)",
     source=("open-mpi/ompi:orte/mca/ess at v4.1; tests/matrix: hybrid-ompi5.0.7deb-*-noSLURMenv, -noslurm"),
     facts=("image.mpi.version", "image.mpi.interfaces", "host.slurm.version"),
     modes=("mpirun-host", "srun-pmix"),

@@ -159,35 +159,35 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
             id="no-python",
             severity="error",
             title=f"toolkit found no Python in the image ({facts.cite('python')})",
-            fix="toolkit's trainers need Python; your own program may not",
+            fix="to run toolkit's trainers, use an image with Python; your own program may not need Python",
         )
     if older(facts.python, OLDEST_PYTHON):
         yield Lack(
             id="old-python",
             severity="error",
             title=f"The image has Python {facts.python} ({facts.cite('python')})",
-            fix=f"toolkit's trainers need Python {OLDEST_PYTHON} or later; your own program may not",
+            fix=f"to run toolkit's trainers, use an image with Python {OLDEST_PYTHON} or later",
         )
     if facts.mpi is None:
         yield Lack(
             id="no-mpi",
             severity="error",
             title=f"toolkit found no MPI that a program in the image loads ({facts.cite('mpi')})",
-            fix=": ranks can only connect through Horovod's Gloo; or build an image from a recipe that "
-            "`toolkit image list` shows: `toolkit image build RECIPE`",
+            fix="let the ranks connect through Horovod's Gloo: `toolkit launch --mode gloo`; or build an "
+            "image from a recipe that `toolkit image list` shows: `toolkit image build RECIPE`",
         )
     if facts.mpi4py is None:
         yield Lack(
             id="no-mpi4py",
             severity="warning",
             title="the image does not contain mpi4py",
-            fix="toolkit skips the preflight; to add mpi4py, build it in the image with the image's MPI: "
-            "`pip install mpi4py`",
+            fix="to let toolkit check the ranks before a job (preflight), build mpi4py in the image with the "
+            "image's MPI: `pip install mpi4py`",
         )
     if tree.kind(TRAINERS) != "folder":
         yield Lack(
             id="no-trainers",
             severity="info",
             title="the image does not contain toolkit's trainers",
-            fix="`toolkit image adopt --layer` adds the trainers to the image",
+            fix="add the trainers to the image with `toolkit image adopt --layer`",
         )

@@ -141,7 +141,10 @@ def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> No
 def _describe_built(client: "DockerClient", named: Named, *, reused: bool) -> Built:
     image = find_image(client, named.tag)
     if image is None:
-        raise Missing(f"{named.tag} is not in the Docker engine", fix=f"`toolkit image build {named.name}`")
+        raise Missing(
+            f"{named.tag} is not in the Docker engine",
+            fix=f"build the image: `toolkit image build {named.name}`",
+        )
     image_labels = image.labels or {}
     return Built(
         recipe=named.name,

@@ -47,7 +47,10 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
     lines = _try(client, image, ("cat", STACK_PATH), "print its own description", tell)
     stack = read_stack("\n".join(lines), lock.recipe)
     if wrong := disagreements(lock, stack):
-        raise CheckFailed(f"{lock.recipe}: the image differs from its lock", detail=wrong)
+        raise CheckFailed(
+            f"{lock.recipe}: toolkit did not tag the image, because its software differs from the lock",
+            detail=wrong,
+        )
     for words, doing in trials(lock):
         _try(client, image, words, doing, tell)
     return stack

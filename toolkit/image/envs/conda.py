@@ -66,14 +66,14 @@ def of_conda(text: str, name: str) -> CondaFile:
         elif isinstance(entry, str):
             _add(entry, requirements, left, name)
         else:
-            raise BadInput(f"-f {name}: {str(entry)[:60]!r} is not a package")
+            raise BadInput(f"-f {name}: {str(entry)[:60]!r} is not a package; write NAME or NAME=VERSION")
     return CondaFile(tuple(requirements), tuple(pip), left)
 
 
 def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -> None:
     match = _SPEC.fullmatch(entry.strip())
     if match is None:
-        raise BadInput(f"-f {name}: {entry!r} is not a package")
+        raise BadInput(f"-f {name}: {entry!r} is not a package; write NAME or NAME=VERSION")
     conda = match["name"].lower()
     if conda in _IMAGE:
         left[entry] = _IMAGE[conda]

@@ -88,7 +88,7 @@ def content(blobs: Blobs, path: str) -> bytes | None:
     if part is None:
         return None
     if part.size > _MOST:
-        raise CheckFailed(f"{blobs.name}: {path} has {part.size} bytes, far more than a list of layers needs")
+        raise CheckFailed(f"{blobs.name}: {path} has {part.size} bytes, too many for a list of layers")
     data = part.read_at(0, part.size)
     if len(data) < part.size:
         raise Damaged(f"{blobs.name}: the image is damaged: {path} is incomplete", fix="copy the image again")

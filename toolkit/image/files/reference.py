@@ -80,7 +80,7 @@ def _for_apptainer(facts: ImageFacts) -> tuple[str, str]:
 def _with_transport(text: str, transport: str, rest: str) -> Reference:
     known = next(t for t in _TRANSPORTS if t == transport)
     if not rest:
-        raise BadInput(f"{text}: nothing follows {transport}:")
+        raise BadInput(f"{text}: the name or path after {transport}: is missing")
     if known == "docker-daemon":
         return Reference(text, known, Path(), rest)
     # Paths and tags may contain colons.

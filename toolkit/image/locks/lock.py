@@ -90,7 +90,7 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
     try:
         if msgspec.json.decode(content, type=_Head).schema == _EARLIER:
             why = f"{name}: {_EARLIER} is out of date: it lacks the build steps that {SCHEMA} holds"
-            raise EarlierLock(why, fix=fix or f"`{lock_command('RECIPE')}`")
+            raise EarlierLock(why, fix=fix or f"lock the recipe again: `{lock_command('RECIPE')}`")
         lock = msgspec.json.decode(content, type=Lock)
     except DECODE_ERRORS as error:
         raise BadInput(f"{name}: not a lock: {_shape(error)}", fix=fix) from error
@@ -111,7 +111,9 @@ def load_lock(name: str) -> Lock | None:
         return None
     if file.parent == own_path(name).parent:
         require_trusted(file)
-    return decode_lock(read_given(file, most=MOST_LOCK), str(file), fix=f"`{lock_command(name)}`")
+    return decode_lock(
+        read_given(file, most=MOST_LOCK), str(file), fix=f"lock the recipe again: `{lock_command(name)}`"
+    )
 
 
 def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
@@ -128,9 +130,11 @@ def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lo
     """
     lock = load_lock(where)
     if lock is None:
-        raise Missing(f"{where} has no lock", fix=f"`{lock_command(where)}`")
+        raise Missing(f"{where} has no lock", fix=f"lock the recipe: `{lock_command(where)}`")
     if why := stale(lock, named.recipe):
-        raise BadInput(f"{lock_path(where)}: {why}", fix=f"`{lock_command(where)} --upgrade`")
+        raise BadInput(
+            f"{lock_path(where)}: {why}", fix=f"lock the recipe again: `{lock_command(where)} --upgrade`"
+        )
     require_accepted(files_of(lock), str(lock_path(where)), {*accepted, *hosts_of(named.recipe.indexes)})
     return lock
 

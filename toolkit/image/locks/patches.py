@@ -26,7 +26,7 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
             if hashlib.sha256(content).hexdigest() != digest:
                 raise BadInput(
                     f"{lock.recipe}: this toolkit does not have the patch {name} that the lock names",
-                    fix=f"`toolkit image lock {lock.recipe} --upgrade`",
+                    fix=f"lock the recipe again: `toolkit image lock {lock.recipe} --upgrade`",
                 )
             contents[name] = content
     return contents

@@ -92,7 +92,9 @@ def convert(
     """
     source = find_image(client, image)
     if source is None:
-        raise Missing(f"{image} is not in the Docker engine", fix="`toolkit image build RECIPE`")
+        raise Missing(
+            f"{image} is not in the Docker engine", fix="build the image: `toolkit image build RECIPE`"
+        )
     check_file(target, "-o", "image.sif")
     config, real = read_config(source), behind_links(target)
     if not fresh and (existing_hash := reusable_digest(real, config, packing)):
@@ -190,7 +192,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     # The runtime reports the same error for a broken image and for a machine that forbids mounts.
     if why := start_obstacle():
         return why
-    raise CheckFailed("toolkit wrote the SIF, but a test command in it failed", detail=last)
+    raise CheckFailed("toolkit wrote the SIF, but a test command in the SIF failed", detail=last)
 
 
 def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:

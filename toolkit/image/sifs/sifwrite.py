@@ -70,7 +70,9 @@ def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: 
     """
     if architecture not in _ARCHITECTURES:
         known = ", ".join(_ARCHITECTURES)
-        raise BadInput(f"an image for {architecture or 'no architecture'} cannot be a SIF; choices: {known}")
+        raise BadInput(
+            f"an image for {architecture or 'no architecture'} cannot become a SIF; a SIF can be for: {known}"
+        )
     code = _ARCHITECTURES[architecture]
     start, size = partition_offset(objects), path.stat().st_size
     system = Object(PARTITION, b"", extra=struct.pack("<ii3s", SQUASHFS, PRIMARY, code))

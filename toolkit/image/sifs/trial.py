@@ -37,7 +37,9 @@ def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
             waiting += [path for path in paths if tree.kind(path) == "folder"]
         for path in dict.fromkeys((*_READ, *needed)):
             if not files.read(tree, path) and path in {*_NEEDED, *needed}:
-                raise CheckFailed(f"{sif.name}: toolkit wrote the SIF, but {path} in it is missing or empty")
+                raise CheckFailed(
+                    f"{sif.name}: toolkit wrote the SIF, but {path} in the SIF is missing or empty"
+                )
 
 
 def start_obstacle() -> str:

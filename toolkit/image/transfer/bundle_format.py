@@ -72,7 +72,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
         match = _LINE.fullmatch(line)
         path = match and is_path(match[2])
         if not match or not path:
-            raise BadInput(f"{source}: {SUMS}: {line[:120]!r} does not name a file of a bundle")
+            raise BadInput(f"{source}: {SUMS}: {line[:120]!r} is not the name of a file in a bundle")
         if (path["digest"] or match[1]) != match[1]:
             raise BadInput(f"{source}: {SUMS}: the folder name in {match[2]} is not the file's SHA-256")
         # On some file systems, two names that differ only in the case of letters mean the same file.
@@ -120,7 +120,7 @@ def read_index(text: bytes, source: Path) -> Index:
         )
     for field, value in _values(index):
         if len(value) > _LONGEST_VALUE or not _FIELDS[field].fullmatch(value):
-            raise BadInput(f"{source}: {INDEX}: {field}: {value[:120]!r} is not allowed here")
+            raise BadInput(f"{source}: {INDEX}: {field}: {value[:120]!r} is not a valid value")
     return index
 
 

@@ -104,9 +104,11 @@ def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
     try:
         for entry in entries(whole, str(source), Budget(str(source))):
             if entry.kind != "file" or entry.hard or entry.sparse:
-                raise BadInput(f"{source}: {entry.name[:120]!r} is not an ordinary file")
+                raise BadInput(
+                    f"{source}: the bundle contains {entry.name[:120]!r}, which is not an ordinary file"
+                )
             if entry.name != SUMS and not is_path(entry.name):
-                raise BadInput(f"{source}: {entry.name[:120]!r} does not name a file of a bundle")
+                raise BadInput(f"{source}: {entry.name[:120]!r} is not the name of a file in a bundle")
             if entry.offset + entry.size > size:
                 raise Damaged(
                     f"{source}: the bundle is incomplete: it ends within {entry.name}", fix=_COPY_AGAIN

@@ -45,7 +45,9 @@ def _lock(staged: StagedBundle, name: str, source: Path) -> Lock:
         recipe = parse(text.decode("utf-8"), f"{source}: recipes/{name}.toml")
     except ValueError as error:
         raise BadInput(f"{source}: recipes/{name}.toml: cannot be read: {_short_text(str(error))}") from error
-    lock = decode_lock(locked, place, fix=f"`{lock_command(name)}`, and make the bundle again")
+    lock = decode_lock(
+        locked, place, fix=f"lock the recipe again (`{lock_command(name)}`), and make the bundle again"
+    )
     if why := stale(lock, recipe):
         raise BadInput(f"{place}: {_short_text(why)}")
     return lock

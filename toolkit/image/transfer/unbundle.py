@@ -107,7 +107,7 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
     if keyring is not None:
         raise BadInput(
             f"--verify-key: {source} is a folder; only the archive of a bundle has a signature",
-            fix="`toolkit image unbundle BUNDLE.tar --verify-key FILE`",
+            fix="give the archive: `toolkit image unbundle BUNDLE.tar --verify-key FILE`",
         )
     return FileSignature()
 

@@ -123,7 +123,8 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
         return _compress_layers(image_upload, stack.enter_context(workspace.folder()), present, tell, stack)
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
-            f"{ref.shown}: toolkit cannot push this kind of archive",
+            f"{ref.shown}: toolkit cannot push this archive, because it is neither an OCI archive nor an "
+            "uncompressed archive of `docker save`",
             fix="load the archive with `docker load`, then push docker-daemon:NAME:TAG",
         )
     file.seek(0)

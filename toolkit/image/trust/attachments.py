@@ -109,7 +109,10 @@ def full_object(sif: Path) -> Object:
     """
     path = full_file(sif)
     text = read_given(
-        path, most=_MOST, label="--provenance full:", fix="`toolkit image sif --fresh` writes the file"
+        path,
+        most=_MOST,
+        label="--provenance full:",
+        fix="make the SIF again with `toolkit image sif --fresh`, which writes the file",
     )
     try:
         statement = msgspec.json.decode(text, type=_Statement)
@@ -120,7 +123,7 @@ def full_object(sif: Path) -> Object:
     if digest not in {subject.digest.get("sha256") for subject in statement.subject}:
         raise BadInput(
             f"--provenance full: {path} describes an image other than {sif.name}",
-            fix="`toolkit image sif --fresh`",
+            fix="make the SIF again: `toolkit image sif --fresh`",
         )
     return Object(JSON, text, FULL_NAME)
 

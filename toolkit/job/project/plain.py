@@ -67,7 +67,9 @@ def _check_not_python(word: str, path: Path) -> None:
     if has_folder(path):
         package = any((path / name).is_file() for name in ("__main__.py", "__init__.py"))
         command = (
-            f"`toolkit launch -- python -m {path.name}`" if package else f"`toolkit launch {word}/FILE.py`"
+            f"launch the package: `toolkit launch -- python -m {path.name}`"
+            if package
+            else f"name a file in the folder: `toolkit launch {word}/FILE.py`"
         )
         raise BadInput(f"{word}: this is a folder, not a program", fix=command)
     if not has_file(path):
@@ -85,8 +87,11 @@ def _check_not_python(word: str, path: Path) -> None:
     if (program := _INTERPRETERS.get(path.suffix)) is not None:
         raise BadInput(
             f"{word}: toolkit launch FILE starts only Python files",
-            fix=f"`toolkit launch -- {program} {quote_word(word)}`",
+            fix=f"launch the file as a command: `toolkit launch -- {program} {quote_word(word)}`",
         )
     shell = path.suffix in {".sh", ".bash"}
     words = f"bash {quote_word(word)}" if shell else quote_word(f"./{word}" if "/" not in word else word)
-    raise BadInput(f"{word}: not a Python file, a trainer or a job file", fix=f"`toolkit launch -- {words}`")
+    raise BadInput(
+        f"{word}: not a Python file, a trainer or a job file",
+        fix=f"launch the file as a command: `toolkit launch -- {words}`",
+    )

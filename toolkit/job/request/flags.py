@@ -42,7 +42,8 @@ def check_words(request: JobRequest, flags: Flags) -> Fix | None:
     known = trainers.find(job.trainer) if job.trainer else None
     if known and known.bring and not job.data:
         raise BadInput(
-            f"{known.name}: --data DIR, the folder with the images, is missing", fix="read docs/data.md"
+            f"{known.name}: --data DIR, the folder with the images, is missing",
+            fix="give `--data DIR`; docs/data.md describes the folder",
         )
     check_directory(job.directory or "")
     fix = _load_fix(flags.fix) if flags.fix is not None else None

@@ -44,7 +44,9 @@ def find_image(option: str) -> Path:
         raise BadInput(f"--image {option}: no such file")
     known = names(_RECIPES, ".toml")
     name = shlex.quote(option)
-    make = f"`toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif`"
+    make = (
+        f"make the image: `toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif`"
+    )
     raise Missing(
         f"--image {option}: not found in {_enumerate_folders(_image_folders())}"
         f"{suggest_near(option, known) if option not in known else ''}",
@@ -134,7 +136,8 @@ def data_folder(option: str | None, dataset: str) -> Path:
     if not folder.is_dir():
         wanted = f" -o {shlex.quote(option)}" if option else ""
         raise Missing(
-            f"the data set {dataset} is not in {folder}", fix=f"`toolkit data get {dataset}{wanted}`"
+            f"the data set {dataset} is not in {folder}",
+            fix=f"download the data set: `toolkit data get {dataset}{wanted}`",
         )
     return folder.resolve()
 

@@ -46,14 +46,14 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         # launch a second job.
         raise Missing(
             f"{runner.place} is unreachable; job {watch.name} may still run",
-            fix=f"`toolkit jobs logs --follow {record.key}`",
+            fix=f"when the host answers again: `toolkit jobs logs --follow {record.key}`",
             detail=[error.message],
         ) from error
     except KeyboardInterrupt:
         raise Interrupted(
             f"stopped following; job {watch.name} still runs",
-            fix=f"`toolkit jobs logs --follow {record.key}`   (to cancel the job: `toolkit jobs cancel "
-            f"{record.key}`)",
+            fix=f"follow again: `toolkit jobs logs --follow {record.key}`   (to cancel the job: "
+            f"`toolkit jobs cancel {record.key}`)",
         ) from None
     return ended
 

@@ -76,12 +76,16 @@ def attach_to_notebook(job: str, session: TunnelSession, tell: Tell) -> None:
     """
     record = records.find(job)
     if not notebook.is_notebook(record.spec):
-        raise BadInput(f"--attach {job}: {record.key} is not a notebook", fix="`toolkit jobs list`")
+        raise BadInput(
+            f"--attach {job}: {record.key} is not a notebook", fix="list the jobs: `toolkit jobs list`"
+        )
     runner = where_of(record).open()
     try:
         record, _ = jobs.refresh(runner, record)
         if record.state in FINAL_STATES:
-            raise Missing(f"{record.key} has ended: {record.state}", fix="`toolkit notebook`")
+            raise Missing(
+                f"{record.key} has ended: {record.state}", fix="start a new notebook: `toolkit notebook`"
+            )
         with listen(session) as tunnel:
             token = notebook.token_of(runner, record)
             _use(runner, record, token, tunnel, session, tell)
@@ -113,7 +117,7 @@ def _use(
         # start a second notebook.
         raise Missing(
             f"{runner.place} is unreachable; job {record.id} may still run",
-            fix=f"`toolkit notebook --attach {record.key}`",
+            fix=f"connect again: `toolkit notebook --attach {record.key}`",
             detail=[error.message],
         ) from error
     except KeyboardInterrupt:
@@ -150,7 +154,7 @@ def _forward_until_end(
             time.sleep(1)
     raise Missing(
         f"the tunnel to job {record.id} was interrupted; the job still runs",
-        fix=f"`toolkit notebook --attach {record.key}`",
+        fix=f"connect again: `toolkit notebook --attach {record.key}`",
         detail=[why] if why else [],
     )
 
@@ -164,8 +168,8 @@ def _close_notebook(runner: Runner, record: JobRecord, session: TunnelSession) -
     if session.keep:
         return Interrupted(
             f"the tunnel is closed; job {record.id} still runs",
-            fix=f"`toolkit notebook --attach {record.key}`   (to cancel the job: `toolkit jobs cancel "
-            f"{record.key}`)",
+            fix=f"connect again: `toolkit notebook --attach {record.key}`   (to cancel the job: "
+            f"`toolkit jobs cancel {record.key}`)",
         )
     try:
         record = jobs.cancel(runner, record)
@@ -173,7 +177,7 @@ def _close_notebook(runner: Runner, record: JobRecord, session: TunnelSession) -
     except ToolkitError as error:
         return Interrupted(
             f"the tunnel is closed; job {record.id} may still run: {error.message}",
-            fix=f"`toolkit jobs cancel {record.key}`",
+            fix=f"cancel the job: `toolkit jobs cancel {record.key}`",
         )
     return Interrupted(f"the notebook is closed; job {record.id} is {record.state}")
 

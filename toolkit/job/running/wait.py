@@ -54,7 +54,9 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
                 pause = min(pause * 1.5, _LAST_PAUSE)
         return [record for key, record in now.items() if key not in left]
     except KeyboardInterrupt:
-        raise Interrupted("stopped waiting; the jobs continue", fix="`toolkit jobs list`") from None
+        raise Interrupted(
+            "stopped waiting; the jobs continue", fix="list the jobs: `toolkit jobs list`"
+        ) from None
     finally:
         for host in hosts.values():
             host.close()

@@ -198,7 +198,7 @@ def check_command(command: Sequence[str]) -> None:
     if not command:
         raise BadInput(
             "the command is missing; name a trainer, or give a command after --",
-            fix="`toolkit launch mnist`, or: `toolkit launch --image FILE.sif -- COMMAND`",
+            fix="for example: `toolkit launch mnist`, or `toolkit launch --image FILE.sif -- COMMAND`",
         )
 
 

@@ -63,7 +63,7 @@ def from_caller(name: str, environment: Mapping[str, str], label: str) -> Hidden
     if name not in environment:
         raise BadInput(
             f"{label} {name}: the variable is not set",
-            fix=f"`read -rs {name} && export {name}`, then run the command again",
+            fix=f"set the variable: `read -rs {name} && export {name}`; then run the command again",
         )
     return Hidden(environment[name])
 
@@ -103,7 +103,7 @@ def secrets_of_record(
     if absent := [name for name in names if name not in secrets and name not in environment]:
         raise BadInput(
             f"{', '.join(absent)}: not set; a job record does not contain the values of secrets",
-            fix=f"`read -rs {absent[0]} && export {absent[0]}`, then run the command again",
+            fix=f"set the variable: `read -rs {absent[0]} && export {absent[0]}`; then run the command again",
         )
     return {name: secrets.get(name, Hidden(environment.get(name, ""))) for name in names}
 

@@ -84,12 +84,12 @@ def run_again(
     if record.state not in FINAL_STATES or process.process_of(record):
         raise CheckFailed(
             f"{record.key} still runs; only a job that has ended can be resumed",
-            fix=f"`toolkit jobs cancel {record.key}`",
+            fix=f"wait until the job ends, or cancel the job: `toolkit jobs cancel {record.key}`",
         )
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     script = runner.read(path).decode()
     if not script:
-        raise Missing(f"{path} no longer exists", fix="`toolkit launch --local` again")
+        raise Missing(f"{path} no longer exists", fix="start a new job: `toolkit launch --local`")
     record = msgspec.structs.replace(record, restarts=record.restarts + 1)
     return run_local(runner, record, script, on_line, secrets)
 

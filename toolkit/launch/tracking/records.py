@@ -125,7 +125,10 @@ def find(
             f"{jobs_dir()}: no job record can be read", fix="move the damaged job records to another folder"
         )
     if not records:
-        raise BadInput("no job was launched from this machine yet", fix="`toolkit launch mnist --nodes 2`")
+        raise BadInput(
+            "no job was launched from this machine yet",
+            fix="launch a job, for example: `toolkit launch mnist --nodes 2`",
+        )
     if key is None:
         return records[-1]
     exact = [r for r in records if r.key == key]
@@ -135,7 +138,7 @@ def find(
         return (named or matches)[-1]
     names = ", ".join(r.key for r in (matches or records)[-5:])
     fault = "fits several jobs" if matches else "not found; these are the last jobs"
-    raise BadInput(f"job '{key}': {fault}: {names}", fix="`toolkit jobs list`")
+    raise BadInput(f"job '{key}': {fault}: {names}", fix="list all jobs: `toolkit jobs list`")
 
 
 def require_check(record: JobRecord) -> None:
@@ -147,7 +150,7 @@ def require_check(record: JobRecord) -> None:
     if record.image_check is None:
         raise CheckFailed(
             f"{record.key}: the job record does not contain the result of an image check",
-            fix=f"`toolkit launch --from-job {record.key}`",
+            fix=f"launch the job again: `toolkit launch --from-job {record.key}`",
         )
 
 

@@ -114,13 +114,15 @@ def resubmit(
     if record.state not in FINAL_STATES:
         raise CheckFailed(
             f"job {record.id or record.key} is {record.state}; only a job that has ended can be resumed",
-            fix=f"`toolkit jobs wait {record.key}`, or `toolkit jobs cancel {record.key}`",
+            fix=f"wait for the job: `toolkit jobs wait {record.key}`; or cancel the job: "
+            f"`toolkit jobs cancel {record.key}`",
         )
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     if not runner.read(path):
         raise Missing(
-            f"{runner.place}: {path} no longer exists", fix=f"`toolkit launch --from-job {record.key}`"
+            f"{runner.place}: {path} no longer exists",
+            fix=f"launch the job again: `toolkit launch --from-job {record.key}`",
         )
     if later := _active_successors(runner, record):  # the user has resumed the job with sbatch
         return successors.continue_under(record, later)
@@ -135,7 +137,8 @@ def resubmit(
     except KeyboardInterrupt:
         raise Interrupted(
             "interrupted while sbatch ran; the job may have been submitted",
-            fix=f"`toolkit jobs resume {record.key}` (this also finds a job that was already submitted)",
+            fix=f"run again: `toolkit jobs resume {record.key}`, which also finds a job that was already "
+            "submitted",
         ) from None
 
 

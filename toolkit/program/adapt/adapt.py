@@ -115,12 +115,14 @@ def _strategy(source: ScriptSource) -> Work:
         raise BadInput(
             "toolkit can change a loop with GradientTape for Horovod, but not for a TensorFlow strategy, "
             "which needs more changes",
-            fix="`--program horovod`",
+            fix="use Horovod: `--program horovod`",
         )
     if _keras_3(source) is not None:
         # Measured with TensorFlow 2.21: Keras 3's fit fails, because it cannot read values that several
         # workers hold.
-        raise BadInput("Keras 3 does not work with MultiWorkerMirroredStrategy", fix="`--program horovod`")
+        raise BadInput(
+            "Keras 3 does not work with MultiWorkerMirroredStrategy", fix="use Horovod: `--program horovod`"
+        )
     name, rank, own = plain.free_name("strategy"), plain.free_name("rank"), plain.free_name("own")
     work = Work.of(source, f"{name}.num_replicas_in_sync", rank)
     work.mirrored = own

@@ -140,7 +140,7 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
     if (image := find_image(client, name)) is None:
         raise Missing(
             f"the Docker engine imported {name} without an error, but has no image with this name",
-            fix="`docker system df`",
+            fix="check the free space of the engine: `docker system df`",
         )
     clone.record_image(str(image.id), name)
 

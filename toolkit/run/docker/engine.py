@@ -122,7 +122,8 @@ def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays i
         context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
     except Exception as error:  # the SDK raises a plain Exception for a damaged file
         raise Missing(
-            f"the docker command's context cannot be read: {error}", fix="docker context ls"
+            f"the docker command's context cannot be read: {error}",
+            fix="list the contexts: `docker context ls`",
         ) from error
     return None if context is None or context.name == "default" or not context.Host else context
 

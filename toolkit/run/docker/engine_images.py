@@ -45,7 +45,7 @@ def named_image(client: "DockerClient", name: str) -> "Image":
     listed = f"similar names: {', '.join(near)}" if near else f"its images: {', '.join(tags[:10]) or 'none'}"
     raise BadInput(
         f"{name}: the Docker engine has no such image; {listed}",
-        fix="`docker images` lists all images"
+        fix="list all images with `docker images`"
         if tags
         else "get the image with `docker pull`, `docker load` or `toolkit image build`",
     )

@@ -145,7 +145,7 @@ class Nodes:
             if "/dev/fuse" in error.message:
                 raise Missing(
                     "the machine of the Docker engine has no /dev/fuse, which nested containers need",
-                    fix="`sudo modprobe fuse`",
+                    fix="load the kernel module: `sudo modprobe fuse`",
                 ) from error
             raise
 

@@ -158,7 +158,9 @@ def export_lock(lock: Path) -> bytes:
     words = ("export", "--frozen", "--no-emit-project", "--no-dev", "--no-header", "--no-annotate")
     done = _run((*words, "--project", str(lock.parent)), str(lock.parent))
     if not done.ok:
-        raise BadInput(f"-f {lock}: uv cannot read it", detail=done.errors.strip().splitlines()[-_TAIL:])
+        raise BadInput(
+            f"-f {lock}: uv cannot read this lock", detail=done.errors.strip().splitlines()[-_TAIL:]
+        )
     return done.stdout
 
 

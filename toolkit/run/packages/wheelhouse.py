@@ -125,7 +125,7 @@ def _pip(words: tuple[str, ...], tell: Tell) -> None:
     if "No module named pip" in done.errors:
         raise Missing(
             "this installation of Python has no pip, which downloads the wheels",
-            fix=f"{sys.executable} -m ensurepip",
+            fix=f"install pip: `{sys.executable} -m ensurepip`",
         )
     done.require(
         "fetching wheels", "check that the package index is reachable; pip's settings and proxies apply"

@@ -55,7 +55,8 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
         )
     if status == 401:
         return Missing(
-            f"{host} requires a login, but toolkit found no login for it", fix=f"`docker login {host}`"
+            f"{host} requires a login, but toolkit found no login for this registry",
+            fix=f"log in: `docker login {host}`",
         )
     if status == 403:
         return Missing(

@@ -107,7 +107,8 @@ def read_config(text: bytes, file: Path) -> _DockerConfig:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)
     except DECODE_ERRORS as error:
         raise BadInput(
-            f"{file}: not a valid file of docker login", fix="fix the file, or log in again"
+            f"{file}: not a valid file of docker login",
+            fix="fix the file, or log in again: `docker login HOST`",
         ) from error
 
 
@@ -144,7 +145,8 @@ def _from_entry(entry: _Entry, file: str) -> Login | None:
             text = base64.b64decode(entry.auth, validate=True).decode()
         except (binascii.Error, ValueError) as error:
             raise BadInput(
-                f"{file}: the field auth does not contain a user and a password in base64", fix="log in again"
+                f"{file}: the field auth does not contain a user and a password in base64",
+                fix="log in again: `docker login HOST`",
             ) from error
         user, _, password = text.partition(":")
     login = Login(file, user, password.rstrip("\0"), entry.identitytoken, entry.registrytoken)
@@ -158,7 +160,7 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
     try:
         done = LocalRunner().run(Command.of(program, "get", stdin=key.encode(), timeout=_HELPER_SECONDS))
     except Missing as error:
-        raise Missing(f"{file} names {program}, which is not installed") from error
+        raise Missing(f"{file} names the credential helper {program}, which is not installed") from error
     if not done.ok:
         # A helper prints its error as one line on standard output or standard error. The line contains no
         # secret: credentials appear only in the standard output of a successful helper.

@@ -82,7 +82,7 @@ def _append(
             file.seek(0)
             if answer.status_code != 200:
                 raise Missing(
-                    f"{session.host} sends a different part of {blob.digest[:19]}… than toolkit requested"
+                    f"{session.host} sends another part of blob {blob.digest[:19]}… than toolkit requested"
                 )
         _copy(session, blob, answer, file, on_got)
 

@@ -72,10 +72,11 @@ def init(threads: int, teams: int, elements: int, framework: str = "tensorflow")
     """
     comm = communicator()
     if _state.teams:
-        raise Trouble("init was called before; finalize comes first")
+        raise Trouble("init was already called; call finalize first")
     if min(threads, teams, elements) < 1 or framework != "tensorflow":
         raise Trouble(
-            f"init({threads}, {teams}, {elements}, {framework!r}): at least 1 of each, and TensorFlow"
+            f"init({threads}, {teams}, {elements}, {framework!r}): the numbers must be at least 1, and the "
+            "framework must be 'tensorflow'"
         )
     _state.elements = elements
     _state.teams = tuple(Team(number, [comm.Dup() for _ in range(threads)]) for number in range(teams))
@@ -97,7 +98,8 @@ def config_team(
     """
     if transition or abs(ksteps) > max_steps:
         raise Trouble(
-            f"config_team({team}, {transition}, {ksteps}, {max_steps}, …): there is no such schedule"
+            f"config_team({team}, {transition}, {ksteps}, {max_steps}, …): transition must be 0, and ksteps "
+            f"must be between -{max_steps} and {max_steps}"
         )
     speaks = get_rank() == 0 and verbosity > 0
     _team(team).configure(ksteps, max_steps, perf_freq if speaks else 0)
@@ -158,11 +160,11 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
 
     members = _team(team)
     if not members.configured:
-        raise Trouble(f"team {team} has not been configured: config_team comes first")
+        raise Trouble(f"team {team} is not configured; call config_team first")
     dense = [tf.convert_to_tensor(value) for value in values]
     sizes = [one.shape.num_elements() for one in dense]
     if sum(sizes) > _state.elements:
-        raise Trouble(f"these gradients have {sum(sizes)} values, and init was called for {_state.elements}")
+        raise Trouble(f"the gradients have {sum(sizes)} values, but init was called for {_state.elements}")
     plan = [
         (members.add_bucket(), numbers)
         for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])
@@ -217,13 +219,13 @@ def communicator() -> "Comm":
         Trouble: if ``init_mpi`` was not called.
     """
     if _state.comm is None:
-        raise Trouble("MPI has not been started: init_mpi comes first")
+        raise Trouble("MPI is not started; call init_mpi first")
     return _state.comm
 
 
 def _team(number: int) -> Team:
     if not 0 <= number < len(_state.teams):
-        raise Trouble(f"there is no team {number}: init made {len(_state.teams)}")
+        raise Trouble(f"team {number} does not exist: init started {len(_state.teams)} teams")
     return _state.teams[number]
 
 

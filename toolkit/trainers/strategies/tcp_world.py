@@ -110,7 +110,7 @@ class _Loader(pickle.Unpickler):
             found = vars(sys.modules[module]).get(name)
             if isinstance(found, type) and is_dataclass(found):
                 return found
-        raise pickle.UnpicklingError(f"{module}.{name} is nothing that ranks tell each other")
+        raise pickle.UnpicklingError(f"{module}.{name} is not a type that ranks exchange")
 
 
 def unpickle(value: bytes) -> Any:  # noqa: ANN401 - what another rank told

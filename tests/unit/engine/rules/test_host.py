@@ -156,7 +156,7 @@ OUTCOMES = {
 }
 
 
-MODULE = "load an MPI module before the job"
+MODULE = "load the module of an MPI before you launch the job"
 LAUNCHES_NOTHING = with_(mpi(launcher=None), absent={**IMAGE.absent, "mpi.launcher": "none"})
 
 

@@ -87,5 +87,5 @@ def test_equal_folders_give_equal_bytes(folder, tmp_path):
 def test_a_pipe_is_refused(tmp_path):
     (tmp_path / "root").mkdir()
     os.mkfifo(tmp_path / "root" / "pipe")
-    with (tmp_path / "out").open("w+b") as file, pytest.raises(BadInput, match="neither a file"):
+    with (tmp_path / "out").open("w+b") as file, pytest.raises(BadInput, match="can pack only files"):
         write_squashfs(tmp_path / "root", file, 1)

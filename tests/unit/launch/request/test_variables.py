@@ -179,7 +179,7 @@ def test_a_name_alone_takes_the_value_of_the_caller_and_hides_it():
 def test_a_variable_that_is_not_set_here_is_told_with_the_way_to_set_it():
     with pytest.raises(BadInput, match="--env B: the variable is not set") as raised:
         variables.parse_pairs(["B"], {}, "--env")
-    assert raised.value.fix.startswith("`read -rs B && export B")
+    assert raised.value.fix.startswith("set the variable: `read -rs B && export B")
 
 
 def test_an_env_file_is_read_as_docker_reads_it():

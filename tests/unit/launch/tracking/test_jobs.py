@@ -362,7 +362,7 @@ def test_ctrl_c_while_a_job_is_submitted_again_says_that_it_may_run():
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=[KeyboardInterrupt()], squeue=[""])
     with pytest.raises(Interrupted, match="the job may have been submitted") as caught:
         submission.resubmit(slurm, msgspec.structs.replace(RECORD, state="failed", exit_code=75))
-    assert caught.value.fix.startswith(f"`toolkit jobs resume {RECORD.key}` ")
+    assert caught.value.fix.startswith(f"run again: `toolkit jobs resume {RECORD.key}`")
 
 
 def test_a_job_of_this_machine_alone_runs_until_it_leaves_its_status():

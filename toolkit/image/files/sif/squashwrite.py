@@ -136,7 +136,7 @@ def _node(path: bytes, name: bytes) -> _Node:
     if stat.S_ISLNK(status.st_mode):
         return _Node(name, 0o777, target=os.readlink(path), kind=3)  # noqa: PTH115 - bytes
     if not stat.S_ISREG(status.st_mode):
-        raise BadInput(f"{os.fsdecode(path)}: neither a file, a folder nor a link")
+        raise BadInput(f"{os.fsdecode(path)}: toolkit can pack only files, folders and links")
     return _Node(name, executable, path=os.fsdecode(path), size=status.st_size)
 
 
