@@ -1,5 +1,5 @@
 """Run ``python -m toolkit``. The syntax of this file is valid in Python 2.6 and later, so that an old Python
-prints which version toolkit needs.
+can print which version of Python toolkit needs.
 """
 
 import os

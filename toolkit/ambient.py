@@ -1,8 +1,9 @@
-"""Read files that toolkit uses although no option names them, such as ``toolkit.toml``. toolkit trusts such a
-file only if the user or root owns the file.
+"""Read files that toolkit uses although no option names them, such as ``toolkit.toml``. toolkit trusts a file
+that no option names only if the user or root owns this file.
 
-OpenSSH has the same rule: ``StrictModes`` (sshd_config(5)). git's ``safe.directory`` has the same aim
-(CVE-2022-24765): a file that another user put into the current folder must not change what a command runs.
+OpenSSH has the same rule for the owner of a file: ``StrictModes`` (sshd_config(5)). git's ``safe.directory``
+has the same aim (CVE-2022-24765): a file that another user put into the current folder must not change what a
+command runs.
 """
 
 import os

@@ -215,7 +215,7 @@ def _resolve_name(given: str | None) -> str:
     name if only a cluster with the former name exists.
 
     Raises:
-        BadInput: if clusters with both default names exist.
+        BadInput: if a cluster with the default name and a cluster with the former default name exist.
     """
     if given:
         return given

@@ -17,6 +17,6 @@ def command(shell: str) -> None:
       toolkit completion bash > ~/.local/share/bash-completion/completions/toolkit
     """
     kind = get_completion_class(shell)
-    if kind is None:  # never true: click supports all three shells
+    if kind is None:  # never true: click supports bash, zsh and fish
         raise click.UsageError(f"no completion for {shell}")
     say_text(kind(cli, {}, "toolkit", "_TOOLKIT_COMPLETE").source())

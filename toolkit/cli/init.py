@@ -119,7 +119,7 @@ def _free(profile: Path, force: bool) -> None:
     """Raise an error if the profile or the facts file beside the profile already exists, unless ``force`` is
     set.
 
-    The check includes the facts file, because the user may have written it with ``toolkit probe -o``.
+    The check includes the facts file, because the user may have written this file with ``toolkit probe -o``.
     """
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:

@@ -231,7 +231,7 @@ def resume(
 
 
 def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = True) -> Progress:
-    """Return the progress printer of a command. The printer prints nothing if the command prints JSON."""
+    """Return a function that prints a command's progress, or prints nothing if the command prints JSON."""
     return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json, output=output)
 
 
@@ -252,7 +252,7 @@ def _print_as_json(record: JobRecord) -> None:
 
 
 def _names(record: JobRecord) -> set[str]:
-    """Return the values of ``--site`` that select this job: its site, host, cluster and place."""
+    """Return the values of ``--site`` that select this job: the names of its site, host and cluster."""
     return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
 
 

@@ -42,8 +42,8 @@ class MainGroup(LazyGroup):
     cls=MainGroup,
     table=COMMANDS,
     params=flags(),
-    # Let click keep colours: SafeStream removes them if the output is not a terminal. click would also
-    # silently remove all other escape sequences.
+    # Let click keep colours, because SafeStream removes colours if the output is not a terminal.
+    # click would also silently remove all other escape sequences.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(
@@ -63,8 +63,8 @@ def cli(ctx: click.Context) -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the program, and exit with a status from the table in docs/reference/index.md."""
-    # To start and exit faster, run the garbage collector less often. By default, it runs many times during
-    # imports, and again at exit.
+    # To start and exit faster, run the garbage collector less often.
+    # By default, the garbage collector runs many times during imports, and again at exit.
     gc.set_threshold(_COLLECT_AFTER)
     _handle_signals()
     prepare()
@@ -89,7 +89,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _print_error(error: Exception) -> int:
-    # Import here, because --help does not need this module.
+    # Import this module only here, because --help does not need it.
     from toolkit.cli.frame.faults import as_toolkit_error, print_error
 
     ours = error if isinstance(error, ToolkitError) else as_toolkit_error(error)

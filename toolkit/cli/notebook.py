@@ -31,7 +31,7 @@ _FIELDS = (
     *("reservation", "nodelist", "exclude", "licenses", "exclusive", "modules", "sbatch"),
     *("env", "env_file", "binds"),
 )
-"""The job fields that apply to a notebook: a job with one rank and an interactive user."""
+"""The job fields that apply to a notebook, which is a job with one rank and an interactive user."""
 
 
 class _NotebookCommand(RenamedOptions, GroupedHelp):

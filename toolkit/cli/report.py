@@ -92,7 +92,7 @@ def _studies(jobs: tuple[str, ...]) -> bool:
     """Return whether the arguments are studies.
 
     Raises:
-        BadInput: if there are several arguments and not all are studies.
+        BadInput: if the user gives several arguments and one of them is not a study.
     """
     from toolkit.study.folder import is_study
 

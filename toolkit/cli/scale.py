@@ -129,8 +129,7 @@ def command(
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)
-    # --prove usually names a timeline in the folder of an earlier study, so write this study to another
-    # folder.
+    # --prove usually names a timeline in an earlier study's folder, so use another folder for this study.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:

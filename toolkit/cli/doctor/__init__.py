@@ -1,1 +1,1 @@
-"""``toolkit doctor``: predict how an image runs on a cluster, from the facts of both."""
+"""``toolkit doctor``: predict how an image runs on a cluster, from facts about the image and the cluster."""

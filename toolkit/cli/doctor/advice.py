@@ -24,8 +24,8 @@ class DoctorRequest:
     suggests.
 
     ``place`` contains the options with which other commands, such as ``toolkit launch``, connect to the host.
-    ``looked`` contains the options with which ``toolkit doctor`` reads the facts. If ``looked`` is ``--facts
-    FILE``, the host is unknown and ``place`` contains a placeholder.
+    ``looked`` contains the options with which ``toolkit doctor`` reads the facts. With the option
+    ``--facts FILE``, the host is unknown, so ``place`` contains a placeholder for the host.
     """
 
     host: HostFacts
@@ -35,7 +35,9 @@ class DoctorRequest:
     looked: tuple[str, ...] = ()
     site: Site | None = None
     job: tuple[str, ...] = ()
-    """The given options among ``--site``, ``--job``, ``--runtime`` and ``--env-image``, with their values."""
+    """The options ``--site``, ``--job``, ``--runtime`` and ``--env-image`` that the user gave, with their
+    values.
+    """
 
     @property
     def program(self) -> tuple[str, ...]:
@@ -49,8 +51,8 @@ class DoctorRequest:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The advice: a text that describes the fix, and the command to type next. The text, the command or both
-    may be empty.
+    """The advice: a text that describes the fix, and the command to type next. An empty string means that
+    toolkit has no text or no command.
     """
 
     text: str = ""
@@ -104,9 +106,8 @@ def _or_another_image(asked: DoctorRequest, text: str) -> str:
 
 
 def _on_one_node(asked: DoctorRequest) -> Request | None:
-    """Return the same request with all ranks on one node, or ``None`` if toolkit predicts that this launch
-    fails. The result keeps the requested launch mode if this mode works on one node; otherwise it names no
-    mode.
+    """Return the request with all ranks on one node, or ``None`` if toolkit predicts that a launch on one
+    node fails. The result names the requested launch mode only if this mode works on one node.
     """
     request = asked.request
     if request.nodes == 1:

@@ -24,10 +24,11 @@ _QUESTIONS = (
 
 
 def command(file: Path | None, *, as_json: bool) -> int:
-    """Print the answer, and return the exit status: 0 if a launch mode is predicted to work, else 1.
+    """Print the prediction, and return the exit status: 0 if a launch mode is predicted to work, else 1.
 
     Raises:
-        BadInput: if the file is wrong, or if there is no file and standard input is not a terminal.
+        BadInput: if the file of ``--facts`` is invalid, or if ``--facts`` is missing and standard input is
+            not a terminal.
     """
     from toolkit.cli.frame.styles import width_of_stdout
     from toolkit.engine.conditional import answers

@@ -17,7 +17,7 @@ def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: b
     """Print the prediction, and return the exit status: 0 if the image may work, else 1.
 
     Raises:
-        BadInput: if the file cannot be read.
+        BadInput: if toolkit cannot read the build file.
     """
     from toolkit.report.doctor.as_json import verdict_json
     from toolkit.report.doctor.buildfile import buildfile_answer, buildfile_page

@@ -29,7 +29,7 @@ def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bo
 
     Raises:
         CheckFailed: if neither options nor another image make the launch work.
-        BadInput: if the file exists and this command did not write it.
+        BadInput: if the output file exists and ``toolkit doctor --fix`` did not write this file.
     """
     wanted = diagnosis.request
     found = find_fix(diagnosis.host, diagnosis.image, wanted.request, wanted.site)
@@ -74,7 +74,7 @@ def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
     recipe.
 
     Raises:
-        CheckFailed: if there is no such recipe, or the image was built from this recipe.
+        CheckFailed: if no recipe is predicted to work, or the image was already built from the found recipe.
     """
     from toolkit.image.locks.match_recipe import match_recipe
     from toolkit.report.fix import difference, recipe_text

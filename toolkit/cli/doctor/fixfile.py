@@ -13,7 +13,7 @@ def write(file: Path, content: str) -> bool:
     """Write the file, or replace it if ``toolkit doctor --fix`` wrote it; return whether the content changed.
 
     Raises:
-        BadInput: if the file exists and this command did not write it.
+        BadInput: if the output file exists and ``toolkit doctor --fix`` did not write this file.
     """
     earlier = _own(file)
     if earlier == content:

@@ -39,7 +39,7 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
     """Predict the launch of the image that a build file describes, and return the exit status.
 
     Raises:
-        BadInput: if the file cannot be read, or ``--fix`` is given.
+        BadInput: if toolkit cannot read the build file, or the user gives ``--fix``.
     """
     from toolkit.cli.doctor import buildfile
     from toolkit.job.diagnosis import request_launch
@@ -67,8 +67,8 @@ def judge_host(options: DoctorOptions) -> int:
 
 
 def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> LaunchQuestion:
-    """Return the question to the engine: the image, the numbers of nodes and ranks, and the options of the
-    launch to predict. For a build file (``ready=False``), ignore ``--site`` and ``--job``.
+    """Return the launch to predict: the image, the numbers of nodes and ranks, and the launch options. For a
+    build file (``ready=False``), ignore ``--site`` and ``--job``.
     """
     return LaunchQuestion(
         image=image,

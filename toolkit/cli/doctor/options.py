@@ -65,7 +65,7 @@ class DoctorOptions:
 
     @property
     def facts_words(self) -> tuple[str, ...]:
-        """The options with which ``toolkit doctor`` gets the same facts again."""
+        """The options with which ``toolkit doctor`` gets the same facts about the cluster again."""
         return ("--facts", str(self.facts)) if self.facts else self.place_words
 
 
@@ -73,8 +73,8 @@ def check_combination(options: DoctorOptions) -> None:
     """Raise an error if the given options conflict, or if an option that they need is missing.
 
     Raises:
-        BadInput: if two options conflict, or an option needs a missing option or IMAGE; the message names
-            them.
+        BadInput: if two options conflict, or an option needs a missing option or IMAGE; the message names the
+            options.
     """
     if options.ask:
         if options.image is not None or options.fix or options.live:

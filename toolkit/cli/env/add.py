@@ -1,4 +1,4 @@
-"""``toolkit env add``: add packages to an environment, or build it again over a newer image."""
+"""``toolkit env add``: add packages to an environment, or build an environment again for a newer image."""
 
 from pathlib import Path
 

@@ -64,7 +64,7 @@ def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
     the environment's folder, the current folder, ``build/images`` and ``images``.
 
     Raises:
-        BadInput: if no file has that name.
+        BadInput: if toolkit finds no file with the image's name.
     """
     if over:
         return find_image(over)

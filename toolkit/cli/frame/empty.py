@@ -29,7 +29,7 @@ def _refuse(param: click.Parameter) -> None:
     path to ``.``.
     """
     consume = param.consume_value
-    if getattr(consume, "refuses_empty", False):  # already done: two groups may contain the same command
+    if getattr(consume, "refuses_empty", False):  # another group with this command has changed it
         return
 
     def consumed(ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:

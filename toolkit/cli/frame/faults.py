@@ -15,7 +15,7 @@ from toolkit.report.lines import wrap_hanging
 from toolkit.report.plain import bound_message, make_line_visible
 
 _PACKAGES = {"yaml": "pyyaml"}
-"""Names of packages by the name of the module, if the two names differ."""
+"""The names of Python packages whose module has a different name, by the name of the module."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
 """Error numbers (``errno``) for a path that cannot be a file."""
@@ -23,7 +23,9 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _HELP: tuple[type[click.ClickException], ...] = tuple(
     getattr(click.exceptions, name) for name in ("NoArgsIsHelpError",) if hasattr(click.exceptions, name)
 )
-"""Exceptions that click 8.2 and later raise for a group without a command. toolkit prints help for these."""
+"""Exceptions that click 8.2 and later raise for a group without a command. For these exceptions, toolkit
+prints the help of the group.
+"""
 
 
 def print_error(error: ToolkitError) -> None:

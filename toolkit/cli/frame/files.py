@@ -65,7 +65,7 @@ def _open_special(path: Path) -> int:
     """Open a device or a pipe for writing, and return its file descriptor.
 
     Raises:
-        OSError: with ENXIO if no process reads a FIFO.
+        OSError: with the error number ENXIO if the path is a FIFO that no process reads.
     """
     deadline = time.monotonic() + _READER_SECONDS
     while True:

@@ -23,8 +23,7 @@ class NearGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        # For a word such as -x, click's own message about an unknown option is clearer than the message
-        # below.
+        # For a word such as -x, let click print its own, clearer message about an unknown option.
         if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             ctx.fail(f"{name}: no such command{suggest_near(name, known)}; choices: {', '.join(known)}")

@@ -141,5 +141,5 @@ def _is_unread() -> bool:
 
 
 def _give_up() -> None:
-    """Discard buffered output, because Python would write it at exit and fail again."""
+    """Discard the output in Python's buffers, because Python would try to write it at exit and fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -30,7 +30,9 @@ _ENGINE = "docker-daemon:"
 _FACTS = "adopted.json"
 _LAYER = "layer"
 _MARK = "# Made by toolkit image adopt"
-"""The start of each description that this command wrote. toolkit replaces no file without this mark."""
+"""The mark at the start of each recipe that ``toolkit image adopt`` writes. ``toolkit image adopt`` does not
+replace a recipe without its mark.
+"""
 _JSON_MARK = '{\n "schema": "toolkit.adopted/'
 _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 
@@ -143,7 +145,8 @@ def _require_own(folder: Path, name: str, *, layer: bool) -> None:
     """Raise an error, before any work, if an output file exists and this command did not write it.
 
     Raises:
-        BadInput: if such a file exists; the error names the file.
+        BadInput: if an output file exists that ``toolkit image adopt`` did not write; the error names the
+            file.
     """
     fix = "give another folder with -o, or move the file to another folder"
     require_own(folder / _FACTS, _JSON_MARK, fix)
@@ -166,7 +169,7 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
     lines += [f"# {c}: {line}" for c, line in found.evidence.items()]
     shown = "\n".join("".join(c if c.isprintable() else " " for c in line)[:200] for line in lines)
     described = recipe_like(found, f"Contents of {found.image}"[:200])
-    text = toml(described)  # type: ignore[arg-type] # texts, tuples and tables of them
+    text = toml(described)  # type: ignore[arg-type] # values are texts, tuples and tables
     write_whole(folder / f"{name}.toml", f"{shown}\n{text}".encode())
 
 

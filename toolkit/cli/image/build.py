@@ -43,7 +43,7 @@ def command(
     locked = lock_path(recipe).is_file()
     named = load(recipe, None if locked else stacks())
     if locked:
-        fitting_lock(named, recipe, accepted)  # fails before toolkit connects to the engine
+        fitting_lock(named, recipe, accepted)  # check the lock before toolkit connects to the engine
     signature = say_lock_signature(recipe, verify_key)
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

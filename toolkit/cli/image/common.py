@@ -72,10 +72,10 @@ def cluster_options(function: _F) -> _F:
 def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
     """Return the facts of the image's target cluster, from ``--facts`` or ``--site``.
 
-    The result is ``None`` if neither option is given.
+    The result is ``None`` if the user gives neither ``--facts`` nor ``--site``.
 
     Raises:
-        BadInput: if the file is not a facts file, or both options are given.
+        BadInput: if the file is not a facts file, or the user gives both ``--facts`` and ``--site``.
         Missing: if no facts were saved for the site.
     """
     if facts is None and site is None:
@@ -102,7 +102,7 @@ def _facts_of(site: str) -> Path:
 
 
 def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
-    """Print on standard error who signed the lock of a recipe, and return the result.
+    """Print on standard error who signed the lock of a recipe, and return the result of the signature check.
 
     For a lock that is part of toolkit, print nothing and return ``None``.
 

@@ -72,7 +72,7 @@ def _own(recipe: str) -> Path:
     """Return the path of the user's own lock for a shipped recipe.
 
     Raises:
-        BadInput: if ``recipe`` is a path, because the lock of such a recipe is always in the recipe's folder.
+        BadInput: if ``recipe`` is a path, because the lock of a recipe file is always in the file's folder.
     """
     if "/" in recipe or recipe.endswith(".toml"):
         raise BadInput(

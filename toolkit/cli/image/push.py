@@ -25,9 +25,9 @@ _SSH = "ssh://"
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a copy; ``bytes`` is the size of the file.
+    """The result of copying an image file to a host; ``bytes`` is the size of the file.
 
-    ``reused`` is true if the target already had the file.
+    ``reused`` is true if the host already had an identical file, so that toolkit copied nothing.
     """
 
     schema: str = "toolkit.copied/1"
@@ -105,7 +105,7 @@ def command(
     if facts:
         from toolkit.image.inspect import inspect
 
-        inspect(source)  # fails before toolkit connects to the host
+        inspect(source)  # check the image before toolkit connects to the host
     with Progress(verbose=ctx.obj["verbose"], quiet=quiet) as tell:
         runner = open_runner(host, cluster, ssh_config)
         try:

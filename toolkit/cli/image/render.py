@@ -86,7 +86,7 @@ def command(
         else:
             say_exact(text)
         return
-    new_folder(output)  # fails before toolkit downloads hundreds of megabytes
+    new_folder(output)  # check the folder before toolkit downloads hundreds of megabytes
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         files = fetch_files(files_of(making.lock), tell, recipe=recipe)
         target = write_folder(making, files, output, singularity=singularity, jobs=_JOBS, tell=tell)

@@ -43,7 +43,7 @@ def command(
     """
     name, tag = image_name(image)
     target = output or Path(f"{name}.sif")
-    check_file(target, "-o", "image.sif")  # fails before toolkit connects to the engine
+    check_file(target, "-o", "image.sif")  # check the path before toolkit connects to the engine
     client = connect()
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = convert(client, tag, target, tell, packing=packing(purpose), fresh=fresh)

@@ -20,7 +20,9 @@ from toolkit.report.solution import lines
 from toolkit.report.toml import toml
 
 _MARK = "# Made by toolkit image solve"
-"""The start of each recipe that this command wrote. toolkit replaces no file without this mark."""
+"""The mark at the start of each recipe that ``toolkit image solve`` writes. ``toolkit image solve`` does not
+replace a recipe without its mark.
+"""
 
 
 @click.command("solve")

@@ -12,7 +12,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 _METAVARS = {"image": "IMAGE", "time": "TIME"}
-"""Placeholders that help shows for the value of a field, for fields whose row has no placeholder."""
+"""Placeholders for the values of job options in ``--help``, if the table of job fields has no placeholder."""
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:

@@ -7,7 +7,7 @@ import click
 
 
 class RenamedOptions(click.Command):
-    """A click command that accepts former option names; ``RENAMED`` maps them to the present names."""
+    """A click command that accepts former option names; ``RENAMED`` maps former names to present names."""
 
     RENAMED: ClassVar[Mapping[str, str]] = {}
 
