@@ -29,7 +29,7 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
 
     Args:
         path: a training script that uses Keras or PyTorch.
-        program: the framework that connects the ranks, such as ``torch``; if ``None``, toolkit chooses.
+        program: the framework that connects the ranks, such as ``torch``, or ``None`` to let toolkit choose.
 
     Raises:
         BadInput: if the file is not valid Python, or toolkit does not recognise its training code.
@@ -81,7 +81,7 @@ def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
 def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
     """Return a note for each other file of the project that trains, loads data or saves a model.
 
-    Users must change these files themselves, because ``toolkit adapt`` changes only the script.
+    Users must change all other files themselves, because ``toolkit adapt`` changes only the script.
     """
     changes = []
     for file in facts.files:

@@ -48,10 +48,10 @@ def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
 
 
 def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
-    """Start a container on a node, read the container's variables, and return ``view`` with these variables.
+    """Start a container on a node, read the container's variables, and add these variables to ``view``.
 
-    toolkit prints the ``srun`` command before it runs the command. If toolkit cannot run the command, or the
-    command fails, the function returns ``view`` unchanged.
+    Before toolkit starts the container, it prints the ``srun`` command. If toolkit cannot start the
+    container, or the container fails, the function returns ``view`` unchanged.
     """
     names = undecided_variables(question.image)
     if (

@@ -50,8 +50,8 @@ _NO_JOB = JobFile()
 class LaunchRequest:
     """The launch whose result ``toolkit doctor`` predicts, and its site.
 
-    ``words`` are command-line options that describe the same launch. ``view`` describes how a rank sees the
-    image.
+    ``words`` are command-line options that describe the same launch. ``view`` has the command of a rank, and
+    the image's folders that mounts hide.
     """
 
     request: Request
@@ -183,7 +183,7 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
         merged.job.program,
         read_command_here(question.command),
     )
-    if not view.command:  # without a command, the request has a placeholder
+    if not view.command:  # remove the placeholder COMMAND
         request = msgspec.structs.replace(request, command=())
     env = env_file(merged.job.env_image)
     return LaunchRequest(request, merged.site, spec.modules, question.words, view, spec.runtime, env, job)
@@ -225,7 +225,7 @@ def diagnose(
         request: the launch whose result toolkit predicts.
         where: the host to probe.
         partition: the Slurm partition with the node to probe.
-        tell: receives progress.
+        tell: a function that receives progress messages.
         run: whether to start a container on a node, to read variables that the image's start scripts set.
 
     Raises:
@@ -260,7 +260,7 @@ def _with_faults(
     launch_request: LaunchRequest, host: HostFacts, image: ImageFacts, contents: Contents
 ) -> LaunchRequest:
     """Compare the command of a launch with the image and the current folder; return the launch with the
-    faults.
+    faults that toolkit found.
     """
     job = launch_request.job
     gpus = may_have_gpus(job, launch_request.site, host)

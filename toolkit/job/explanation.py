@@ -69,8 +69,8 @@ def of_job(record: JobRecord) -> OutputExplanation:
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
     output_explanation = explain_pieces(pieces)
-    # The output of a completed job may contain messages of failed ranks from an attempt before a restart, so
-    # return only the known messages.
+    # A completed job's output may contain messages of ranks that failed before a restart.
+    # For a completed job, return only the findings about known messages.
     return (
         OutputExplanation(findings=output_explanation.findings)
         if record.state == "completed"
@@ -142,7 +142,7 @@ def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
 def _ends(number: str) -> list[Piece]:
     """Return the lines of Slurm's accounting about the end of a job.
 
-    Messages cite the lines of Slurm's accounting without line numbers.
+    A message that cites a line of Slurm's accounting shows no line number.
     """
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
     text = "".join(f"{line}\n" for line in lines)

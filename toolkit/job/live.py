@@ -122,8 +122,8 @@ def _check(request: TrialRequest) -> None:
 
 
 def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
-    """Return the modes in the request, else the mode that the engine chooses, else the first mode with a
-    plan.
+    """Return the launch modes to try: the modes in the request, else the mode that the engine chooses, else
+    the first mode for which the engine has a launch plan.
     """
     if request.modes:
         return list(dict.fromkeys(request.modes))

@@ -47,7 +47,7 @@ def launch_here(call: Call, request: JobRequest, tell: Tell, opener: Opener) -> 
 
 
 def prepare_here(call: Call, job_request: JobRequest, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
-    """Return a runner for this machine, and the prepared job.
+    """Return a runner, which runs commands on this machine, and the prepared job.
 
     Raises:
         BadInput: if an option needs a cluster.
@@ -107,7 +107,7 @@ def _check_options(call: Call, request: JobRequest) -> None:
     """Raise an error if an option needs a cluster.
 
     Raises:
-        BadInput: if the user gave such an option; the message names the option.
+        BadInput: if the user gave an option that needs a cluster; the message names the option.
     """
     if call.where.remote or request.site:
         raise BadInput("--local: cannot be combined with --host, --cluster or --site")

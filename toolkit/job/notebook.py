@@ -43,8 +43,8 @@ class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
     """The options of ``toolkit notebook``.
 
     ``folder`` is the cluster folder that Jupyter shows. ``packages`` is a cluster folder with the Python
-    packages of Jupyter. Each is an empty string if the user gives no folder. ``flags`` include the options
-    for the check of the image's signatures.
+    packages of Jupyter. ``folder`` and ``packages`` are empty strings if the user does not name these
+    folders. ``flags`` include the options for the check of the image's signatures.
     """
 
     job: JobRequest
@@ -80,7 +80,7 @@ def merge_notebook(
 def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
     """Return the prepared job of a notebook.
 
-    ``remote`` is true if the runner's host is another machine, so that toolkit may have to copy the image.
+    ``remote`` is true if the job runs on another machine, to which toolkit may have to copy the image.
 
     Raises:
         BadInput: if the site cannot run the job.

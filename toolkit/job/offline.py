@@ -56,8 +56,8 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If toolkit read no script in this folder, the job may start in another folder, so do not check the
-    # relative paths of its command.
+    # If toolkit read no script in the current folder, the job may start in another folder.
+    # If the job may start in another folder, do not check the relative paths in its command.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
     sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)
@@ -112,8 +112,8 @@ def check_not_there(job: JobFile) -> None:
 
 
 def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> StartableImage:
-    """Return a job's image: the file on this machine or, without such a file, the facts that the recipe of
-    this name suggests.
+    """Return a job's image. If the image is not on this machine, take its facts from the recipe with the
+    image's name.
 
     Raises:
         BadInput: if ``--image`` is neither a SIF file nor the name of a recipe.

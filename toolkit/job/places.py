@@ -23,7 +23,7 @@ class Where(NamedTuple):
         return self.host is not None or self.cluster is not None
 
     def open(self) -> "Runner":
-        """Return a runner for the host, as :func:`open_runner` does."""
+        """Return a runner, which runs commands on the host; :func:`open_runner` describes the errors."""
         return open_runner(*self)
 
 
@@ -65,7 +65,7 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
 
 
 def _open_cluster(name: str, ssh_config: Path | None) -> "Runner":
-    """Return a runner for a virtual cluster.
+    """Return a runner, which runs commands on the login node of a virtual cluster.
 
     The cluster's SSH configuration contains the last known port and the host key of the login node. toolkit
     asks the Docker engine for the port only if the login node does not answer at this port with this key.

@@ -75,8 +75,8 @@ def prepare(
 ) -> Prepared:
     """Return a job that is ready to submit; this function does not change the host.
 
-    Before toolkit refuses a job because of cached facts, it probes the host again. ``submits`` is true if
-    toolkit then submits the job, and false if toolkit only shows the script.
+    Before toolkit refuses a job because of cached facts, it probes the host again. ``submits`` is true if the
+    caller submits the prepared job, and false if it only shows the script.
     """
     memory, compare = HostMemory(), submits and remote
     try:
@@ -147,8 +147,8 @@ def check_queue(target: Target, spec: JobSpec, request: JobRequest, flags: Flags
     If the site profile lists partitions, toolkit ignores the partitions that Slurm lists.
 
     Raises:
-        CheckFailed: if Slurm would refuse the job, unless the user gives ``--force``; the error has the first
-            fault.
+        CheckFailed: if Slurm would refuse the job, unless the user gives ``--force``; the error describes the
+            first fault.
     """
     if request.site and request.site.scheduler != "slurm":
         return
@@ -218,8 +218,8 @@ def _chosen(
     request: Request,
     tell: Tell,
 ) -> ModeChoice:
-    """Return the launch in the mode of the fix or of the user; by default in the engine's mode, else in the
-    site's mode.
+    """Return the launch in the mode that the fix file or the user names. Otherwise, use the mode that the
+    engine chooses or, if the engine chooses no mode, the mode in the site profile.
     """
     mode = request.mode
     if fix:

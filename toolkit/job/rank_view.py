@@ -1,6 +1,4 @@
-"""Describe how a rank sees the image: the rank's command and script, and the image's folders that mounts
-hide.
-"""
+"""Describe the command and the script of a rank, and the image's folders that mounts hide from the rank."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,14 +23,18 @@ _SUFFIX = ".py"
 
 
 def view_of_job(job: JobFile, site: Site | None) -> RankView:
-    """Return how a job's ranks see the image; a trainer starts with the first Python on the image's PATH."""
+    """Return a rank's command, and the image's folders that mounts hide. A trainer starts with the first
+    Python on the image's PATH.
+    """
     command = TRAINER if job.trainer else tuple(job.command or ())
     view = view_of_command(command, (*(site.container.binds if site else ()), *(job.binds or ())))
     return msgspec.structs.replace(view, env=str(at_home(job.env_image)) if job.env_image else "")
 
 
 def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
-    """Return how ranks that run ``command`` see the image; ``binds`` have the form ``SRC[:DST[:OPTS]]``."""
+    """Return the command with the image's folders that mounts hide; ``binds`` have the form
+    ``SRC[:DST[:OPTS]]``.
+    """
     targets = [bind_target(bind) for bind in binds if not bind.endswith(IMAGE_BIND)]
     known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]
     return RankView(
@@ -46,9 +48,10 @@ def read_command_here(command: Sequence[str]) -> CommandFacts:
 
 
 def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents | None]:
-    """Return the facts about an image, as the ranks of a job see it, and the commands and modules in it.
+    """Return the facts about an image, read for a rank's command and mounts. Also return the commands and
+    modules in the image.
 
-    If ``view`` contains no command, the second value is ``None``, because toolkit does not need the modules.
+    For a job without a command, the second value is ``None``, because toolkit does not need the modules.
     """
     from toolkit.image.inspect import open_image  # This import is slow.
 
@@ -57,7 +60,7 @@ def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[Ima
 
 
 def inspect_view(image: str | Path, view: RankView, tell: Tell) -> ImageFacts:
-    """Return the facts of an image, as the ranks of a job see the image."""
+    """Return the facts about an image, read for the command and the mounts of a job's ranks."""
     from toolkit.image.inspect import inspect  # This import is slow.
 
     return inspect(image, tell=tell, view=view)

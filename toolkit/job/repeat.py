@@ -40,13 +40,13 @@ _NEW = (
     "trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site", "sweep",
     "sweep_parallel",
 )  # fmt: skip
-"""The options that a repeated job cannot have, because they make a different job."""
+"""The options that conflict with ``--from-job``, because they would make a different job."""
 
 
 def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
     """Return a recorded job, ready to launch in a new folder from the same image.
 
-    ``remote`` is true if the runner's host is another machine.
+    ``remote`` is true if the host of the job is another machine.
 
     Raises:
         BadInput: if an option would make a different job.
@@ -154,17 +154,18 @@ def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> J
 def _strategy(strategy: str, before: int, now: int) -> str:
     """Return the training strategy of the repeated job.
 
-    If the recorded job had the default strategy for ``before`` ranks, the result is the default for ``now``
-    ranks. If the recorded job had another strategy, the result is the recorded strategy.
+    If the recorded job had the default strategy for its number of ranks, the result is the default strategy
+    for the new number of ranks. If the recorded job had another strategy, the result is the recorded
+    strategy.
     """
     usual = trainers.usual_strategy
     return usual(now) if strategy in {"", usual(before)} else strategy
 
 
 def _facts_beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
-    """Return the facts in the file beside the recorded image, or ``None``.
+    """Return the facts in the facts file beside the recorded image, or ``None``.
 
-    ``None`` means that the file is missing, or describes an image with another digest.
+    The result is ``None`` if the facts file is missing, or describes an image with another digest.
     """
     try:
         facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)

@@ -65,7 +65,7 @@ def submit(
     """Submit a run of a study, and save the key of its job before the submission.
 
     If ``begun`` is true, an earlier run of the study reached the host, so toolkit retries if the host is
-    unreachable. In a new study, the host's name may be wrong, so toolkit does not retry.
+    unreachable. In a new study, the host's name may be wrong, so toolkit does not retry an unreachable host.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.
@@ -82,8 +82,8 @@ def submit(
     try:
         job = prepare(runner, request, flags, sources, tell, remote=place.remote)
         _check_image(where, study, point, job.record)
-        # Save the key of the job first: if a signal kills toolkit before sbatch replies, the next call finds
-        # the job by its key.
+        # Save the key of the job before toolkit runs sbatch.
+        # If a signal kills toolkit before sbatch replies, the next call finds the job by its key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
         folder.save_point(where, point)
         submit_job(job, place, runner, tell)

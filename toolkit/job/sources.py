@@ -25,7 +25,7 @@ class Sources:
     program: Path | None = None
     """The file of the user's own trainer."""
     code: Code | None = None
-    """The program of a command."""
+    """The program that the job's command starts, with its project folder."""
     env: Path | None = None
     """The file of ``--env-image``."""
 

@@ -13,8 +13,9 @@ from toolkit.run.command import Runner
 from toolkit.run.stage import Parcel
 
 _MOST_FILES = 10_000
-"""The largest number of data files that toolkit copies. It is limited because toolkit hashes each file on
-both machines."""
+"""The largest number of data files that toolkit copies. The limit exists because toolkit computes the hash of
+each data file here and on the cluster.
+"""
 
 
 def data_parcels(

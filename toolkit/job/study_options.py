@@ -139,8 +139,7 @@ def _with_full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
     for field, is_there in _LOCAL.items():
         value = str(full.get(field) or "")
         path = at_home(value)
-        # A trainer is a path only if it ends with `.py`, because a folder may have the name of a shipped
-        # trainer.
+        # A folder may have the name of a shipped trainer, so only a trainer with the ending `.py` is a path.
         if value and is_there(path) and (field != "trainer" or path.suffix == ".py"):
             full[field] = str(path.resolve())
     return full

@@ -82,7 +82,7 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
                 break
             tell.step(f"Run {_place(points, name)}: {point.title}")
             begun = any(point.job for point in points.values())
-            point = scale_point.submit(  # noqa: PLW2901 - the same point, now submitted
+            point = scale_point.submit(  # noqa: PLW2901 - the same run, now submitted
                 sweep.folder,
                 study,
                 point,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class _Ready:
-    """A prepared job, its host, and the runner for this host."""
+    """A prepared job, its host, and the runner, which runs commands on this host."""
 
     job: "Prepared"
     where: Where

@@ -46,9 +46,9 @@ def findings(
         job: the job of the program.
         image: the name of the image.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
-        facts: the facts of the image; some of them may be unknown.
+        facts: the facts of the image; some facts may be unknown.
         in_folder: true if the job starts in the current folder or in a copy of this folder.
-        gpus: true if the ranks get GPUs, or may find GPUs on the node without a request.
+        gpus: true if the ranks get GPUs, or may use GPUs of the node although the job requests no GPUs.
     """
     in_folder = in_folder and not job.workdir and not job.sweep
     faults = [*_syntax(code, facts.python or "")]
@@ -218,7 +218,8 @@ def refuse(
     """Raise an error if a job has faults; with ``--force``, only print the faults.
 
     Raises:
-        CheckFailed: if the job has faults, as ``error``: the first fault, its fix, and the other faults.
+        CheckFailed: if the job has faults; the error names the first fault, its fix, and the other faults.
+            The exception has the class ``error``.
     """
     if not faults:
         return

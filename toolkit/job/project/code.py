@@ -33,7 +33,7 @@ COPY = "project"
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A command on this machine: the facts of its program, its project folder, and its start folder."""
+    """The command of a user's job, with facts about its program, its project folder, and its start folder."""
 
     words: tuple[str, ...]
     facts: CommandFacts
@@ -140,7 +140,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
         code: the program of the job.
         flags: the options; ``--no-sync`` prevents the copy, and ``--project`` names the folder.
         base: the folder for images, data and runs on the cluster.
-        tell: receives the size of the project, and the names of files that may contain secrets.
+        tell: a function that receives the project's size, and the names of files that may contain secrets.
 
     Raises:
         BadInput: if the project is too large, or toolkit does not copy a file that the command names.
@@ -209,8 +209,8 @@ def _check_inside(code: Code) -> None:
     files.
 
     Raises:
-        BadInput: if the program uses such a file; the error names the file, and a folder that contains it and
-            the project.
+        BadInput: if the program uses a file outside its project; the error names the file, and a folder that
+            contains the file and the project.
     """
     files = [file for file in _read_files(code.facts, code.start) if not is_below(str(file), str(code.root))]
     if files:

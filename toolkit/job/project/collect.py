@@ -171,14 +171,14 @@ class _Rules:
     """The ignore patterns that apply in a folder, grouped by ignore file, with the folder of each ignore
     file.
 
-    toolkit's own patterns override ``.gitignore``, and ``.toolkitignore`` overrides both.
+    Patterns in ``.toolkitignore`` override toolkit's built-in patterns, which override ``.gitignore``.
     """
 
     git: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
     own: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
 
     def below(self, folder: Path, path: str) -> "_Rules":
-        """Return the rules for a folder: these rules, and the patterns in the folder's ignore files."""
+        """Return a subfolder's ignore rules: its parent's rules, and the patterns in its ignore files."""
         git, own = ((_patterns_in(folder / name), path) for name in IGNORE_FILES)
         return _Rules((*self.git, git), (*self.own, own))
 
@@ -198,8 +198,8 @@ def _walk(
     above: _Rules,
     linked: frozenset[str] = frozenset(),
 ) -> Iterator[File]:
-    """Yield the files below a folder; ``linked`` are the targets of links in the folder's path, so that a
-    loop of links ends.
+    """Yield the files below a folder; ``linked`` has the targets of links in the folder's path, so that the
+    function detects a loop of links.
     """
     rules = above.below(folder, path)
     try:
@@ -235,8 +235,8 @@ def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: fr
 def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | None:
     """Return the file at a path, or the target of a link to a file; ``None`` for a path of another kind.
 
-    If the path is a broken link, or a link to a folder outside the project, the function adds it to the list
-    ``outside``.
+    If the path is a broken link, or a link to a folder outside the project, the function adds the path to the
+    list ``outside``.
     """
     try:
         state = source.stat()

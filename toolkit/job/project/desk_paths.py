@@ -15,7 +15,7 @@ from toolkit.run.command import Command, Runner
 _LOOK_SECONDS = 30
 _LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
 _THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
-"""A pattern for the line with the result, because login files may print other lines to standard output."""
+"""A pattern for the line with the number of existing paths, because login files may print other lines."""
 _MOST = 20
 
 
@@ -23,7 +23,8 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
     """Raise an error if the program reads a local file by an absolute path that the cluster does not have.
 
     Raises:
-        BadInput: if the program reads such a file; the error names the path, and a path to write instead.
+        BadInput: if the program reads a file that the cluster lacks; the error names the path, and a path to
+            write instead.
     """
     if code is None or flags.force or not flags.sync:
         return
@@ -43,9 +44,10 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
 
 
 def _count_present(paths: list[str], runner: Runner) -> int:
-    """Return the number of paths before the first path that does not exist on the runner's host.
+    """Return the number of paths before the first path that does not exist on the cluster.
 
-    One command checks all paths. If the command prints no result, the function assumes that all paths exist.
+    One shell command checks all paths on the cluster. If the command prints no result, the function assumes
+    that all paths exist.
     """
     if not paths:
         return 0
@@ -55,8 +57,8 @@ def _count_present(paths: list[str], runner: Runner) -> int:
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:
-    """Yield each absolute path that a script certainly reads, with the script's line as ``FILE:LINE:``; also
-    yield each absolute path in the command, with an empty string.
+    """Yield each absolute path that a script certainly reads, with the script's line as ``FILE:LINE:``. Also
+    yield each absolute path in the command, with an empty string in place of a line.
     """
     for facts in code.facts.facts:
         for need in facts.needs:

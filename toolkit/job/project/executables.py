@@ -27,7 +27,7 @@ _FIRST_LINE = 256
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 _OWN = re.compile(r"^\s*(?:function\s+)?([\w-]+)\s*\(\)|^\s*alias\s+([\w-]+)=", re.MULTILINE)
 _ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "module", "ml", "spack", "poetry", "pipenv", "uv"})
-"""Commands that set up an environment on a host; in a container, the image contains the environment."""
+"""Commands that set up a software environment on a host; in a container, the image contains the software."""
 _ENV = "toolkit env create"
 
 
@@ -40,7 +40,7 @@ def faults(
         code: the program on this machine.
         job: the job of the program.
         image: the name of the image.
-        facts: the facts of the image; some of them may be unknown.
+        facts: the facts of the image; some facts may be unknown.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
     """
     program = code.facts.program

@@ -58,7 +58,7 @@ def faults(
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         tensorflow: the version of TensorFlow in the image, or an empty string.
         in_folder: true if the job starts in the current folder or in a copy of this folder.
-        gpus: true if the ranks get GPUs, or may find GPUs on the node without a request.
+        gpus: true if the ranks get GPUs, or may use GPUs of the node although the job requests no GPUs.
     """
     words = code.arguments
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)

@@ -13,12 +13,10 @@ from toolkit.program.script.read import read_script
 from toolkit.render import quote_word
 
 OF_SCRIPT = "the script"
-"""The recorded source of a command that toolkit wrote for a script, and of a job's name that toolkit derived
-from the script's name.
-"""
+"""The source that toolkit records for a job's command or name if toolkit derived this value from a script."""
 
 NOTEBOOK = "`jupyter nbconvert --to script {}`, and launch the .py file; or use `toolkit notebook`"
-"""The fix in the error message for a notebook file in place of a program."""
+"""The fix in the error message if the user launches a Jupyter notebook file instead of a program."""
 _INTERPRETERS = {".jl": "julia", ".R": "Rscript", ".r": "Rscript", ".pl": "perl", ".lua": "lua"}
 _COMPILED = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort", ".f": "mpifort"}
 _OF_TRAINERS = ("strategy",)
@@ -29,7 +27,7 @@ def without_trainer(merged: MergedJob) -> MergedJob:
     trainer.
 
     Raises:
-        BadInput: if an option is only for trainers.
+        BadInput: if the user gave an option that applies only to trainers.
     """
     job = merged.job
     path = at_home(job.trainer or "")

@@ -18,7 +18,7 @@ def root_of(folder: Path, script: Path | None, option: str | None, files: Iterab
         script: the script, or ``None`` if the command does not have a script.
         option: the value of ``--project``.
         files: the program's files and the files that it reads. If some files are outside the script's folder,
-            the project folder is a marked parent folder that contains all files.
+            the project folder is a parent folder that contains all files and a mark such as ``.git``.
 
     Raises:
         BadInput: if ``--project`` is not a folder, or does not contain the script.
@@ -45,8 +45,8 @@ def is_marked(folder: Path) -> bool:
 
 
 def enclosing_folders(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield a folder's parents up to the nearest parent with a mark of a project folder, and at least up to
-    ``root``.
+    """Yield a folder's parents up to the nearest parent with a project mark such as ``.git``, and at least up
+    to ``root``.
 
     The function omits the home folder and ``/``.
     """

@@ -21,7 +21,8 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     A program gets a value through a placeholder in its command, or through a ``TOOLKIT_SWEEP`` variable.
 
     Raises:
-        CheckFailed: if the program does not use a value; the error names the value and both ways to use it.
+        CheckFailed: if the program does not use a value; the error names the value, its placeholder and its
+            variable.
     """
     if not job.sweep or flags.force:
         return

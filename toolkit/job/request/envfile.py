@@ -100,7 +100,7 @@ def clear_env(
         env: the environment file, or ``None``.
         image: the image; its facts describe the image with the environment mounted over it.
         demand: the keys that must have signed the environment image.
-        tell: receives progress.
+        tell: a function that receives progress messages.
         base: the folder on the cluster for copies; empty if the job runs on this machine.
         force: whether the job may use an environment that does not match its image.
 

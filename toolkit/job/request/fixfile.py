@@ -19,7 +19,7 @@ _FIELD = re.compile(r"(?:unknown|missing required) field `(?P<field>[^`]*)`")
 
 
 def load(file: Path) -> Fix:
-    """Read a fix file.
+    """Read a fix file, which ``toolkit doctor --fix`` wrote.
 
     Raises:
         BadInput: if a field is wrong; the message names the file, the line, the field and the valid values.

@@ -98,7 +98,7 @@ def clear_again(
     machine and without a required key, toolkit uses the check in the job's record.
 
     Args:
-        remote: whether the runner's host is another machine.
+        remote: whether the host of the job is another machine.
 
     Raises:
         CheckFailed: if the image has changed, or for the reasons of :func:`clear`.

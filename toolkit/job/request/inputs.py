@@ -60,7 +60,9 @@ class StartableImage:
     local_file: Path | None
     cluster_path: str
     file_identity: tuple[int, ...] = ()
-    """The :func:`toolkit.image.files.filelock.identity` of ``local_file`` before toolkit read the file."""
+    """The identity of ``local_file`` before toolkit read the file
+    (:func:`toolkit.image.files.filelock.identity`).
+    """
     offers: Contents | None = None
     """The commands and modules in an image on this machine."""
 
@@ -113,9 +115,9 @@ def inspect_input(
         runner: runs commands on the cluster.
         file: the image.
         site: the profile of the cluster, whose shared folder may contain the image.
-        tell: receives a line about each step.
+        tell: a function that receives a line about each step.
         remote: whether the cluster is another machine.
-        view: how a rank sees the image.
+        view: the command of a rank, and the image's folders that mounts hide.
 
     Raises:
         BadInput: if the image is not a SIF file, or toolkit cannot read its facts file.
@@ -133,8 +135,8 @@ def inspect_input(
     file_identity = identity(file)
     with open_image(file, tell=tell, view=view) as (tree, facts):
         offers = contents_of(tree, facts)
-    # The digest in an archive's facts is the digest of its manifest. toolkit copies and records the file, so
-    # it needs the digest of the file.
+    # The digest in an archive's facts is the digest of the archive's manifest.
+    # toolkit copies and records the whole file, so toolkit needs the digest of the file.
     digest = (_bare(facts) if facts.format in STARTABLE_FORMATS else "") or hash_file(file)
     if not remote:
         return StartableImage(file.name, facts, digest, file, str(file), file_identity, offers)
@@ -145,7 +147,7 @@ def inspect_input(
 
 
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:
-    """Return the same image; raise an error if the container runtime cannot start its format.
+    """Return the image unchanged; raise an error if the container runtime cannot start the image's format.
 
     ``command`` is the runtime's command. With an empty ``command``, any supported runtime may start the
     image.
@@ -183,7 +185,7 @@ def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: 
     """Return the data set's folder in the site's shared folder, or an empty string.
 
     The result is empty if a file of the data set is missing in the shared folder, or has another digest there
-    than on this machine. ``own`` is the folder to which toolkit would otherwise copy ``parcels``.
+    than on this machine. ``own`` is the folder to which toolkit copies the files if the result is empty.
     """
     if site is None or not site.shared or not parcels:
         return ""

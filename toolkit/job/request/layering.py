@@ -43,7 +43,7 @@ _MOST = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class JobRequest:
-    """A job merged from all sources, the source of each value, and the site of the job."""
+    """A job merged from options, files and settings, with the source of each value and the job's site."""
 
     job: JobFile
     origins: Mapping[str, str]
@@ -121,12 +121,12 @@ def _with_starter_counts(merged: MergedJob) -> MergedJob:
 def announce(*requests: JobRequest, tell: Tell) -> None:
     """Show the fields from ``toolkit.toml`` and the reason for the partition, even with ``--quiet``.
 
-    toolkit shows these lines because the user may have forgotten the file, and jobs may cost more in another
-    partition.
+    toolkit shows these fields because the user may have forgotten ``toolkit.toml``, and jobs may cost more in
+    another partition.
 
     Args:
         requests: the jobs of one command; their settings are the same.
-        tell: receives a notice for each value.
+        tell: a function that receives a notice for each value.
     """
     if requests[0].project:
         tell.notice(f"{PROJECT}: {', '.join(requests[0].project)}")
@@ -139,8 +139,7 @@ def _of_project(
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
-            # toolkit merges variables one by one, so some variables may be from `toolkit.toml` and others
-            # not.
+            # toolkit merges variables one by one, so only some variables may be from `toolkit.toml`.
             names = (n for n in layer.fields.given_values() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(names, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
@@ -159,8 +158,8 @@ def required_by_settings() -> RequiredKey | None:
 
 
 def _required_key(settings: list["_Settings"]) -> RequiredKey | None:
-    # toolkit usually treats an empty variable as unset. An empty variable for the key is an error, because
-    # toolkit would otherwise skip the signature check.
+    # toolkit usually treats an empty variable as unset.
+    # An empty key variable is an error, because toolkit would otherwise skip the signature check.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return RequiredKey(key, _KEY_VARIABLE)
     return next((settings_file.key for settings_file in reversed(settings) if settings_file.key), None)

@@ -58,8 +58,8 @@ def image_here(name: str) -> Path | None:
     """Return the file of an image on this machine, or ``None`` if the file does not exist.
 
     Raises:
-        BadInput: if a job cannot start the image, because it is a folder, a device, or in a Docker engine or
-            a registry; or if toolkit found the file by a recipe's name and another user may write the file.
+        BadInput: if a job cannot start the image: a folder, a device, or an image in a Docker engine or a
+            registry. Also if toolkit found the file by a recipe's name and another user may write the file.
     """
     path = at_home(name)
     if path.is_file():
@@ -125,7 +125,7 @@ def data_folder(option: str | None, dataset: str) -> Path:
     """Return the folder of a data set on this machine.
 
     Raises:
-        BadInput: if ``option`` is not a folder.
+        BadInput: if the value of ``--data`` is not a folder.
         Missing: if the user has not downloaded the data set.
     """
     folder = at_home(option) if option else cache_dir() / "data" / dataset
@@ -169,8 +169,7 @@ def directory(runner: Runner, option: str | None, *, remote: bool, variables: bo
     directory = option or "toolkit"
     if directory.startswith("/"):
         return directory
-    # On many clusters, and on the virtual cluster, the variable WORK contains the path of the large file
-    # system.
+    # On many clusters, and on the virtual cluster, WORK is the path of the large file system.
     folder = "HOME" if directory.startswith("~") else "WORK"
     base = login_variable(runner, folder) or login_variable(runner, "HOME")
     if not base.startswith("/"):
@@ -207,7 +206,7 @@ def check_directory(directory: str) -> None:
     """Raise an error if toolkit cannot expand or mount a folder's path.
 
     Raises:
-        BadInput: if the path is in another user's home, or contains a separator of ``--bind``.
+        BadInput: if the path is in another user's home, or contains a separator character of ``--bind``.
     """
     if directory.startswith("~") and directory != "~" and not directory.startswith("~/"):
         raise BadInput(

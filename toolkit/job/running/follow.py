@@ -42,8 +42,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         )
         _say_results(runner, ended, tell)
     except Missing as error:
-        # Replace the usual hint for a lost connection, "run the command again", because a second call would
-        # launch a second job.
+        # Replace the hint "run the command again", because the command would launch a second job.
         raise Missing(
             f"{runner.place} is unreachable; job {watch.name} may still run",
             fix=f"when the host answers again: `toolkit jobs logs --follow {record.key}`",
@@ -84,14 +83,13 @@ class _Watch:
             self._tell.output(output.displayed_line(text))
 
     def state(self, status: JobStatus) -> None:
-        # Slurm updates the expected start time every minute; toolkit does not print a new line only for this
-        # change.
+        # Print no new line for a new expected start time, because Slurm updates this time every minute.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(state_text.sentence(status, self.name))
         self._said, self._status = shown, status
-        # Slurm forgets a task some minutes after its end. So a task counts as ended if Slurm does not list it
-        # as waiting or running.
+        # Slurm forgets an array task some minutes after the task's end.
+        # Count a task as ended if Slurm lists the task neither as waiting nor as running.
         ended = self._tasks - sum(task.state not in FINAL_STATES for task in status.tasks)
         if status.tasks and ended > self._ended:
             self._ended = ended

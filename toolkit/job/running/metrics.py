@@ -15,7 +15,7 @@ def folder_of(job: str | None, tell: Tell) -> Path:
 
     Args:
         job: a folder with metrics on this machine, or the key of a job; ``None`` for the last job.
-        tell: receives a notice if the host is unreachable and toolkit uses older metrics.
+        tell: a function that receives a notice if the host is unreachable and toolkit uses older metrics.
 
     Raises:
         BadInput: if the folder or job does not exist.

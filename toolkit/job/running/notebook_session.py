@@ -34,7 +34,7 @@ class TunnelSession:
     on_open: Callable[[JobRecord, notebook.NotebookAddress, str], None]
     """toolkit calls this function when the tunnel is open.
 
-    The arguments are the job, the address of Jupyter on the cluster, and the local URL.
+    The function's arguments are the job, the address of Jupyter on the cluster, and the local URL.
     """
 
 
@@ -113,8 +113,7 @@ def _use(
         )
         notebook.clear(patient, record)
     except Lost as error:
-        # Replace the usual hint for a lost connection, "run the command again", because a second call would
-        # start a second notebook.
+        # Replace the hint "run the command again", because the command would start a second notebook.
         raise Missing(
             f"{runner.place} is unreachable; job {record.id} may still run",
             fix=f"connect again: `toolkit notebook --attach {record.key}`",

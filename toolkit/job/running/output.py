@@ -17,15 +17,15 @@ from toolkit.run.local import LocalRunner
 _WAITING = {"pending"}
 
 Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
-"""A function that connects to the host of a job for the lifetime of a context."""
+"""A function that takes a job's record and returns a context manager with a connection to the job's host."""
 
 
 def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Iterator[str]:
     """Yield the output of a job as text; for an array, yield each task's output below a title line.
 
-    For an ended job, toolkit reads the copy on this machine. If the output is long, this copy lacks the
-    middle, so toolkit reads the output on the job's host if ``reach`` can connect. Each text ends with a
-    complete line, except in a line that is longer than a chunk.
+    For an ended job, toolkit reads the copy on this machine. The copy of a long output lacks the middle, so
+    toolkit reads a long output on the job's host if ``reach`` can connect. Each text ends at the end of a
+    line, unless the line is longer than a chunk.
 
     Raises:
         Missing: if this machine has no copy and the host is unreachable.
@@ -95,8 +95,8 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
 
 
 def _decode_chunks(chunks: Iterator[bytes]) -> Iterator[str]:
-    """Decode UTF-8 chunks, and yield texts that end with a complete line, except in a line that is longer
-    than a chunk.
+    """Decode UTF-8 chunks, and yield texts that end at the end of a line, unless the line is longer than a
+    chunk.
     """
     decoder = codecs.getincrementaldecoder("utf-8")("replace")
     rest = ""

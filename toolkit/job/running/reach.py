@@ -74,7 +74,7 @@ def refresh_record(record: JobRecord) -> JobRecord:
 
 @contextlib.contextmanager
 def connect_to_job(record: JobRecord) -> Iterator["Runner"]:
-    """Yield a runner for the host of a job.
+    """Yield a runner, which runs commands on the host of a job.
 
     Raises:
         Missing: if the host is unreachable.
@@ -88,7 +88,7 @@ def connect_to_job(record: JobRecord) -> Iterator["Runner"]:
 
 @contextlib.contextmanager
 def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
-    """Yield a runner for the host of a job, and retry an unreachable host for five minutes.
+    """Yield a runner, which runs commands on a job's host; retry an unreachable host for five minutes.
 
     Raises:
         Missing: if the host refuses the login, or stays unreachable.

@@ -11,11 +11,11 @@ from toolkit.study.start_parts import JobStart, job_start
 
 
 def start_of(job: str | None, tell: Tell) -> JobStart:
-    """Return the measured phases of a job's start.
+    """Return the measured durations of the phases of a job's start.
 
     Args:
         job: the folder of a job, or the key or Slurm ID of a job; ``None`` for the last job.
-        tell: receives a notice for each damaged record.
+        tell: a function that receives a notice for each damaged record.
 
     Raises:
         BadInput: if the folder or job does not exist, or the job is an array.
@@ -28,7 +28,7 @@ def start_of(job: str | None, tell: Tell) -> JobStart:
 
 
 def start_of_record(record: JobRecord) -> JobStart:
-    """Return the measured phases of a recorded job's start; :func:`start_of` describes the errors."""
+    """Return the durations of the phases of a recorded job's start; :func:`start_of` describes the errors."""
     if record.spec.array:
         raise BadInput(
             f"{record.key}: this is an array job; each task has its own start",

@@ -24,7 +24,7 @@ def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tel
         record: the job; it must have ended.
         verify_key: a file of public keys; one of these keys must have signed the image.
         no_verify: whether to skip the signature check.
-        tell: receives the output of a job on this machine.
+        tell: a function that receives the output of a job on this machine.
 
     Raises:
         CheckFailed: if the job still runs, the image has changed, its signatures do not permit a start, or

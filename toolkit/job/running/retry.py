@@ -37,7 +37,7 @@ def retry_faults(
         record: the ended job.
         demand: the signatures that the image needs.
         secrets: the secret variables of the job, which its record does not contain.
-        tell: receives the reason why toolkit retries or does not retry the job.
+        tell: a function that receives the reason why toolkit retries or does not retry the job.
         watch: follows a job until it ends, and returns its record.
     """
     excluded = [record.spec.exclude] if record.spec.exclude else []

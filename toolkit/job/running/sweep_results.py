@@ -27,7 +27,7 @@ def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
 
     Args:
         record: the record of the sweep.
-        tell: receives a notice if the host is unreachable and toolkit uses older output.
+        tell: a function that receives a notice if the host is unreachable and toolkit uses older output.
     """
     if record.state in FINAL_STATES:
         return record

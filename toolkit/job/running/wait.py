@@ -43,8 +43,8 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
                     job_records
                 ):
                     now[record.key] = record
-                    # If Slurm has forgotten a job and the job left no exit status, toolkit cannot learn the
-                    # result, so it stops waiting for this job.
+                    # Slurm may forget a job that left no exit status, so its result stays unknown.
+                    # Do not wait any longer for a job with the state unknown.
                     if record.state in FINAL_STATES or (answered and record.state == "unknown"):
                         left.remove(record.key)
                         tell.step(f"Job {record.id or record.key} ended as {record.state}")
