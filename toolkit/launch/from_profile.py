@@ -56,8 +56,8 @@ def write(
     """Return the job for ``site`` with its script, which needs a copy of the image on the cluster.
 
     ``key`` is the key of the new job. ``fix`` sets the launch mode and adds options to the launch command.
-    ``shown`` are facts that toolkit read in the program's source code. If ``copies`` is true, each rank runs
-    in its own folder.
+    ``shown`` contains the facts that toolkit read in the program's source code. If ``copies`` is true, each
+    rank runs in its own folder.
 
     Raises:
         BadInput: if the site cannot run the job.

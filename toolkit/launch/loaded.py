@@ -27,8 +27,8 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
     toolkit chooses the runtime ``option``, else the command in the site profile, else the host's first
     runtime. If the probe did not find a runtime, toolkit assumes a runtime that a module or a path in the
     profile provides. ``modules`` are the modules that the job loads in addition to the site's modules. If
-    neither a module nor the profile provides a runtime, the facts are unchanged. If the runtime is then
-    missing in the job, the job script stops with a message.
+    neither a module nor the profile provides a runtime, the facts are unchanged. If a job lacks its container
+    runtime, the job script stops with a message.
     """
     host, why = _prefer_runtime(host, command_of(host, site, option)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:

@@ -28,8 +28,9 @@ _TOKEN, _PLACE = "token", "notebook.json"
 
 _SHELL_SECONDS = 60.0
 _START_SECONDS = 300.0
-"""The time limit for Jupyter's start, in seconds after the job's start. It is long, because a busy file
-system is slow."""
+"""The time limit for Jupyter's start, in seconds after the job's start. The time limit is long, because a
+busy file system is slow.
+"""
 
 _POLLS = (1.0, 5.0)
 """The pause in seconds between two queries of the job: its first value, and its largest value."""

@@ -94,7 +94,7 @@ def compile_words(compiler: str, architecture: str, source: str, target: str) ->
 
 
 def _compile_program(source: bytes, architecture: str | None, runner: Runner) -> bytes:
-    """Return the C program, compiled on this machine or the runner's host; empty without a compiler."""
+    """Return the C program, compiled on this machine or on the trial's host; empty without a compiler."""
     runs_locally = architecture in {None, platform.machine()}
     local: Runner = LocalRunner()
     places = [local] if runs_locally else []

@@ -35,7 +35,7 @@ def choose(
 ) -> ModeChoice:
     """Return the launch mode ``mode`` or, if it is ``None``, the mode that the engine chose.
 
-    If toolkit predicts a failure for this mode, the function returns the mode only if ``force`` is true.
+    If toolkit predicts that a launch in this mode fails, the function returns the mode only with ``force``.
 
     If ``mode`` is ``None`` and the engine chose no mode, the function returns the first mode of
     ``alternatives`` with a predicted success. The modes in ``alternatives`` work only for some programs; for
@@ -83,7 +83,7 @@ def _fix(verdict: Verdict, mode: Mode | None) -> str:
 def _try_out(prediction: Prediction) -> str:
     """Return the fix for a mode with an unknown outcome.
 
-    The fix is to find the outcome first, because ranks may silently start as worlds of size 1.
+    The fix says how to test the mode first, because ranks may silently start as worlds of size 1.
     """
     if NO_ANSWER in prediction.because:
         return "the machine was too busy to answer: run the command again"

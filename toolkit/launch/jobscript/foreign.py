@@ -20,7 +20,7 @@ The placeholder contains a NUL character, because no word of a user contains thi
 """
 
 SHELL = '${foreign[@]+"${foreign[@]}"}'
-"""The shell text that replaces the placeholder.
+"""The shell text that replaces the placeholder :data:`WORD` in the launch command.
 
 The form with ``+`` is for bash before 4.4, which reports an empty array as an unset variable.
 """

@@ -32,23 +32,25 @@ _OF_QUEUE = {field.name for field in FIELDS if field.queue}
 """The names of job fields that need Slurm."""
 
 _OF_ARRAYS = "default of arrays"
-"""The source of an output name that contains the task number (:mod:`toolkit.launch.request.complete`)."""
+"""The recorded source of an output file's name if toolkit put the array task's number into this name
+(:mod:`toolkit.launch.request.complete`).
+"""
 
 
 def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
     """Return the job without fields that need Slurm, and the names of the removed fields.
 
-    toolkit removes such a field only if its value is from settings or variables, which also apply to other
-    jobs. ``file`` is the name of the job file.
+    toolkit removes a field that needs Slurm only if its value is from settings or variables, which also apply
+    to other jobs. ``file`` is the name of the job file.
 
     Raises:
-        BadInput: if an option or the job file sets such a field.
+        BadInput: if an option or the job file sets a field that needs Slurm.
     """
     values = job.given_values()
     left = [name for name in values if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if values[name] is not False]
-    # Refuse a sweep from any source, such as settings, because the command's placeholders would have no
-    # values if toolkit removed the sweep.
+    # Refuse a sweep from any source, such as settings.
+    # If toolkit removed the sweep, the placeholders in the command would have no values.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(
@@ -155,9 +157,9 @@ def local_script(
 def _start_words(spec: JobSpec, launch_plan: Plan, runtime: str) -> list[list[str]]:
     """Return the command that starts the ranks on this machine, without the words that need Slurm."""
     if launch_plan.inside:
-        # mpirun gets a signal twice: through its process group and through the container runtime. mpirun then
-        # exits but does not stop its ranks, which have separate process groups. With a PID namespace, the
-        # ranks stop when the first process of the namespace exits.
+        # mpirun gets a signal twice: through its process group and through the container runtime.
+        # With two signals, mpirun exits and does not stop its ranks, which have separate process groups.
+        # With a PID namespace, the ranks stop when the first process of the namespace exits.
         apart = msgspec.structs.replace(launch_plan, container=("--pid", *launch_plan.container))
         return plan.launch_words(spec, apart, (), runtime)
     outside = msgspec.structs.replace(launch_plan, launcher=("srun",))

@@ -26,7 +26,9 @@ def has_check(plan: Plan) -> bool:
 
 
 def words(spec: JobSpec, plan: Plan) -> tuple[str, ...]:
-    """Return the command of the check, which starts with the Python or torchrun of the user's command."""
+    """Return the command that checks whether the ranks connect; it uses the Python or torchrun of the user's
+    command.
+    """
     gpus = ("--gpus", str(spec.gpus_per_node)) if spec.gpus_per_node else ()
     return (*_start(spec.command, plan), posixpath.join(spec.directory, FILE), plan.program, *gpus)
 

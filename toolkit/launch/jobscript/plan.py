@@ -48,8 +48,7 @@ def launch_words(
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     variables_wrapper = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     wrapper = _wrapper_words(spec, plan)
-    # The script sets the variables with a rank's number before the user's variables, so that the user can
-    # override a rank's number.
+    # Set a rank's number before the user's variables, so that users can override a rank's number.
     ranks_wrapper, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
     kind = runtime_of_name(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
@@ -87,8 +86,8 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
 
 
 def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
-    """Return the words ``env -u NAME``. In the launch command, these words follow the launcher, because the
-    launcher itself may set the variables.
+    """Return the words ``env -u NAME``. In the launch command, ``env`` follows the launcher, because the
+    launcher itself may set these variables.
     """
     words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []

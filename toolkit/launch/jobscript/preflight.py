@@ -20,7 +20,7 @@ from toolkit.program import program_of_name
 from toolkit.runtime.apptainer import bind
 
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
-"""The preflight command in toolkit's own images; the script adds ``--tasks``."""
+"""The preflight command in toolkit's own images; the job script adds the option ``--tasks``."""
 
 FILE = "toolkit-preflight.sh"
 """The name of the script that checks the program's own MPI; the job script writes this file."""
@@ -74,7 +74,7 @@ def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
     """Return whether toolkit's own check in the image runs in the same Python as the job.
 
     toolkit's check also works for a program without MPI, such as ``hostname``, because the same launcher
-    starts both.
+    starts the check and the program.
     """
     program = image.program
     return image.stack is not None and (trainer or program is None or bool(program.python) or not program.mpi)

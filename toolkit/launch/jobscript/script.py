@@ -96,8 +96,8 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # These values contain file names instead of paths: the script has already changed to the job's
-            # folder, whose path may be unknown before the job runs.
+            # These values contain file names without a folder, because the script runs in the job's folder.
+            # The path of the job's folder may be unknown before the job runs.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
@@ -263,7 +263,7 @@ def _lines(groups: Sequence[Sequence[str]], indent: int, pieces: Mapping[str, st
 
 
 def _broken(group: Sequence[str], pieces: Mapping[str, str]) -> list[str]:
-    """Return the lines of a group of words; a new line starts only at an option or a variable."""
+    """Split a group of a command's words into lines; a line starts only at an option or a variable."""
     chunks: list[str] = []
     for word in group:
         text = found.SHELL if word == found.WORD else quote_around(word, pieces)

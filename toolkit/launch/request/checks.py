@@ -30,8 +30,8 @@ _SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separa
 _MEMORY = ValueForm(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G (default: M)")
 _NODES = ValueForm(nodelist.FORM, nodelist.RULE)
 _OUTPUT = ValueForm(
-    # Slurm does not create a folder for the output, and a job that cannot write its output fails without a
-    # message. Therefore a relative path must not contain a folder.
+    # Slurm does not create a folder for the output, so a relative path must not contain a folder.
+    # A job that cannot write its output fails without a message.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
     "write a file name or a full path: letters, digits, . _ + = @ , - and patterns such as %j (%% for %)",
 )
@@ -87,7 +87,7 @@ _FORMS: Mapping[str, ValueForm] = {
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
-"""The long patterns, and patterns that several fields share, by name."""
+"""Patterns for the values of job fields, by name: long patterns, and patterns that several fields share."""
 
 
 def _form_of(field: JobField) -> ValueForm:

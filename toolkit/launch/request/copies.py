@@ -20,7 +20,7 @@ exec "$program" "$@"
 """
 """A shell program that sets each copy's number and changes to its folder.
 
-The program makes paths absolute, because the command may name files in the start folder.
+The shell program makes paths in the command absolute, because they may name files in the start folder.
 """
 
 

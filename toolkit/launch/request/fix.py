@@ -26,7 +26,7 @@ from toolkit.versions import within
 class FoundFix:
     """A launch without the engine's options (``before``, ``plan``), and a launch that works (``after``).
 
-    ``before`` is the prediction for ``plan``.
+    ``before`` is the prediction for the launch with the plan ``plan``.
     """
 
     before: Prediction

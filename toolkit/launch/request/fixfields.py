@@ -20,8 +20,7 @@ def faults(fix: Fix) -> Iterator[tuple[str, str]]:
     before = ""
     for word in fix.launch.container:
         value = before in _WITH_VALUE and not word.startswith("-")
-        # If a word is neither an option nor the value of an option, Apptainer would treat this word as the
-        # image.
+        # Apptainer would treat a word that is neither an option nor an option's value as the image.
         if not word.isprintable() or not (value or _OPTION.fullmatch(word)):
             yield "launch.container", f"expected an option such as --nv or --home=DIR, found {word!a}"
         before = "" if value else word

@@ -17,7 +17,9 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The values of a job file; ``lines`` maps a field (``nodes``, ``env.NAME``) to its line, from 1."""
+    """The values of a job file; ``lines`` maps a field (``nodes``, ``env.NAME``) to its line number; the
+    first line has number 1.
+    """
 
     values: dict[str, Any]
     lines: dict[str, int]
@@ -102,7 +104,7 @@ class _Reader:
         self._store_value(None if plain else event.value, line)
 
     def _store_value(self, value: object, line: int) -> str:
-        """Store a value at the parser's position, and return its path."""
+        """Store a value at the parser's position, and return its path in the file, such as ``env.NAME``."""
         if not self._open:
             self.root = value
             return ""

@@ -16,7 +16,7 @@ _STATED_BY = {
     "GPU type": ("gpu",),
     "features": ("features",),
 }
-"""The fields of a partition that state each kind of limit. One of these fields is sufficient."""
+"""For each kind of limit, the profile fields that state the limit of a partition; one field is sufficient."""
 
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 
@@ -90,7 +90,7 @@ def _threads(spec: JobSpec, partition: Partition) -> int:
 
     If a rank has a fixed number of cores, the job script requests whole cores with one hardware thread each.
     If the job names several partitions, the script requests hardware threads. An sbatch option of the user or
-    the site overrides both requests.
+    the site, such as ``--hint``, overrides the script's request.
     """
     own = any(line.startswith(("--threads-per-core", "--hint")) for line in spec.sbatch)
     whole = spec.cpus_per_rank and "," not in (spec.partition or "")

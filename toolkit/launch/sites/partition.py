@@ -47,7 +47,7 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
 
     Raises:
         BadInput: if no partition can run the job; the message has the limits of each partition. Also if the
-            job's own partition cannot run it; the message has partitions that can.
+            partition that the job names cannot run the job; the message names partitions that can.
     """
     if not site.partitions:
         return PartitionChoice(spec)

@@ -55,8 +55,8 @@ def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
     A job that requests a part of a node's GPUs gets the same part of the node's cores. A job that requests
     memory per core gets only as many cores as fit into the node's memory.
     """
-    # Nodes with different features may have different numbers of cores, but the profile contains only the
-    # largest number.
+    # Nodes with different features may have different numbers of cores.
+    # The site profile contains only the largest number of cores.
     if not partition.cores or len(partition.features) >= _MIXED:
         return None
     cores = partition.cores

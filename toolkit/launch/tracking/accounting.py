@@ -8,8 +8,8 @@ from toolkit.launch.tracking import slurm
 from toolkit.run.command import Command
 
 _SECONDS = 20.0
-"""The timeout of a query to Slurm in seconds. After the timeout, ``toolkit explain`` continues without the
-result.
+"""The timeout of a query to Slurm in seconds. After the timeout, ``toolkit explain`` continues without
+Slurm's answer.
 """
 
 _COLUMNS = ("JobID", "State", "ExitCode", "NodeList", "Elapsed", "Timelimit", "MaxRSS", "ReqMem")

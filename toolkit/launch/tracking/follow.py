@@ -34,8 +34,7 @@ _METRICS_SECONDS, _METRICS_BYTES = 2.0, 50_000
 second."""
 
 _PLACE_SECONDS = 30.0
-"""The time in seconds between two queries of the whole queue, because the output may list thousands of
-jobs."""
+"""The time in seconds between two queries of the whole queue, whose output may list thousands of jobs."""
 
 _FIRST_QUERY, _LAST_QUERY = 1.0, 10.0
 """The time in seconds between two queries of Slurm, at first and later. Queries are rare, because the
@@ -44,8 +43,8 @@ controller serves thousands of users."""
 _AGAIN_SECONDS = 0.1
 """The first pause, in seconds, before toolkit asks again about a job whose script has ended.
 
-Slurm may still report the ended job as running. Each pause is twice as long as the pause before, up to one
-second.
+Slurm may still report the ended job as running. Each pause between two queries is twice as long as the pause
+before, up to one second.
 """
 
 _SILENT_SECONDS = 600.0
@@ -104,8 +103,7 @@ def follow(
             _settle(reader, jobs.size_of_output(runner, record) if record.state == "completed" else None)
             if metrics:
                 metrics.look(at_once=True)
-            # The process that launched or cancelled a local job writes the job's end into the record, so read
-            # the record again.
+            # Read the record again, because another process may have written the local job's end into it.
             record = jobs.conclude(runner, records.find(record.key) if local else record)
             if record.state != "pending":
                 return record
@@ -156,7 +154,7 @@ class _Tail:
         return size is not None and self._offset >= size
 
     def turn_to(self, path: str) -> None:
-        """Read from the file ``path`` from now on."""
+        """Read the following output from the file ``path``; start at the beginning of a new file."""
         if path != self._path:
             self._path, self._offset = path, 0
 
@@ -191,8 +189,8 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
         status = jobs.query(runner, record.id)
         query_start = time.monotonic()
         if status.answer == "silent":
-            # A run before a requeue may have left an exit status, so read the exit status only after the job
-            # started.
+            # A run before a requeue may have left a file with an exit status.
+            # Read the exit status only after the job has started.
             left = jobs.left_status(runner, record) if running else None
             if left is not None and not (left == jobs.STOPPED_STATUS and record.spec.may_resume):
                 yield JobStatus("unknown", answer="forgotten")
@@ -233,8 +231,8 @@ class _Signs:
         """Return whether a running job's exit status file exists, which shows that the job's script has
         ended.
 
-        ``passed`` is the time since the last query of Slurm, in seconds. Slurm registers the job's end some
-        time later, so the function returns True again only after growing pauses.
+        ``passed`` is the time since the last query of Slurm, in seconds. Because Slurm registers the job's
+        end later than the file, the function returns True again only after growing pauses.
         """
         if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
             return False

@@ -51,8 +51,8 @@ def refresh(
     try:
         record = find_number(runner, record)
     except Missing:
-        # An exit status of the script shows only that this job has ended. A successor may still run, so do
-        # not conclude a job that may have a successor.
+        # The exit status of a script shows only that this job has ended.
+        # Do not conclude a job that may have a successor, because the successor may still run.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     on_status(record, status)
@@ -119,7 +119,7 @@ def find_number(runner: Runner, record: JobRecord) -> JobRecord:
     if record.id or is_local(record):
         return record
     if numbers := successors.numbers(runner, record):
-        # The first number is the number of the array; each later number belongs to a resumed task.
+        # The first job number is the array's number; each later number belongs to a resumed task.
         number = numbers[0] if record.spec.array else numbers[-1]
         return records.update(record, id=number, numbers=tuple(numbers))
     return record
@@ -141,7 +141,7 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
     """Return the status of a job from Slurm's controller or, if this fails, from Slurm's accounting.
 
-    Without a job number, the field ``answer`` of the status is ``forgotten``.
+    If the job number is empty, the field ``answer`` of the status is ``forgotten``.
     """
     if not number:
         return JobStatus("unknown", answer="forgotten")
@@ -271,8 +271,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     state, code = record.state, record.exit_code
     if over and whole in FINAL_STATES:
         state = whole
-        # The exit status of a failed task has priority over the status of a task that stopped before its time
-        # limit.
+        # A failed task's status has priority over the status of a task that stopped before its time limit.
         worst = [task for task in tasks if task.state == whole]
         code = min(worst, key=lambda task: task.exit_code == STOPPED_STATUS).exit_code
     return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
@@ -343,8 +342,8 @@ def _live(runner: Runner, record: JobRecord) -> list[str]:
 
 def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
     group = process.group_of(record)
-    # Record the cancellation first. Otherwise, the process that launched the job may record the end as a
-    # failure.
+    # Record the cancellation before the job's processes stop.
+    # Otherwise, the process that launched the job may record the job's end as a failure.
     before, record = record, records.update(record, state="cancelled")
     if not process.end(group):
         records.save(before)

@@ -97,8 +97,8 @@ def end(group: int) -> bool:
 def _wait_for_end(group: int) -> bool:
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline:
-        # killpg also succeeds for zombie processes, which remain in a container without an init process, so
-        # read the states of the processes instead.
+        # killpg also succeeds for zombie processes, which remain in a container without an init process.
+        # Read the states of the processes, because a zombie process counts as ended.
         if not any(_member(file, group) for file in _PROC.glob("[0-9]*/stat")):
             return True
         time.sleep(_PAUSE)

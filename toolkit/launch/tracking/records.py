@@ -24,7 +24,7 @@ RECORD = "record.json"
 SCRIPT = "job.sh"
 OUTPUT = "output.log"
 METRICS = "metrics.jsonl"
-"""The names of files in the folder of a record; the job's folder on the cluster has the last three, too."""
+"""The names of files in a record's folder; the job's folder has all these files except ``record.json``."""
 
 TIMES = "start-times"
 """The file in the job's folder in which the job script records the start time of each phase of its start."""
@@ -90,7 +90,7 @@ def keep(record: JobRecord, name: str, content: bytes) -> None:
 
 
 def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
-    """Return all readable records, oldest first; ``on_damage`` gets a message about each damaged record."""
+    """Return all readable job records, oldest first; ``on_damage`` gets a message for each damaged record."""
     job_records = []
     for file in sorted(jobs_dir().glob(f"*/{RECORD}")):
         try:

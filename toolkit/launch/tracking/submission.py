@@ -63,13 +63,13 @@ def submit(
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
-        # A signal may kill this process before Slurm returns a number, so record the state as unknown until
-        # then.
+        # A signal may kill this process before Slurm returns a number.
+        # Until Slurm returns a number, the record has the state unknown.
         record = msgspec.structs.replace(record, state="unknown")
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
-        # toolkit may write the file again after a lost connection, but it may run sbatch only once. Only the
-        # user may read the script, because the script may contain private variables.
+        # After a lost connection, toolkit may write the script again, but it may run sbatch only once.
+        # Only the user may read the script, because the script may contain private variables.
         patient = PatientRunner(runner, lambda _: None, _AWAY_SECONDS)
         patient.write(path, script.encode(), 0o700)
         hand_over(patient, record.spec, secrets)

@@ -9,7 +9,7 @@ from toolkit.run.command import Runner
 
 
 def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[str]:
-    """Return the numbers of all jobs that Slurm lists for the record's folder.
+    """Return the numbers of all jobs that Slurm lists for the folder of a recorded job.
 
     If ``live`` is true, the result omits ended jobs.
 
