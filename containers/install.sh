@@ -5,7 +5,7 @@ set -eu
 
 usage() {
     echo "usage: sh install.sh [--prefix DIR] [--python PYTHON] [--replace]"
-    echo "  --prefix DIR      where toolkit is installed (default: ~/toolkit)"
+    echo "  --prefix DIR      where toolkit is installed (default: ~/.local/toolkit)"
     echo "  --python PYTHON   the Python to use (default: the first that the bundle has wheels for)"
     echo "  --replace         also install recipes that replace a recipe of yours or of toolkit"
 }
@@ -16,7 +16,7 @@ fail() {
     exit "${3:-3}"
 }
 
-prefix=${HOME:-}/toolkit
+prefix=${HOME:-}/.local/toolkit
 python=
 replace=
 while [ $# -gt 0 ]; do

@@ -19,7 +19,7 @@ def test_it_installs_and_builds_with_the_network_cut_off(engine, tmp_path):
     there.mkdir()
     home.mkdir()
     subprocess.run(["tar", "xf", str(archive), "-C", str(there)], check=True)
-    program = home / "toolkit" / "bin" / "toolkit"
+    program = home / ".local" / "toolkit" / "bin" / "toolkit"
     env = {"HOME": str(home), "PATH": os.environ["PATH"], "TOOLKIT_CACHE_DIR": str(home / "cache")}
 
     alone = ["unshare"] if os.geteuid() == 0 else ["unshare", "--map-current-user"]

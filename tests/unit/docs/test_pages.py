@@ -14,7 +14,7 @@ from toolkit.cli.main import cli
 DOCS = ROOT / "docs"
 PAGES = [ROOT / "README.md", DOCS / "index.md", DOCS / "tutorial.md"]
 PAGES += [*sorted((DOCS / "howto").glob("*.md")), *sorted((DOCS / "explanation").glob("*.md"))]
-_BLOCK = re.compile(r"^(?: {4,}|\$ | {4}\$ )(?:~/toolkit/bin/)?toolkit (?P<words>.+)$", re.MULTILINE)
+_BLOCK = re.compile(r"^(?: {4,}|\$ | {4}\$ )(?:~/\.local/toolkit/bin/)?toolkit (?P<words>.+)$", re.MULTILINE)
 _SHORTENED = "…"
 
 
