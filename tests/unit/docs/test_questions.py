@@ -34,7 +34,7 @@ QUESTIONS = [
     ("MPI hangs", "howto/mpi-trouble.md", "hang"),
     ("why my job failed", "howto/job-failed.md", "toolkit explain 123"),
     ("a full home folder", "install.md", "TOOLKIT_CACHE_DIR"),
-    ("a login node without network and Docker", "howto/no-network.md", "--no-builder"),
+    ("a login node without network and Docker", "howto/no-network.md", "image bundle -o"),
     ("a full /tmp", "install.md", "APPTAINER_TMPDIR"),
     ("the MPI of an image for a cluster", "solve.md", "Slurm lacks PMIx"),
     ("the driver that a CUDA needs", "howto/gpu-cluster.md", "| 525.60.13 |"),

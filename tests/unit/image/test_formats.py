@@ -213,7 +213,7 @@ def test_of_several_platforms_this_machines_is_taken_or_the_one_that_is_asked_fo
         inspect(layout)
     assert inspect(layout, platform="linux/amd64").digest == manifests[0]["digest"]
     # The configuration of all test images names amd64.
-    with pytest.raises(BadInput, match=r"--platform linux/arm64: .* is for x86_64"):
+    with pytest.raises(BadInput, match=r"--platform linux/arm64: .* is an image for x86_64"):
         inspect(layout, platform="linux/arm64")
 
 

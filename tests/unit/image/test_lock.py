@@ -191,7 +191,7 @@ def test_a_lock_that_cannot_be_read_is_mended_by_the_command_that_its_error_name
     (tmp_path / "mine.lock.json").write_bytes(text)
     with pytest.raises(BadInput, match="not a lock") as caught:
         load_lock(mine)
-    assert caught.value.fix == f"lock the recipe: `toolkit image lock {mine}`"
+    assert caught.value.fix == f"lock the recipe again: `toolkit image lock {mine}`"
     done = locked.run(mine)
     assert done.exit_code == 0, done.output
     assert "mine.lock.json: not a lock" in done.stderr
