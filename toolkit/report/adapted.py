@@ -28,13 +28,13 @@ def diff_text(result: AdaptedScript, style: Style) -> str:
 
 
 def already_text(result: AdaptedScript) -> str:
-    """Return the message about a script that already joins its ranks and needs no change."""
+    """Return the message about a script that already connects its ranks, so toolkit does not change it."""
     names = " and ".join(_TITLES.get(join, join) for join in result.joins)
     return one_line(f"{result.file} already joins its ranks ({names}); toolkit changes nothing")
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
-    """Return a list of the lines that the user must check or change, followed by the launch command
+    """Return a list of the script's lines that the user must check or change, followed by the launch command
     ``launch``.
     """
     title = _TITLES[result.program or "mpi"]

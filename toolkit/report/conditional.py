@@ -1,5 +1,5 @@
-"""Format the answer to a support ticket: the outcome of each launch mode, and the facts that decide the
-outcome.
+"""Format the answer to a support ticket: the outcome of each launch mode, and the facts of the image and the
+cluster on which the outcomes depend.
 """
 
 from collections.abc import Iterator
@@ -13,8 +13,8 @@ _OUTCOME = 16
 
 
 def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
-    """Yield the first line of the answer, the outcome of each launch mode, and the facts that decide these
-    outcomes. After each fact, yield a command that prints this fact.
+    """Yield the first line of the answer and the outcome of each launch mode. Then yield each fact on which
+    these outcomes depend, with the command that prints the fact.
     """
     yield from wrap_hanging("", _first(answers), width)
     yield ""
@@ -58,7 +58,7 @@ def _assumptions(ticket_answer: TicketAnswer) -> str:
 
 
 def _why(ticket_answer: TicketAnswer) -> str:
-    """Return the reason for a launch mode's outcome, and the facts that toolkit assumed."""
+    """Return the reason for a launch mode's outcome, and what toolkit assumed about unknown facts."""
     assumed = _assumptions(ticket_answer)
     return (
         f"{ticket_answer.prediction.because}, if {assumed}" if assumed else ticket_answer.prediction.because

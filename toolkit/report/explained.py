@@ -1,4 +1,6 @@
-"""Format the explanation of a job's output: the root line, the cause, the class and the fix."""
+"""Format the explanation of a job's output: the line that reports the failure, its cause, its class and the
+fix.
+"""
 
 from collections.abc import Iterator
 
@@ -10,7 +12,7 @@ _LONGEST = 1000
 """Maximum number of characters that the page shows of one line of output."""
 
 _EVIDENCE = 300
-"""Maximum number of characters that the page shows of a further line with the same cause."""
+"""Maximum number of characters that the page shows of a further output line that points to the cause."""
 
 _MOST_POSSIBLE = 2
 
@@ -18,9 +20,9 @@ _MOST_POSSIBLE = 2
 def explanation_lines(
     output_explanation: OutputExplanation, style: Style = leave_unstyled, width: int = 100
 ) -> Iterator[str]:
-    """Yield the lines of an explanation.
+    """Yield the lines of the explanation of a job's output.
 
-    The root line is the line of output that reports the failure's origin.
+    In the explanation, the "root line" is the output line that reports the origin of the failure.
     """
     if output_explanation.root is None or output_explanation.fault is None:
         yield from findings(output_explanation.findings, style, width)
@@ -50,7 +52,9 @@ def explanation_lines(
 
 
 def root_lines(root: RootLine, width: int) -> Iterator[str]:
-    """Yield the root line with its line number, and the line of the user's code that raised the error."""
+    """Yield the output line that reports the failure, with its number, and the line of the user's code that
+    failed.
+    """
     where = f"{root.file}, line {root.number}: " if root.file else f"line {root.number}: "
     yield from wrap_text(shorten_line(root.text), 4, width, first=where if root.number else "", hang=2)
     if root.frame:

@@ -73,8 +73,7 @@ def _folded(words: list[str]) -> list[str]:
     lines: list[str] = []
     current, rest = [words[0]], words[1:]
     for word in rest:
-        # An option such as --nv=1, or a variable such as A=1, already contains its value, so the next word
-        # starts a new line.
+        # A word such as --nv=1 or A=1 already contains its value, so the next word starts a new line.
         assigned = "=" in current[0] and len(current) == 1
         if word.startswith("-") or "=" in word:
             lines.append(" ".join(current))

@@ -8,14 +8,16 @@ from toolkit.model.mpifacts import ImageMpi
 from toolkit.report.lines import wrap_hanging
 
 _TELLING = ("pmix", "pml", "mtl", "btl")
-"""Open MPI's frameworks whose components are shown: they determine how ranks start, and the transports."""
+"""The Open MPI frameworks whose components the page shows: they determine the start of ranks and the
+transport.
+"""
 
 
 def lines(facts: ImageFacts, width: int | None = None) -> Iterator[str]:
     """Yield one line for each fact of an image, wrapped to ``width`` columns.
 
-    For an unknown fact, the line has the reason. For absent software, the line has the value ``-``; some
-    facts then have no line.
+    For an unknown fact, the line says why the fact is unknown. For software that the image lacks, the line
+    has the value ``-``, or there is no line.
     """
     for name, value in _rows(facts):
         yield from wrap_hanging(f"{name:<13} ", value, width)

@@ -18,7 +18,8 @@ from toolkit.report.table import table
 _WIDTH = 12
 _NOT_REACHED = "?  the cluster did not answer; this was the last known state"
 _WIDE = 120
-"""Minimum terminal width in columns at which a list of jobs shows mode and cluster."""
+"""Minimum terminal width in columns at which the list of jobs also shows each job's launch mode and cluster.
+"""
 _UNKNOWN: Mapping[int, str] = {}
 
 
@@ -145,5 +146,5 @@ def jobs_table(job_records: Iterable[tuple[JobRecord, bool]], width: int | None)
 
 
 def _moment(text: str) -> str:
-    """Return a time of a record in this machine's time zone, for example ``2026-11-26 05:00``."""
+    """Return a time from a job record in this machine's time zone, for example ``2026-11-26 05:00``."""
     return dt.datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M")

@@ -1,4 +1,4 @@
-"""Format the results of trial launches: predicted and observed outcomes, messages and the transport."""
+"""Format the results of trial launches: predicted and observed outcomes, messages and the MPI transport."""
 
 import textwrap
 from collections.abc import Iterator

@@ -22,7 +22,9 @@ def meaning(fact: str) -> str:
 
 @cache
 def _field_texts() -> dict[tuple[str, str], str]:
-    """Return the docstring below each field of the fact classes, by class and field name."""
+    """Return the docstring below each field of the fact classes, with the class name and the field name as
+    key.
+    """
     texts: dict[tuple[str, str], str] = {}
     for node in (node for module in (facts, mpifacts) for node in ast.parse(inspect.getsource(module)).body):
         if not isinstance(node, ast.ClassDef):

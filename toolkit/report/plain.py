@@ -1,4 +1,4 @@
-"""Make untrusted text safe to print: it must not control the terminal, imitate a line or be invisible.
+"""Make untrusted text safe to print, so that it cannot control the terminal, imitate a line or hide text.
 
 toolkit writes an invisible character as its JSON escape, for example ``\\u001b`` for ESC. In JSON, invisible
 characters occur only inside strings, so the filter does not change the value of JSON text.
@@ -26,12 +26,12 @@ _NOT_DRAWN = (
     "\xad\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u180e\u200b-\u200d\u2060-\u2065\u206a-\u206f"
     "\ufeff\ufff0-\ufffb\U000110bd\U000110cd\U00013430-\U0001343f\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
     "\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180d\u180f\u3164\ufe00-\ufe0f\uffa0\U000e0000-\U000e0fff"
-    # surrogates, noncharacters, private use
+    # surrogates, noncharacters and characters for private use
     "\ud800-\udfff\ue000-\uf8ff\ufdd0-\ufdef\ufffe\uffff\U000f0000-\U0010ffff"
 )
 
 _OURS = f"\x1b{os.urandom(8).hex()}["
-"""The start of toolkit's own style codes.
+"""The start of the codes with which toolkit marks styles inside a text.
 
 The start of the style codes is random for each process, so that no text from outside contains it.
 """
@@ -99,8 +99,8 @@ def remove_styles(text: str) -> str:
 
 
 def _is_ascii(text: str) -> bool:
-    """Return whether a text has only visible ASCII characters. Most output is such text, and does not need
-    the slow check.
+    """Return whether a text has only visible ASCII characters. Most output has only such characters, and does
+    not need the slow check for invisible characters.
     """
     return text.isascii() and text.isprintable()
 

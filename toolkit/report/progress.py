@@ -54,8 +54,8 @@ class Progress:
             # Do not redirect standard output: it may be a file while standard error is a terminal.
             self._shown = Live(
                 self._spinner,
-                # Do not filter the cursor codes of the progress line. The text of the progress line is
-                # already filtered.
+                # Do not filter the cursor codes of the progress line.
+                # toolkit has already filtered the text of the progress line.
                 console=Console(file=unfiltered_stream(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,
@@ -77,7 +77,7 @@ class Progress:
         if not self._output:
             return
         if self._shown:
-            self._shown.stop()  # the next call of detail() shows the line again
+            self._shown.stop()  # the next call of detail() shows the progress line again
         # Filter the text even for a file, because a user may print the file on a terminal later.
         print(make_line_visible(text), flush=True)
 

@@ -21,11 +21,11 @@ class SafeStream(io.TextIOBase):
         return self._below.name
 
     @property
-    def encoding(self) -> str:  # type: ignore[override]  # typeshed has an attribute; nothing sets it
+    def encoding(self) -> str:  # type: ignore[override]  # typeshed declares an attribute
         return self._below.encoding
 
     @property
-    def errors(self) -> str | None:  # type: ignore[override]  # the same
+    def errors(self) -> str | None:  # type: ignore[override]  # typeshed declares an attribute
         return self._below.errors
 
     def write(self, text: str | bytes, /) -> int:

@@ -169,8 +169,8 @@ def _number_or_mark(number: int | None) -> str:
 
 
 def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
-    """Yield a line for each profile value that does not match the cluster or that toolkit cannot check. Then
-    yield a summary.
+    """Yield a line for each profile value that does not match the cluster or that toolkit cannot check. The
+    last line is a summary of the check.
     """
     for point in points:
         if point.state != "holds":
@@ -185,7 +185,9 @@ _WORDS: dict[State, str] = {"differs": "different", "undecided": "undecided"}
 
 
 def check_json(name: str, place: str, points: Sequence[ProfileCheck]) -> dict[str, Any]:
-    """Return the result of a profile's check as JSON values, including the values that match."""
+    """Return the result of checking a profile as JSON values, including the profile values that match the
+    cluster.
+    """
     return {
         "schema": "toolkit.site-check/1",
         "site": name,

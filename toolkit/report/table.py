@@ -51,7 +51,7 @@ def _within(
 
 
 def _columns_that_fit(widths: Sequence[int], width: int) -> int:
-    """Return how many columns, from the first on, fit in ``width`` characters; at least 1."""
+    """Return how many columns of a table, from the first, fit in ``width`` characters; at least 1."""
     fitting = [n for n in range(1, len(widths)) if sum(widths[:n]) + 2 * (n - 1) <= width]
     return max(fitting, default=1)
 

@@ -8,7 +8,9 @@ _MARKS: dict[Outcome, str] = {"ok": "ok", "failed": "FAILED", "not-checked": "-"
 
 
 def lines(verification: Verified) -> Iterator[str]:
-    """Yield a line for each check, followed by lines for the differences that the check found."""
+    """Yield a line for each check of the image file, followed by a line for each difference that a check
+    found.
+    """
     for check in verification.checks:
         yield f"{_MARKS[check.outcome]:<7} {check.name:<10} {check.told}"
         for detail in check.detail:

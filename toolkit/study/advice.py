@@ -1,11 +1,13 @@
 """Suggest a fusion threshold and a cycle time for Horovod from a timeline, with reasons (pure functions).
 
-The gradients of a step have B bytes and become ready one after another within the time R. If Horovod reduces
-the gradients in k groups, each reduction takes the time a + b B/k. Horovod reduces the first groups while the
-framework computes later gradients. After R, the training step must wait for the reductions that have not
-finished. toolkit measures a and b, and suggests the number of groups k with the shortest wait. The suggested
-threshold is B/k, rounded up to a whole MiB. The suggested cycle time is the time in which B/k bytes become
-ready. Horovod's defaults are 128 MiB and 1 ms.
+The gradients of a training step have ``B`` bytes in total, and become ready one after another within the time
+``R``. If Horovod reduces the gradients in ``k`` groups, each reduction takes the time ``a + b B/k``: a fixed
+time ``a``, and a time ``b`` for each byte. Horovod reduces the first groups while the framework computes
+later gradients. When the last gradient is ready, the training step must wait for the reductions that have not
+finished. toolkit measures the fixed time and the time per byte, and suggests the number of groups with the
+shortest wait. The suggested fusion threshold is the size of one group, rounded up to a whole MiB. The
+suggested cycle time is the time in which the gradients of one group become ready. Horovod's default fusion
+threshold is 128 MiB, and its default cycle time is 1 ms.
 """
 
 import math
@@ -17,8 +19,8 @@ from toolkit.units import format_size
 
 _MOST_GROUPS = 32
 _LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
-"""The limits of the suggested cycle time in milliseconds. Horovod works well with 0.1 ms, and a long cycle
-delays small gradients.
+"""The limits of the suggested cycle time in milliseconds. Horovod works well with a cycle time of 0.1 ms. A
+long cycle time delays small gradients.
 """
 _MIB = 1 << 20
 
@@ -29,7 +31,7 @@ class Advice:
 
     Sizes are in bytes, times in milliseconds, and ``rate`` is in bytes per second.
 
-    ``now`` is the measured number of reductions per step, and ``groups`` is the suggested number.
+    ``now`` is the measured number of reductions per training step, and ``groups`` is the suggested number.
     """
 
     threshold: int
@@ -49,7 +51,7 @@ class Advice:
 
 
 def advise(tally: Tally) -> Advice | None:
-    """Return suggested settings, or ``None`` if the timeline has fewer than three steps or no allreduces."""
+    """Return suggested settings of Horovod, or ``None`` for fewer than three steps or no allreduces."""
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None

@@ -34,8 +34,8 @@ class NodeRow:
 
 @dataclass(frozen=True, slots=True)
 class FormDemand:
-    """One demand of a computing centre's form. ``met`` says whether the study meets the demand; ``fix`` says
-    how to meet it.
+    """One demand of a computing centre's application form. ``met`` says whether the study meets the demand.
+    ``fix`` says what to do if the study does not meet the demand.
     """
 
     text: str
@@ -60,7 +60,7 @@ def evidence(
     """Return the scaling evidence of each series of a study, for a computing centre's form.
 
     ``walls`` maps the key of each job to the run time of the whole job in seconds. ``script`` is true if the
-    study has a job script to attach.
+    study has a job script that the applicant can attach to the form.
     """
     series = []
     for label in study.values or ("",):
@@ -163,8 +163,8 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
-    """Return a text such as ``4 and 8``: the further numbers of nodes that the study must measure to have as
-    many as a centre's form demands.
+    """Return the further numbers of nodes that the study must measure to meet the form's demand, as a text
+    such as ``4 and 8``.
     """
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)

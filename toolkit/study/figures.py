@@ -37,8 +37,8 @@ def figures(text: str) -> dict[str, float]:
     """
     figures_by_name: dict[str, float] = {}
     for line in text.splitlines():
-        # A later value of a metric replaces its earlier value. The metrics keep the order in which they first
-        # occur.
+        # A later value of a metric replaces its earlier value.
+        # The metrics keep the order in which they first occur.
         figures_by_name.update(_of_line(line))
     return figures_by_name
 

@@ -1,11 +1,11 @@
-"""Fit the scaling model to a curve, predict times on more ranks with their uncertainty, and check the model
-(pure functions).
+"""Fit the scaling model to the measured times of a curve, predict times on more ranks with their uncertainty,
+and check the predictions (pure functions).
 
-To find the uncertainty, toolkit repeats the fit many times. In each repetition, called a draw, toolkit
-changes the measured times at random within their errors and fits the model again. The range of a prediction
-contains the results of 95 of 100 draws. For each draw, toolkit keeps every choice of the model's terms that
-fits nearly as well as the best choice, because the measurements cannot decide between such choices. The range
-of a prediction also allows for the measurement error of the future run.
+To find the uncertainty of a prediction, toolkit repeats the fit many times. In each repetition, called a
+draw, toolkit changes the measured times at random within their errors and fits the model again. The range of
+a prediction contains the results of 95 of 100 draws. For each draw, toolkit keeps every choice of the model's
+terms that fits nearly as well as the best choice, because the measurements cannot decide between such
+choices. The range of a prediction also allows for the measurement error of the future run.
 """
 
 import math
@@ -20,15 +20,15 @@ from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
-"""The minimum relative error that toolkit assumes for a time, because three runs may agree more closely by
-chance.
+"""The minimum relative error that toolkit assumes for a measured time, because three runs may agree more
+closely by chance.
 """
 _SINGLE_ERROR = 0.03
-"""The relative error that toolkit assumes for the time of a run if the study ran every size only once."""
+"""The relative error that toolkit assumes for a time if the study ran each number of ranks only once."""
 _MEDIAN = math.sqrt(math.pi / 2)
 """The error of a median divided by the error of a mean, for normally distributed values."""
 _NEARLY = 2.0
-"""The maximum difference in chi squared between a kept choice of terms and the best choice."""
+"""toolkit keeps a choice of the model's terms if its chi squared is at most 2 above the best chi squared."""
 _BYTES = 4
 """The size in bytes of one parameter's gradient (float32)."""
 _SEED = 20261121
@@ -38,8 +38,9 @@ _SEED = 20261121
 class Fit:
     """The scaling model, fitted to one curve.
 
-    ``weights`` are P, K, and W or L in :mod:`toolkit.study.model`. ``draws`` has the relative error and the
-    weights of each draw.
+    ``weights`` are the fitted factors of the model's three terms: ``P``, ``K``, and ``W`` or ``L`` in
+    :mod:`toolkit.study.model`. ``draws`` has the relative error and the fitted factors of each random
+    repetition of the fit.
     """
 
     scaling: Scaling
@@ -59,8 +60,8 @@ class Fit:
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
-        """Return the predicted speed-up over one rank. As the time on one rank, the method takes the time on
-        the smallest measured number of ranks, multiplied by this number.
+        """Return the predicted speed-up over one rank. The method estimates the time on one rank: the fitted
+        time on the smallest measured number of ranks, multiplied by this number.
         """
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)
@@ -91,7 +92,9 @@ class FitCheck:
 
 
 def fit(curve: Curve) -> Fit | None:
-    """Fit the model to all points of a curve. Return ``None`` for a curve with only one number of ranks."""
+    """Fit the scaling model to all points of a curve. Return ``None`` if all points have the same number of
+    ranks.
+    """
     return _fit(curve.scaling, curve.points)
 
 
@@ -113,7 +116,8 @@ def check(curve: Curve) -> FitCheck | None:
 def further(curve: Curve) -> tuple[int, ...]:
     """Return the numbers of ranks to predict: two, four and eight times the largest measured number.
 
-    The result is empty for a curve of two points, which cannot separate serial work from communication.
+    The result is empty for a curve of two points, because two points cannot separate serial work from
+    communication.
     """
     if len(curve.points) < 3:
         return ()
@@ -150,11 +154,10 @@ def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
     errors = [_error(point, single) for point in points]
     best, weights = solutions(scaling, ranks, times, [t * e for t, e in zip(times, errors, strict=True)])[0]
     freedom = len(points) - sum(weight > 0 for weight in weights)
-    # If the measured times differ from the fitted times by more than their errors explain, the errors are too
-    # small, so increase them.
+    # Increase the errors if the measured times differ from the fitted times by more than the errors.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
-    # Users compare a prediction with a future run. Assume that the future run's time has a typical error.
+    # Users compare a prediction with a future run, so add the typical error of a run to the prediction.
     typical = median(errors) * factor
     return Fit(
         scaling=scaling,
@@ -167,7 +170,7 @@ def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
 def _draws(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[Vector]:
-    chance = random.Random(_SEED)  # noqa: S311 - equal figures give equal reports
+    chance = random.Random(_SEED)  # noqa: S311 - the fixed seed gives equal reports
     draws = []
     for _ in range(_DRAWS):
         drawn = [t * max(1 + e * chance.gauss(), 0.1) for t, e in zip(times, errors, strict=True)]

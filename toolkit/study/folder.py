@@ -1,5 +1,5 @@
-"""Read and write the folder of a study: ``study.json``, the folder ``points`` with a file for each point, and
-timelines.
+"""Read and write the folder of a study: ``study.json``, the folder ``points`` with a file for each run, and
+Horovod's timelines.
 
 toolkit writes each file atomically.
 """
@@ -57,7 +57,7 @@ def save(folder: Path, study: Study) -> None:
 
 
 def load_points(folder: Path, study: Study) -> list[Point]:
-    """Return all points of a study. Each point is one run of the study. A point without a file has the state
+    """Return all points of a study. Each point is one run of the study. The state of a run without a file is
     ``planned``.
 
     Raises:
@@ -67,12 +67,12 @@ def load_points(folder: Path, study: Study) -> list[Point]:
 
 
 def save_point(folder: Path, point: Point) -> None:
-    """Write the file of one point."""
+    """Write the file of one point, that is, of one run of a study."""
     _write(folder / POINTS / f"{file_name(point)}.json", point)
 
 
 def save_timeline(folder: Path, point: Point, content: bytes) -> Path:
-    """Write Horovod's timeline of a point to a file, and return the file's path."""
+    """Write Horovod's timeline of one run to a file, and return the file's path."""
     file = folder / TIMELINES / f"{file_name(point).removesuffix('-timeline')}.json"
     LocalRunner().write(str(file), content, 0o644)
     return file
@@ -97,7 +97,7 @@ def hold_study(folder: Path) -> Iterator[None]:
         try:
             yield
         except BaseException:
-            if [*folder.iterdir()] == [lock]:  # the study wrote no file
+            if [*folder.iterdir()] == [lock]:  # the folder contains only the lock
                 shutil.rmtree(folder, ignore_errors=True)
             raise
 

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Fusion:
-    """The total size in bytes and the total time in microseconds of all reductions, with sums for
-    :meth:`line`. A reduction combines one or several tensors.
+    """The total size in bytes and the total time in microseconds of all reductions, with the sums from which
+    the method :meth:`line` computes the cost of a reduction. Each reduction combines one or several tensors.
 
-    Several tensors belong to the same reduction if the allreduce of each tensor begins before any of these
+    Several tensors belong to the same reduction if all their allreduces begin before the first of these
     allreduces ends.
     """
 
@@ -52,8 +52,8 @@ class Fusion:
         self._pids, self._time = [], 0.0
 
     def line(self) -> tuple[float, float] | None:
-        """Fit a line to the reductions: their time as a function of their size. Return the fixed time of a
-        reduction and the time per byte, both in microseconds.
+        """Fit a straight line to the time of the reductions as a function of their size. Return the fixed
+        time of a reduction and the time per byte, both in microseconds.
 
         The result is ``None`` for fewer than three reductions, for reductions of nearly the same size, or if
         larger reductions do not take longer.

@@ -10,12 +10,11 @@ _WELL = 0.9
 """The minimum parallel efficiency at which the report says that the speed is near the ideal."""
 
 _WIDE = 3.0
-"""If the high end of a predicted range is more than this multiple of the low end, the report calls the range
-wide.
+"""If the high end of a predicted range is more than three times the low end, the report calls the range wide.
 """
 _OPEN = 0.5
-"""If the range of the serial fraction (0 to 1) is wider than this value, the report does not state the
-fraction.
+"""If the range of the serial fraction is wider than 0.5 (the fraction is from 0 to 1), the report does not
+state the serial fraction.
 """
 
 _WORTH = 0.05

@@ -6,12 +6,13 @@ The time of an epoch on ``n`` ranks is
     strong  P/n + K + L * 2(n-1)
 
 ``P`` is the work that ranks divide, and ``K`` is the serial part in Amdahl's law. ``W`` is the cost of the
-limited bandwidth, and ``L`` is the cost of latency. A ring allreduce makes 2(n-1) exchanges of one n-th of
-the gradient. A training step therefore costs 2(n-1) latencies, and 2(n-1)/n times the gradient divided by the
-bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak scaling, an epoch on n ranks has
-1/n as many steps as on one rank. Latency then adds a term 2(n-1)/n, which a fit cannot separate from K and a
-part of P. In strong scaling, the limited bandwidth adds the same term 2(n-1)/n, which a fit cannot separate
-from K and P either. The fitted K therefore includes latency or bandwidth, and is an upper limit of the serial
+limited bandwidth, and ``L`` is the cost of latency. A ring allreduce on ``n`` ranks makes 2(n-1) exchanges of
+one n-th of the gradient. The allreduce of a training step costs 2(n-1) latencies, and 2(n-1)/n times the
+gradient divided by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak scaling,
+an epoch on ``n`` ranks has 1/n as many steps as on one rank. In weak scaling, latency adds a term 2(n-1)/n,
+which a fit cannot separate from the serial part ``K`` and the divided work ``P``. In strong scaling, the
+limited bandwidth adds a term 2(n-1)/n, which a fit cannot separate from the serial part ``K`` and the divided
+work ``P``. The fitted ``K`` includes the latency or the bandwidth, so it is an upper limit of the serial
 part.
 """
 
@@ -39,18 +40,17 @@ def seconds(scaling: Scaling, weights: Vector, ranks: float) -> float:
 def solutions(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[tuple[float, Vector]]:
-    """Return (chi squared, weights) for each choice of the model's terms whose fit has no negative weight,
-    the best first.
+    """Return (chi squared, weights) for each choice of the model's three terms whose fit has no negative
+    weight, the best fit first.
 
     ``errors`` are the errors of the times in seconds. The first result is the non-negative least squares
-    solution. If other results have nearly the same chi squared, the measurements cannot decide between these
-    choices of terms.
+    solution. If two choices of terms have nearly the same chi squared, the measurements cannot decide between
+    them.
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])
     fits = []
-    # There are only seven choices of one, two or three terms. Trying all seven choices is exact and needs
-    # less code than a solver.
+    # Trying all seven choices of one, two or three terms is exact, and needs less code than a solver.
     for size in range(1, min(count, len(ranks)) + 1):
         for chosen in combinations(range(count), size):
             part = _least_squares([[row[i] for i in chosen] for row in rows], times, errors)
@@ -95,7 +95,7 @@ def _least_squares(
             if r != i:
                 factor = table[r][i] / table[i][i]
                 table[r] = [a - factor * b for a, b in zip(table[r], table[i], strict=True)]
-                # In exact arithmetic, this element is already zero. If times differ by many orders of
-                # magnitude, a rounding error here would hide a zero pivot.
+                # Set this element to exactly zero, because a rounding error here would hide a zero pivot.
+                # Such rounding errors occur if times differ by many orders of magnitude.
                 table[r][i] = 0.0
     return [table[i][count] / table[i][i] for i in range(count)]

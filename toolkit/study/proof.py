@@ -10,8 +10,8 @@ from toolkit.study.statistics import Curve, MeasuredPoint
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""If a series has fewer runs than this number, the report says that a difference may be chance. By chance,
-three runs are all faster than three others with a probability of 1/20.
+"""If a series has fewer than three runs, the report says that a difference may be chance. By chance, three
+runs are all faster than three others with a probability of 1/20.
 """
 
 

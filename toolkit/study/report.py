@@ -27,7 +27,7 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether the curve tests suggested settings of Horovod. Such a curve may have a single size."""
+    """Whether the curve tests suggested settings of Horovod. A test may have a single number of ranks."""
 
     @property
     def work(self) -> str:
@@ -56,7 +56,8 @@ class Report:
     left_out: tuple[str, ...]
     missing: tuple[str, ...]
     verdicts: tuple[str, ...] = ()
-    """For studies that test suggested settings: sentences about whether the settings helped."""
+    """Sentences that say whether the suggested settings of Horovod helped, if the study tests such settings.
+    """
 
     @property
     def units(self) -> str:
@@ -109,7 +110,7 @@ def read(folders: Sequence[Path]) -> Report:
 
 def _names(folders: Sequence[Path]) -> list[str]:
     """Return the name of each study. If two studies have the same name, return the names of all folders
-    instead. If two folders have the same name, return their paths.
+    instead. If two folders have the same name, too, return the paths of all folders.
     """
     names = [folder.load(where).name for where in folders]
     if len(set(names)) == len(names):

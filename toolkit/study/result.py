@@ -32,16 +32,16 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     world_size: int
     nodes: int
     epochs: int
-    """The number of epochs that each rank trained. ``epochs_planned`` is the requested number."""
+    """The number of epochs that each rank trained. ``epochs_planned`` is the requested number of epochs."""
     epochs_planned: int
     test_accuracy: float | None
     test_loss: float | None
     accuracy: float
     images_per_second: float | None
-    """The training speed of all ranks together, in images per second, over all epochs. The time excludes
-    evaluation and start.
+    """The training speed of all ranks together, in images per second, over all epochs. The time of
+    evaluations and of the start does not count.
 
-    The value is null if the epochs took 0 s.
+    The speed is null if the epochs took 0 s.
     """
     images: int
     seconds: float

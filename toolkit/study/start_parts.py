@@ -8,7 +8,7 @@ import msgspec
 
 _LINE = re.compile(r"^(script|copy|copied|preflight|ranks|container) (\d{9,11}(?:[.,]\d+)?)$", re.MULTILINE)
 _MARKS = ("container", "interpreter", "imports", "rendezvous", "first_batch")
-"""The times that a rank records, in order. Each time ends the phase at the same position in ``_PARTS``."""
+"""The names of the times that a rank records. Each time ends the phase at the same position in ``_PARTS``."""
 _PARTS = ("mount", "interpreter", "imports", "rendezvous", "first batch")
 
 

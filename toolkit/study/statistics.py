@@ -50,11 +50,11 @@ class MeasuredPoint:
 
     @property
     def parts(self) -> dict[str, float] | None:
-        """The fraction of a training step's time in each phase, or ``None`` if unknown. The fractions add up
-        to 1.
+        """The fraction of a training step's time in each phase, or ``None`` if unknown. The fractions of all
+        phases add up to 1.
 
         A timeline counts the wait for training samples as computation. This property subtracts the wait from
-        the phase ``compute``, and reports it as the phase ``input``.
+        the phase ``compute``, and reports the wait as the phase ``input``.
         """
         waiting = self.waiting or 0.0
         if self.shares is None:
@@ -66,9 +66,9 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The measured points of one series, sorted by their number of ranks.
+    """The measured points of one series of runs, sorted by their number of ranks.
 
-    ``on`` is a text such as "on 2 nodes" if the series has several curves; otherwise ``on`` is empty.
+    ``on`` is a text such as "on 2 nodes" if the series has several curves. Otherwise, ``on`` is empty.
     """
 
     series: str
@@ -155,7 +155,7 @@ def _measured_point(
 
 def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
     """Return the speed-up, computed from the time of the smallest size and the time of this size. The range
-    assumes that the errors of the times are independent.
+    of the speed-up assumes that the errors of the two times are independent.
     """
     if same and now == base:
         return MedianSpread(ranks, ranks, ranks)

@@ -18,7 +18,7 @@ _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": F
 """Values of job fields that every job of a study uses, whatever the user's settings are."""
 
 _FREE = {field.name for field in FIELDS if field.free}
-"""Names of the job fields that do not affect the figures."""
+"""Names of the job fields that do not affect the measured values of a study."""
 
 _PLACES = ("{ranks}", "{nodes}", "{batch}")
 
@@ -31,7 +31,7 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
     few nodes as possible, and ``ranks_per_node`` defaults to 1.
 
     Raises:
-        BadInput: if a number of ranks fits none of the numbers of nodes.
+        BadInput: if a number of ranks cannot be divided evenly among the nodes as requested.
     """
     wanted, over = sorted(set(ranks)), sorted(set(nodes))
     if not over:
@@ -80,7 +80,7 @@ def points(study: Study) -> list[Point]:
 
 
 def file_name(point: Point) -> str:
-    """Return the name of a point's files without their suffix, for example ``r4-n2-1``."""
+    """Return the name of the files of one run without their suffix, for example ``r4-n2-1``."""
     series = _in_file_name(point.series)
     run = "timeline" if point.profile else str(point.number)
     return "-".join(filter(None, (series, f"r{point.ranks}", f"n{point.nodes}", run)))
@@ -154,7 +154,7 @@ def check(study: Study) -> None:
     """Check that a study can run as the user requested it.
 
     Raises:
-        BadInput: if the study cannot run; the error names the option.
+        BadInput: if the study cannot run; the error names the option to change.
     """
     _check_series(study)
     trainer = trainer_of(study)
@@ -254,8 +254,7 @@ def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
     if kind == "none":
         has_iterations = any(word.split("=")[0] == "--iterations" for word in study.words)
         return [] if has_iterations else ["--iterations", str(epochs)]
-    # If each rank of a trainer passes over all data, the trainer divides --epochs by the number of ranks.
-    # Therefore multiply the epochs by the number of ranks.
+    # Trainers whose ranks each read all data divide --epochs by the number of ranks, so multiply it.
     return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 
 
@@ -272,6 +271,6 @@ def _words(study: Study, point: Point) -> tuple[str, ...]:
     filled = []
     for word in study.words:
         for place, value in zip(_PLACES, values, strict=True):
-            word = word.replace(place, value)  # noqa: PLW2901 - one after the other
+            word = word.replace(place, value)  # noqa: PLW2901 - one placeholder after the other
         filled.append(word)
     return tuple(filled)

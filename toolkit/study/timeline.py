@@ -1,10 +1,11 @@
-"""Analyse Horovod's timeline: the phases of a step, and the ranks that are ready last.
+"""Analyse Horovod's timeline: the phases of a training step, and the ranks that are ready last.
 
 Different tensors may be in different phases at the same time. At each moment, the phase of the training step
-is the most advanced of these phases. From most to least advanced, the phases are ``reduce``, ``copy``,
-``queue`` and ``negotiate``. The phase is ``compute`` if no tensor is in any of these four phases. A step
-starts when the ranks negotiate the first gradient. toolkit ignores the last step before an evaluation or a
-checkpoint, because the time of this step includes the other work.
+is the most advanced phase of any tensor. From most to least advanced, the phases are ``reduce``, ``copy``,
+``queue`` and ``negotiate``. The phase of the training step is ``compute`` if no tensor is in one of the other
+phases. A training step starts when the ranks negotiate its first gradient. toolkit ignores the last step
+before an evaluation or a checkpoint, because the time of this step includes the time of the evaluation or the
+checkpoint.
 """
 
 import math
@@ -22,10 +23,10 @@ REDUCE, COPY, QUEUE, NEGOTIATE, COMPUTE = range(5)
 PHASES = ("reduce", "copy", "queue", "negotiate", "compute")
 
 _PAUSE = 5.0
-"""A step that is longer than this multiple of the median contains other work."""
+"""A step that is longer than five times the median step contains other work, such as an evaluation."""
 
 _CYCLES = 100_000
-"""Maximum number of cycles whose lengths are recorded."""
+"""Maximum number of Horovod's cycles whose lengths toolkit records."""
 
 _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "uint8": 1, "int8": 1, "bool": 1}
 _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|GATHER|ADASUM)|.*_ADASUM")
@@ -52,8 +53,8 @@ class Tally:
     lag: dict[str, float] = field(default_factory=dict)
     """For each rank, the total time in microseconds by which the rank was later than the first rank."""
     negotiated: int = 0
-    """The number of negotiations with a message from each rank. Later negotiations of a tensor use Horovod's
-    cache and have no such messages.
+    """The number of negotiations of a tensor with a message from each rank. Later negotiations of the tensor
+    use Horovod's cache and have no messages from the ranks.
     """
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
@@ -160,7 +161,7 @@ class Reader:
             tally.lag[rank] = tally.lag.get(rank, 0.0) + ts - first
 
     def _pass(self, ts: float) -> None:
-        """Add the time since the last event to the current phase."""
+        """Add the time since the last event of the timeline to the current phase."""
         passed = ts - self._now
         if passed <= 0:  # threads may write events out of order
             return

@@ -11,16 +11,18 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""If the answer is at most one third of the line's width, a long command starts on the same line."""
+"""If the answer takes at most one third of the line, a long next command starts on the same line as the
+answer.
+"""
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 
 
 @dataclass(frozen=True, slots=True)
 class DoctorAnswer:
-    """The doctor's answer.
+    """The answer of ``toolkit doctor`` to the question whether the image runs on the host.
 
-    ``word`` says whether the image runs on the host. ``text`` is the launch mode that works, or the reason
-    why the image does not run, without a full stop.
+    ``word`` is "Yes", "Perhaps", "No" or "Unknown". ``text`` is the launch mode that works, or the reason why
+    the image does not run, without a full stop.
     """
 
     word: Word
@@ -28,8 +30,8 @@ class DoctorAnswer:
 
 
 def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
-    """Return the answer for a verdict about an image on a host. ``mode`` is the launch mode that the user
-    requested, or ``None``.
+    """Return the answer whether an image runs on a host, from the ``verdict`` with all predictions and
+    findings. ``mode`` is the launch mode that the user requested, or ``None``.
     """
     if verdict.chosen is not None:
         sure = verdict.of(verdict.chosen).shown != "ok?"
@@ -72,7 +74,7 @@ def _of_mode(prediction: Prediction, verdict: Verdict) -> DoctorAnswer:
 
 
 def answer_lines(doctor_answer: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
-    """Return the lines of the answer and the next command, which starts on the same line if it fits there."""
+    """Return the answer and the next command as lines. A short command is on the same line as the answer."""
     head = wrap_text(f"{doctor_answer.word}: {doctor_answer.text}.", 0, width)
     words = shlex.split(command)
     beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []

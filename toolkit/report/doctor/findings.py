@@ -17,12 +17,12 @@ def findings(
     labelled: bool = True,
     answer_text: str = "",
 ) -> Iterator[str]:
-    """Yield the lines of each finding. One entry lists all findings that toolkit cannot decide because facts
-    are missing.
+    """Yield the lines of each finding. The last entry lists all findings that toolkit cannot decide because
+    facts about the image or the host are missing.
 
-    If ``labelled`` is false, the lines do not show the severity. Callers set ``labelled`` to false for
-    findings about launch modes that this launch does not use, because such findings cannot stop the launch.
-    toolkit leaves out a fix that ``answer_text``, the text above the findings, already contains.
+    If ``labelled`` is false, the lines of a finding do not show its severity. Callers set ``labelled`` to
+    false for findings about launch modes that this launch does not use, because such findings cannot stop the
+    launch. toolkit leaves out a fix that ``answer_text``, the text above the findings, already contains.
     """
     undecided = [f for f in all_findings if f.undecided and f.severity == "info"]
     for finding in (f for f in all_findings if f not in undecided):
@@ -55,8 +55,8 @@ def _fix_lines(fix: str, width: int) -> Iterator[str]:
 
 
 def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iterator[str]:
-    """Yield a line with the severity, the ID and the launch modes. Launch modes that do not fit on this line
-    are on the next lines.
+    """Yield a line with the severity, the ID and the launch modes of a finding. Launch modes that do not fit
+    on this line are on the next lines.
     """
     label = f"{style(f'{finding.severity:8}', _SEVERITY_STYLE[finding.severity])} " if labelled else ""
     head = f"  {label}{style(finding.id, 'bold')}"

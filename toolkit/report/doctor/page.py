@@ -32,7 +32,8 @@ def page(
 ) -> str:
     """Return the page about an image on a host. ``advice`` says what to do if the answer is not "Yes".
 
-    ``everything`` adds all facts, all launch modes, and the findings about all other launch modes.
+    ``everything`` adds all facts, all launch modes, and the findings about launch modes that this launch does
+    not use.
     """
     width = min(width, _WIDEST)
     lines = [*answer_lines(answer(verdict, request.mode), next_command, style, width), ""]
@@ -88,11 +89,11 @@ def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, 
 def _needed_findings(
     relevant: tuple[Finding, ...], verdict: Verdict, request: Request
 ) -> tuple[Finding, ...]:
-    """Return the errors and warnings that the page shows without ``--all``. Without a working or a requested
-    launch mode, return only the main fault and the findings that do not depend on the mode.
+    """Return the errors and warnings that the page shows without ``--all``. If no launch mode works and the
+    user requested none, return only the main fault and the findings that do not depend on the mode.
     """
     wrong = tuple(f for f in relevant if f.severity != "info")
-    if answer(verdict, request.mode).word == "No":  # a finding without facts cannot change "No"
+    if answer(verdict, request.mode).word == "No":  # undecided findings cannot change "No"
         wrong = tuple(f for f in wrong if not f.undecided)
     if not (verdict.chosen or request.mode):
         first = main_fault(verdict)

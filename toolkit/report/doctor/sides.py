@@ -1,4 +1,4 @@
-"""Format the software of the host and of the image as a table with two columns, or as one line each."""
+"""Format the software of the host and of the image as a table with two columns, or as one line for each."""
 
 import textwrap
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ def _row_lines(
 ) -> Iterator[str]:
     """Yield the lines of one table row.
 
-    If a word is wider than its column, host and image get separate lines.
+    If a word is wider than its column, the row has separate lines for the host and for the image.
     """
     name, left, right = row
     label = f"  {style(f'{name:{name_width}}', 'dim')}  "
@@ -79,7 +79,7 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     mpi = image.mpi
     inside = (mpi_name(mpi) if mpi else _no_mpi(image), _learning(image))
     for label, parts in (("host   ", host_parts), ("image  ", inside)):
-        # Keep a name and its version on the same line.
+        # Keep the name of a program and its version on the same line.
         tied = ", ".join(part.replace(" ", _TIED) for part in _words(*parts).split(", "))
         wrapped = wrap_text(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
         lines = [line.replace(_TIED, " ") for line in wrapped]
@@ -98,8 +98,8 @@ def _pmix(host: HostFacts, first: HostMpi | None) -> str:
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None
-    # Compare only releases, without suffixes such as a1: Debian's library of PMIx 5.0.7 reports the version
-    # 5.0.7a1.
+    # Compare only release numbers, without suffixes such as a1.
+    # Debian's library of PMIx 5.0.7 reports the version 5.0.7a1.
     if own is None or (served is not None and own.release == served.release):
         return slurms
     return f"{slurms}; mpirun offers {own}"

@@ -16,7 +16,7 @@ _FAILED = ("✘", "bad")
 _MODE = max(map(len, MODES)) + 1
 _OUTCOME = max(map(len, get_args(Outcome)))
 _INDENT = 2 + 2 + _MODE + 1 + _OUTCOME + 1
-"""The column in which the reasons start, after the mark, the mode and the outcome."""
+"""The column of the page at which the reasons start, to the right of the mark, the mode and the outcome."""
 _NEAR = 4
 _ARROW = "→ "
 
@@ -30,8 +30,8 @@ def ways(verdict: Verdict, host: HostFacts, request: Request, style: Style, widt
 def way(
     prediction: Prediction, verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int
 ) -> Iterator[str]:
-    """Yield the lines about one launch mode: mark, mode, outcome and reason. For the chosen mode, the launch
-    command follows.
+    """Yield the lines about one launch mode: mark, mode, outcome and reason. For the chosen mode, also yield
+    the launch command.
     """
     mark, colour = _MARKS.get(prediction.shown.rstrip("?"), _FAILED)
     chosen = prediction.mode == verdict.chosen
@@ -63,9 +63,9 @@ def _arrow(words: list[str], width: int) -> list[str]:
 
 
 def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]:
-    """Return the words of the command that starts the ranks inside an allocation with the requested nodes.
+    """Return the words of the command line that starts the ranks inside an allocation of the requested nodes.
 
-    If the launch needs files that only a job script creates, the command is ``toolkit launch``.
+    If the launch needs files that only a job script creates, return a ``toolkit launch`` command instead.
     """
     command_of_rank = request.command or ("COMMAND",)
     if AGENT in plan.launcher or {GLOO_FILE, RANKS_FILE} & set(plan.wrapper) or plan.starter:

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-# Colour-blind readers can distinguish these colours of Okabe and Ito. Markers and dashes distinguish the
-# lines in print without colour.
+# Colour-blind readers can distinguish these colours of Okabe and Ito.
+# Markers and dashes distinguish the lines in print without colour.
 _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 
 _DPI = 160
@@ -74,7 +74,7 @@ def _lines(
         lines.append((test, "o-", _BLUE, "test, after the epoch"))
     for values, style, color, name in lines:
         size = 6 if len(numbers) <= _MANY else 3
-        # matplotlib draws a gap for NaN.
+        # A value of None becomes NaN, for which matplotlib draws a gap.
         drawn = [math.nan if value is None else value for value in values]
         axes.plot(numbers, drawn, style, color=color, label=name, linewidth=2, markersize=size, zorder=3)
     values, _, color, _ = lines[-1]
@@ -110,7 +110,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
     axes.set_title(name, loc="left", fontsize=11)
     axes.set_xlabel("epoch")
-    # Leave half an epoch of space on both sides: one panel has bars, and all panels must align.
+    # Leave half an epoch of space on both sides, so that the lines align with the bars of the other panel.
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
     if len(numbers) <= _MANY:

@@ -26,7 +26,7 @@ _HEAD = (
 )
 
 _OVER_SMALLEST = (4, 5)
-"""Columns without meaning for a study of a single size."""
+"""Numbers of the table columns that the page omits for a study of a single size."""
 
 _NONE = "&ndash;"
 _MOST = 8
@@ -105,7 +105,7 @@ def _own(svg: str, name: str) -> str:
 def _figures(report: Report) -> str:
     size_rows = rows(report)
     cells = {id(row): _cells(row) for row in size_rows}
-    # Leave out the columns that have no value.
+    # Leave out the table columns that have no value in any row.
     idle = _OVER_SMALLEST if all(len(line.curve.points) == 1 for line in report.lines) else ()
     columns = [i for i in range(len(_HEAD)) if i not in idle and any(c[i] != _NONE for c in cells.values())]
     head = "".join(

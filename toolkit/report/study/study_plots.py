@@ -20,7 +20,7 @@ _DPI = 160
 _SIZE = (5.6, 4.0)
 """The width and height of a plot in inches. The page stretches the plot to the width of a column."""
 _BARS = 6
-"""Maximum number of bars in a plot of this height; more bars make the plot higher."""
+"""Maximum number of bars in a plot of the standard height. A plot with more bars is higher."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +88,7 @@ def _plot(report: Report, name: str, title: str, draw: Draw) -> Plot:
     axes.spines[["left", "bottom"]].set_color("#999999")
     axes.tick_params(colors=GREY)
     svg = _svg(figure)
-    figure.set_layout_engine("none")  # keep the layout of the SVG for the PNG
+    figure.set_layout_engine("none")  # the PNG keeps the layout of the SVG
     return Plot(name, title, svg, _png(figure))
 
 

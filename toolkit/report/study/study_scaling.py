@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHORT = 8.0
-"""The ratio of the ends of a logarithmic axis below which values between the powers get labels, too."""
+"""If an axis's highest value is less than 8 times the lowest, the logarithmic axis gets more labels."""
 
 Value = Callable[[MeasuredPoint], MedianSpread | None]
 
@@ -59,8 +59,8 @@ def efficiency(axes: "Axes", report: Report) -> None:
         _draw_measured(axes, line, number, lambda point: point.efficiency)
         _draw_predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
     _ideal(axes, report, lambda _: 1.0)
-    # If runs with the same number of ranks take very different times, the range of the efficiency may exceed
-    # 100 %, so extend the axis.
+    # Extend the axis beyond 100 %, because the range of the efficiency may exceed 100 %.
+    # The range is wide if runs with the same number of ranks take very different times.
     measured = [point.efficiency.high for line in report.lines for point in line.curve.points]
     axes.set_ylim(0, 1.1 * max(1.0, *measured))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -169,8 +169,8 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
 
 
 def _inverse(spread: MedianSpread, work: float | None, ranks: float = 1) -> MedianSpread:
-    """Convert times for ``work`` units to rates. If ``work`` is ``None``, convert speed-ups on ``ranks``
-    ranks to efficiencies.
+    """Convert times for ``work`` units of work to rates. If ``work`` is ``None``, convert speed-ups on
+    ``ranks`` ranks to efficiencies.
     """
     if work is None:
         return MedianSpread(spread.value / ranks, spread.low / ranks, spread.high / ranks)

@@ -90,14 +90,14 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
 
 
 def _chosen(report: Report) -> list[tuple[ReportCurve, list[MeasuredPoint]]]:
-    """Return the points of each series for which the plot shows the accuracy. If a series has too many
-    points, return its first points and the point with the most ranks.
+    """Return each series with the points whose accuracy the plot shows. If a series has too many points,
+    return its first points and the point with the most ranks.
     """
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []
     chosen = []
     for line in report.lines:
-        # Several curves may start with the same training on the fewest ranks; draw this training once.
+        # Several curves may start with the same training on the fewest ranks; draw such a training once.
         known = [p for p in line.curve.points if accuracies(p) and p.epochs not in drawn]
         points = known if len(known) <= most else [*known[: most - 1], known[-1]]
         drawn += [point.epochs for point in points]

@@ -86,7 +86,7 @@ def _waiting_rows(tally: Tally) -> str:
 
 
 def _short(tensor: Tensor) -> str:
-    """Return at most the last 60 characters of a tensor's name, because names start with long TensorFlow
+    """Return at most the last 60 characters of a tensor's name, because the names start with long TensorFlow
     scopes.
     """
     return tensor.name if len(tensor.name) <= 60 else f"…{tensor.name[-59:]}"
