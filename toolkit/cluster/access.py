@@ -18,9 +18,10 @@ from toolkit.run.remote.keys import KeyPair, new_key_pair
 _MUNGE_KEY_BYTES = 128
 
 CONFIG = "config"
-"""The name of the SSH configuration in an account's folder, for the learner's machine.
+"""The name of the SSH configuration that the teacher gives to a learner, in the folder of the learner's
+account.
 
-:func:`place_of_learner` returns the path of the copy.
+:func:`place_of_learner` returns the path of the learner's copy of this folder.
 """
 
 
@@ -92,9 +93,9 @@ class Access:
     def point_at(self, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> None:
         """Write ``ssh_config`` and ``known_hosts`` for a login node that listens at ``address``, ``port``.
 
-        The port may change at each start of the container. Files that are already correct stay unchanged. The
-        folder of each account also gets ``ssh_config`` and ``known_hosts``, and an SSH configuration for the
-        learner's machine.
+        The port of the login node may change at each start of its container. Files that are already correct
+        stay unchanged. The folder of each account also gets ``ssh_config`` and ``known_hosts``, and an SSH
+        configuration for the learner's machine.
         """
         secrets = self.secrets()
         if secrets is None:
@@ -112,7 +113,7 @@ class Access:
         return {account: self.folder / USERS / account for account in secrets.by_account()}
 
     def forget(self) -> bool:
-        """Delete the folder, and return whether the folder existed."""
+        """Delete the cluster's folder on this machine, and return whether the folder existed."""
         existed = self.folder.is_dir()
         if existed:
             shutil.rmtree(self.folder)
@@ -136,7 +137,7 @@ def config_of(name: str) -> Path | None:
 
 
 def clusters() -> Path:
-    """Return the folder that contains the folders of all clusters."""
+    """Return the folder on this machine that contains one folder for each cluster."""
     return state_dir() / "clusters"
 
 

@@ -11,7 +11,8 @@ from toolkit.data import package, shipped_folder
 from toolkit.render import render
 
 CODE = "/opt/toolkit/lib"
-"""The link to toolkit's code on a node. A change of the link replaces all files at once."""
+"""The symbolic link to toolkit's code on a node. toolkit changes the link to replace all code files at once.
+"""
 
 ACCOUNTS = "/etc/toolkit/accounts"
 """The folder on a node with the names of the learners' accounts."""

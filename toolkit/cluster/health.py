@@ -71,8 +71,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    # Another queued job may get the nodes first and use them for hours, so srun waits at most five seconds
-    # for nodes.
+    # srun waits at most five seconds for nodes, because another queued job may use them for hours.
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])

@@ -1,4 +1,4 @@
-"""Build the image of a cluster's nodes, unless the engine has an image with the same contents."""
+"""Build the image of a cluster's nodes, unless Docker already has an image with the same contents."""
 
 import hashlib
 import os

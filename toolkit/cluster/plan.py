@@ -191,7 +191,7 @@ def check_listen(listen: str) -> str:
 
 
 def is_reachable(listen: str) -> bool:
-    """Return whether other machines may reach an ``ADDRESS:PORT``, that is, whether it is not a loopback
+    """Return whether other machines may reach the address of ``listen``, because it is not a loopback
     address.
     """
     return not ipaddress.IPv4Address(listen.rpartition(":")[0]).is_loopback

@@ -30,14 +30,14 @@ def execute(
     check_host(cluster, host)
     check_user(cluster, user)
     name = container(cluster.name, host)
-    # Docker cannot stop a command that it started in a running container. The script writes its process
-    # group to a file, so that toolkit can kill the group.
+    # Docker cannot stop a command that it started in a running container.
+    # The script writes its process group to a file, so that toolkit can kill the group.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # The command reads its input from a file. Through a TLS socket, the command would never see the end
-        # of its input, because Docker's SDK cannot close only the sending direction. The script removes the
-        # file after opening it.
+        # The command reads its input from a file, because a TLS socket would hide the end of the input.
+        # Docker's SDK cannot close only the sending direction of a TLS socket.
+        # The script removes the input file after opening it.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}

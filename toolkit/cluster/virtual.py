@@ -263,7 +263,9 @@ def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) 
 def _complete(
     engine: Nodes, layout: Layout, secrets: Secrets, containers: dict[str, NodeContainer], tell: Tell
 ) -> None:
-    """Create missing nodes and start stopped nodes, the login node first, because other nodes need it."""
+    """Create missing nodes and start stopped nodes. The login node is first, because it runs Slurm's
+    controller.
+    """
     missing = any(_state(containers, layout, host) == "missing" for host in layout.hosts)
     image = ensure_image(engine.client, layout.flavour, tell) if missing else ""
     tell.step(f"Starting the cluster {layout.name}: a login node and {layout.nodes} compute nodes")
@@ -282,8 +284,8 @@ def _complete(
         if state != "running":
             engine.start(name, paused=state == "paused")
     if containers:
-        # A restarted container may have a new address. This command makes Slurm's daemons look up the nodes'
-        # addresses again.
+        # A restarted container may have a new network address.
+        # `scontrol reconfigure` makes Slurm's daemons look up the nodes' addresses again.
         anew = "until scontrol reconfigure; do sleep 0.2; done"
         engine.run(layout.container("login"), Command.of("sh", "-c", anew, timeout=20))
 
@@ -291,7 +293,8 @@ def _complete(
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
     """Copy this version of toolkit to nodes that have a different version.
 
-    root compiles the files to bytecode, because the cluster's user cannot write to the folder of the code.
+    The user root compiles the files to bytecode, because the cluster's user cannot write to the folder of the
+    code.
     """
     code = code_files()
     folder, login = code_folder(code), layout.container("login")

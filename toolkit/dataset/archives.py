@@ -20,7 +20,9 @@ ARCHIVE_ERRORS = (tarfile.TarError, OSError, EOFError, zlib.error, lzma.LZMAErro
 
 _AR = b"!<arch>\n"
 _AR_HEADER = 60
-"""The size in bytes of a member's header (ar(5)): name, time, owner, group, mode, size and end mark."""
+"""The size in bytes of a file's header in an ar archive: name, time, owner, group, mode, size and end mark
+(ar(5)).
+"""
 
 
 class Archive:
@@ -88,8 +90,8 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
 
 
 def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:
-    """Yield the name and size in bytes of each member of the package. When the caller gets a member, the
-    file's position is the start of the member's content.
+    """Yield the name and size in bytes of each member of a Debian package. When the caller gets a member, the
+    position in the package is the start of the member's content.
     """
     if file.read(len(_AR)) != _AR:
         raise Missing(f"{place}: not a Debian package")

@@ -11,8 +11,8 @@ from toolkit.knowledge.strict import tables, text_of
 
 KIND = "recipes/datasets"
 
-# toolkit creates a file with this name in the user's folder, so the name must not contain a path or start
-# with a dot.
+# The name of a data file must not contain a path or start with a dot.
+# toolkit creates a file with this name in the user's folder.
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]

@@ -30,8 +30,8 @@ _WAITS = 4
 
 
 class Full(CheckFailed):
-    """The disk is full or not writable. toolkit then tries no other source, because the next download would
-    fail for the same reason.
+    """The disk is full or not writable. After this error, toolkit does not try other sources, because each
+    download would fail for the same reason.
     """
 
 
@@ -93,8 +93,8 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.RefusedRequest as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            # The server has no bytes after this offset: the partial download is complete or of a different
-            # version, so download the whole file again.
+            # The server has no bytes after this offset, so download the whole file again.
+            # The partial download is already complete, or belongs to another version of the file.
             part.truncate(0)
         except http.Busy as error:
             waited += 1
@@ -139,8 +139,7 @@ def _part(url: str, store: Path, tell: Tell) -> Iterator[FileIO]:
             part = FileIO(path, "r+")
         with part:
             wait_for_lock(part, tell, f"Waiting for another process that fetches {without_login(url)}")
-            # Another process may have finished the download and deleted the file before it released the lock.
-            # In that case, start again with a new file.
+            # If another process has completed and deleted the file meanwhile, start with a new file.
             if path.exists() and os.path.samestat(path.stat(), os.fstat(part.fileno())):
                 try:
                     yield part

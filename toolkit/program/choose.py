@@ -20,11 +20,11 @@ def programs_of(image: ImageFacts, request: Request) -> tuple[ProgramName, ...]:
 
 
 def program_of_joins(joins: Collection[str]) -> ProgramName | None:
-    """Return the program kind of a script that joins its ranks with the libraries ``joins``. Return ``None``
-    if toolkit knows none of the libraries.
+    """Return the program kind of a script that connects its ranks with the libraries ``joins``. Return
+    ``None`` if toolkit knows none of the libraries.
 
-    A script that uses MPI and another library needs an MPI launch mode; the other library also works in that
-    mode.
+    A script that uses MPI and another library needs an MPI launch mode. The other library also works in an
+    MPI launch mode.
     """
     order: tuple[ProgramName, ...] = ("horovod", "mpi", "torch", "jax", "tf-config")
     return next((name for name in order if program_of_name(name).JOINS & set(joins)), None)
@@ -41,7 +41,7 @@ def starter_of(program: ProgramName, request: Request) -> Starter:
 def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
     """Return the launch modes for a program, in the order of ``MODES``.
 
-    The result always includes a mode that the user requests.
+    The result always includes the launch mode that the user requests.
     """
     fitting = {mode for name in programs_of(image, request) for mode in program_of_name(name).MODES}
     return tuple(mode for mode in MODES if mode in fitting or mode == request.mode)
@@ -49,7 +49,7 @@ def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
     """Return the launch modes that toolkit tries first: the modes of the most likely program kind. The result
-    is empty for MPI programs.
+    is empty if MPI or Horovod is the most likely program kind.
     """
     first = program_of_name(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES

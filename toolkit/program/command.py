@@ -1,4 +1,4 @@
-"""Find the Python program that a command runs, and how its ranks join. toolkit does not run the command."""
+"""Find the Python program that a command runs, and how the ranks connect, without running the command."""
 
 import posixpath
 import re
@@ -21,7 +21,7 @@ _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _INLINE = re.compile(r"-\w*c")
 _OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
 _PREPARES = re.compile(r"\bPYTHONPATH\b|\bactivate\b")
-"""A pattern for shell statements after which Python finds more modules."""
+"""A pattern for shell text, such as ``activate``, after which Python may find more modules."""
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -31,8 +31,8 @@ class CommandFacts:
     """Facts about the program that a command starts.
 
     ``program`` is the program that the command starts. ``script`` is the position of the Python file in the
-    command, or ``None``. ``facts`` contains the facts about each Python program. ``joins`` and ``serial`` are
-    as in :class:`toolkit.program.script.ScriptFacts`.
+    command, or ``None``. ``facts`` contains the facts about each Python program. ``joins`` and ``serial``
+    have the same meaning as in :class:`toolkit.program.script.ScriptFacts`.
     """
 
     program: str
@@ -42,8 +42,8 @@ class CommandFacts:
     serial: bool | None = None
     unknown: tuple[str, ...] = ()
     says: tuple[tuple[str, str], ...] = ()
-    """As ``says`` of :class:`toolkit.program.script.ScriptFacts`, with the options of starters such as
-    torchrun.
+    """Names and values that set the rendezvous of the ranks, as in the field ``says`` of
+    :class:`toolkit.program.script.ScriptFacts`, with the options of starters such as torchrun.
     """
     launcher: str = ""
     """The starter or launcher with which the command begins, such as ``torchrun``, or an empty string."""
@@ -219,7 +219,7 @@ class _ProjectShell:
     def commands(self, code: str) -> Iterator[tuple[list[str], _Place]]:
         """Yield the words of each command, and the folder in which the command runs.
 
-        A word stays as written if toolkit cannot evaluate a part of the word.
+        A word of a command stays as written if toolkit cannot evaluate a part of the word.
         """
         depth = 0
         for before, written in shellwords.commands(code):
@@ -270,7 +270,7 @@ def _shell_statements(
 ) -> tuple[tuple[str, str], ...]:
     """Return the names and values that a shell script sets: options of its commands, and exported variables.
 
-    The name ``starter`` has the value ``torchrun`` if a command runs torchrun.
+    If a command runs torchrun, the result also has the name ``starter`` with the value ``torchrun``.
     """
     says = {name: value for one in found for name, value in one.says}
     started = {one.launcher for one in found}

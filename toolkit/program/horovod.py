@@ -1,4 +1,4 @@
-"""Horovod: ranks join through MPI, or through Gloo with toolkit's wrapper."""
+"""Horovod: ranks connect through MPI, or through Gloo with toolkit's wrapper."""
 
 from collections.abc import Sequence
 

@@ -1,4 +1,4 @@
-"""MPI programs: ranks join through the MPI library."""
+"""MPI programs: ranks connect through the MPI library."""
 
 from collections.abc import Sequence
 

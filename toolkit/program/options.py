@@ -15,7 +15,8 @@ _SIZES = {
     },
     "deepspeed": {"--num-gpus": "deepspeed_gpus", "--num-nodes": "deepspeed_nodes"},
 }
-"""Starter → options that change the number of ranks → names of the options in ``says``.
+"""For each starter, the options that change the number of ranks, and the name of each option in
+``CommandFacts.says``.
 
 Sources: huggingface/accelerate:src/accelerate/commands/launch.py;
 deepspeedai/DeepSpeed:deepspeed/launcher/runner.py.

@@ -1,4 +1,4 @@
-"""Serial programs: the ranks do not join, and each rank runs a separate copy of the program."""
+"""Serial programs: the ranks do not connect, and each rank runs a separate copy of the program."""
 
 from collections.abc import Sequence
 

@@ -101,7 +101,7 @@ def blocks(words: list[str]) -> tuple[int, list[str]]:
     """Split the words of a command. Return how much the keywords before the command change the block depth,
     and the words after these keywords.
 
-    Each ``if``, ``while`` or ``{`` adds 1, and each ``fi``, ``done`` or ``}`` subtracts 1.
+    Each ``if``, ``while`` or ``{`` adds 1 to the block depth, and each ``fi``, ``done`` or ``}`` subtracts 1.
     """
     depth = 0
     for place, word in enumerate(words):

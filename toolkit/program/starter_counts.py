@@ -33,8 +33,8 @@ def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
 
 
 def _first(says: Mapping[str, str], *names: str) -> int | None:
-    """Return the number for the first of ``names`` that ``says`` contains, or ``None`` if its value is not a
-    positive whole number.
+    """Return the value of the first of the options ``names`` that the command sets, or ``None`` if the value
+    is not a positive whole number.
     """
     text = next((says[name] for name in names if name in says), "")
     return int(text) if text.isascii() and text.isdigit() and int(text) else None

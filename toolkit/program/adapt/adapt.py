@@ -60,7 +60,7 @@ def change_script(
     text = work.edits.apply(work.on_first_rank)
     try:
         ast.parse(text)
-    except SyntaxError as error:  # The changes conflict. Do not return a broken script.
+    except SyntaxError as error:  # The changes conflict: do not return a script that Python cannot parse.
         raise BadInput(
             f"line {error.lineno} of the changed script is not valid Python: {error.msg}",
             fix="report this error, and attach the script; docs/howto/own-script.md shows how to change it "
@@ -118,8 +118,8 @@ def _strategy(source: ScriptSource) -> Work:
             fix="use Horovod: `--program horovod`",
         )
     if _keras_3(source) is not None:
-        # Measured with TensorFlow 2.21: Keras 3's fit fails, because it cannot read values that several
-        # workers hold.
+        # Measured with TensorFlow 2.21: the method fit of Keras 3 fails with this strategy.
+        # The method fit of Keras 3 cannot read values that several workers hold.
         raise BadInput(
             "Keras 3 does not work with MultiWorkerMirroredStrategy", fix="use Horovod: `--program horovod`"
         )

@@ -112,7 +112,8 @@ class Edits:
         """Insert lines after a statement, with the statement's indentation.
 
         Raises:
-            Unplaceable: if another statement, or the head of its block, is on the same line.
+            Unplaceable: if another statement, or the head of its block (such as ``if x:``), is on the same
+                line.
         """
         source = self.source
         if source.text[source.line_start(source.start(statement)) : source.start(statement)].strip():
@@ -152,7 +153,7 @@ class Edits:
         return "".join([*parts, text[at:]])
 
     def _groups(self) -> Iterable[list[ast.stmt]]:
-        """Yield groups of consecutive statements in one block that only rank 0 must run."""
+        """Yield each group of consecutive statements in one block that only rank 0 must run."""
         inner = {one for one in self._guarded if any(up in self._guarded for up in self.source.around(one))}
         left = sorted((one for one in self._guarded if one not in inner), key=lambda one: one.lineno)
         group: list[ast.stmt] = []

@@ -14,7 +14,8 @@ _DEEPEST = 12
 class Binding:
     """A statement that assigns a value to a name.
 
-    If ``value`` is a tuple, ``path`` lists the indexes that lead to the name's value.
+    If the file assigns a tuple to several names, ``path`` lists the indexes that lead to the value of this
+    name.
     """
 
     statement: ast.stmt
@@ -113,8 +114,7 @@ class Flow:
         classes = [self.classes.get(one.func.id) for one in made if isinstance(one.func, ast.Name)]
         if made:
             return next((f for f in found if self.source.parents[f] in classes), None)
-        # Skip the methods of the class itself, because an attribute of ``self`` is rarely an object of the
-        # same class.
+        # An attribute of ``self`` is rarely an object of the same class, so skip this class's methods.
         inside = isinstance(node.value, ast.Attribute) and is_self(node.value)
         others = [f for f in found if not inside or self.source.parents[f] is not own]
         return others[0] if len(others) == 1 else None
@@ -144,9 +144,9 @@ class Flow:
         return argument(call, place, name)
 
     def sources(self, node: ast.expr, path: tuple[int, ...] = (), depth: int = 0) -> list[ast.expr]:
-        """Return the expressions from which the value of an expression may come.
+        """Return the expressions whose values the expression ``node`` may have.
 
-        The result contains an expression unchanged if toolkit cannot trace it further.
+        The result contains an expression unchanged if toolkit cannot trace its value further.
         """
         if depth > _DEEPEST or node in self._busy:
             return [node]
@@ -221,7 +221,7 @@ class Flow:
                 yield inner
 
     def reaches(self, within: ast.AST, test: "set[ast.AST] | frozenset[ast.AST]", depth: int = 0) -> bool:
-        """Return whether the code in ``within`` runs one of the nodes in ``test``, directly or through
+        """Return whether the code in ``within`` runs one of the syntax nodes in ``test``, directly or through
         functions that it calls.
         """
         if any(node in test for node in ast.walk(within)):
@@ -236,7 +236,7 @@ class Flow:
 
 
 def is_self(node: ast.expr) -> bool:
-    """Return whether a node is an attribute of ``self``."""
+    """Return whether a syntax node is an attribute of ``self``, such as ``self.model``."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "self"
 
 

@@ -87,8 +87,8 @@ def _element(work: Work, node: ast.expr) -> bool:
 
 
 def _own_files(work: Work, value: ast.expr) -> None:
-    """Give each rank a separate path for its files, because all ranks must save. The changed script keeps
-    only rank 0's files.
+    """Give each rank a separate path for the files of a callback that all ranks must run. The changed script
+    keeps only rank 0's files.
     """
     for source in work.flow.sources(value):
         path = (

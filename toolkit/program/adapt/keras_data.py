@@ -136,8 +136,8 @@ def share_dataset(work: Work, node: ast.expr) -> None:
 
 
 def _whole(work: Work) -> set[ast.Call]:
-    """Return the calls that create data sets for validation and tests; each rank needs the complete data
-    sets.
+    """Return the calls that create data sets for validation and tests. toolkit does not divide these data
+    sets, because each rank needs all samples.
     """
     found: set[ast.Call] = set()
     for call in work.source.calls():

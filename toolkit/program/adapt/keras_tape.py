@@ -75,9 +75,9 @@ def _change_apply(work: Work, call: ast.Call) -> bool:
 
 
 def average_steps(work: Work, module: str) -> bool:
-    """Average the gradients in ``train_step`` methods; return whether the script has such a method.
+    """Average the gradients in ``train_step`` methods; return whether the script has a ``train_step`` method.
 
-    toolkit changes these methods, because Horovod's optimizer does not average gradients in
+    toolkit changes ``train_step`` methods, because Horovod's optimizer does not average gradients in
     ``apply_gradients``.
     """
     found = False
@@ -203,7 +203,7 @@ def _callee(node: ast.expr) -> ast.expr:
 
 
 def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
-    """Return the texts that refer to the expressions ``nodes`` at the statement ``place``; the text is empty
-    for an expression that is not visible there.
+    """Return the source texts that refer to the expressions ``nodes`` at the statement ``place``. For an
+    expression that the statement cannot use, the text is empty.
     """
     return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

@@ -11,7 +11,7 @@ Loop = ast.For | ast.While
 
 
 def loops_around(work: Work, node: ast.AST) -> list[Loop]:
-    """Return the loops that run a node, innermost first, including loops in callers of the
+    """Return the loops that run a syntax node, innermost first, including loops in functions that call the
     node's function.
     """
     found: list[Loop] = []
@@ -146,7 +146,7 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
 
 
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
-    """Return the text that refers to the value of ``node`` at the statement ``place``, or an empty string.
+    """Return the source text that has the value of ``node`` at the statement ``place``, or an empty string.
 
     For example, if ``node`` is a parameter and ``place`` is in the caller, return the name of the caller's
     variable.

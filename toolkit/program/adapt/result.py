@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Way = Literal["horovod", "tf-config", "torch"]
-"""How the ranks of an adapted script join: the name of a program kind."""
+"""What connects the ranks of an adapted script: Horovod, TensorFlow's ``TF_CONFIG``, or PyTorch."""
 
 
 class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):

@@ -1,5 +1,5 @@
-"""A Python file as text and as a syntax tree, with the text offsets of each node and the nodes that contain
-it.
+"""A Python file as text and as a syntax tree, with the text offsets of each syntax node and the syntax nodes
+that contain it.
 """
 
 import ast
@@ -89,7 +89,7 @@ class ScriptSource:
         return start + len(self.text[start:end].encode()[:column].decode())
 
     def start(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
-        """Return the offset at which a node starts; a function starts with its decorators."""
+        """Return the offset at which a syntax node starts. A function starts with its decorators."""
         first: ast.expr | ast.stmt | ast.keyword = node
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.decorator_list:
             first = node.decorator_list[0]
@@ -97,11 +97,11 @@ class ScriptSource:
         return self.offset(first.lineno, first.col_offset)
 
     def end(self, node: ast.expr | ast.stmt | ast.keyword) -> int:
-        """Return the offset at which a node ends."""
+        """Return the offset in the text at which a syntax node ends."""
         return self.offset(node.end_lineno or node.lineno, node.end_col_offset or 0)
 
     def of_node(self, node: ast.expr | ast.stmt | ast.keyword) -> str:
-        """Return the source text of a node."""
+        """Return the source text of a syntax node."""
         return self.text[self.start(node) : self.end(node)]
 
     def line_start(self, offset: int) -> int:
@@ -120,28 +120,28 @@ class ScriptSource:
         return not before.strip() and (not rest.strip() or rest.lstrip().startswith("#"))
 
     def around(self, node: ast.AST) -> Iterator[ast.AST]:
-        """Yield the nodes that contain a node, innermost first."""
+        """Yield the syntax nodes that contain a syntax node, innermost first."""
         while (node := self.parents.get(node)) is not None:  # type: ignore[assignment]
             yield node
 
     def statement(self, node: ast.AST) -> ast.stmt:
-        """Return the node itself if it is a statement, otherwise the statement that contains the node."""
+        """Return the syntax node if it is a statement, otherwise the statement that contains the node."""
         if isinstance(node, ast.stmt):
             return node
         return next(one for one in self.around(node) if isinstance(one, ast.stmt))
 
     def scope(self, node: ast.AST) -> Scope:
-        """Return the function, class or module that contains a node."""
+        """Return the function, class or module that contains a syntax node."""
         return next((one for one in self.around(node) if isinstance(one, _SCOPES)), self.tree)
 
     def function(self, node: ast.AST) -> Function | None:
-        """Return the function that contains a node, or ``None``."""
+        """Return the function that contains a syntax node, or ``None``."""
         return next(
             (o for o in self.around(node) if isinstance(o, ast.FunctionDef | ast.AsyncFunctionDef)), None
         )
 
     def klass(self, node: ast.AST) -> ast.ClassDef | None:
-        """Return the class that contains a node, or ``None``."""
+        """Return the class that contains a syntax node, or ``None``."""
         return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
 
     def block(self, node: ast.stmt) -> list[ast.stmt]:
@@ -160,7 +160,7 @@ class ScriptSource:
         return name
 
     def calls(self, within: ast.AST | None = None) -> Iterator[ast.Call]:
-        """Yield the calls in the file, or inside one node, in the order of the text."""
+        """Yield the function calls in the file, or inside one syntax node, in the order of the text."""
         found = [one for one in ast.walk(within or self.tree) if isinstance(one, ast.Call)]
         yield from sorted(found, key=lambda one: (one.lineno, one.col_offset))
 

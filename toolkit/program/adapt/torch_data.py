@@ -69,8 +69,8 @@ def _is_loader(work: Work, call: ast.Call) -> bool:
 
 
 def _sampler(work: Work, loader: ast.Call) -> bool:
-    """Give a loader a sampler for this rank's part of the data; return whether the loader now has
-    a sampler.
+    """Give a ``DataLoader`` a sampler for this rank's part of the data. Return whether the ``DataLoader`` now
+    has a sampler.
     """
     if not work.once(loader):
         return loader in work.averaged
@@ -93,7 +93,7 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
 
 
 def _own_way(work: Work, loader: ast.Call, data: ast.expr) -> bool:
-    """If the script itself chooses the samples of a loader, add a note for the user and return True."""
+    """If the script chooses the samples of a ``DataLoader``, add a note for the user and return True."""
     own = keyword(loader, "sampler") or keyword(loader, "batch_sampler")
     if own is not None or len(loader.args) > 2:
         what = f"its {own.arg}" if own is not None else "its arguments"
@@ -135,8 +135,8 @@ def _is_stream(work: Work, data: ast.expr) -> bool:
 
 
 def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
-    """Return a name for a loader's data set. If the loader's call creates the data set, insert a line above
-    that assigns the data set to a variable.
+    """Return a variable name for the data set of a ``DataLoader``. If the call of ``DataLoader`` creates the
+    data set, insert a line above the call that assigns the data set to a variable.
     """
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)

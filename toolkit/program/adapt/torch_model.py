@@ -26,7 +26,7 @@ class _Key:
 @dataclass(slots=True)
 class _Wrapped:
     """The names of models that the script wraps in DDP. ``keys`` maps each name to the function and the line
-    in which the script wraps the model.
+    in which the script wraps the model of this name.
     """
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
@@ -96,8 +96,8 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 def _places(
     work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield each place where the script must wrap a model. A place consists of the key of the model's name,
-    the statement after which toolkit inserts the wrapping, and the name.
+    """Yield each place where the script must wrap a model. A place consists of the model's variable or
+    attribute, the statement after which toolkit inserts the wrapping, and the expression to wrap.
     """
     key = _key(work, model)
     if key is None or depth > 5:
@@ -139,7 +139,7 @@ def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple
 
 def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
     """Return the last statement that moves a model to its device, such as ``model.cuda()``. Return
-    ``statement`` if no such statement follows it.
+    ``statement`` if no later statement moves the model.
     """
     last = statement
     block = work.source.block(statement)
@@ -209,8 +209,8 @@ def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
-    """Return the key of an expression, or ``None`` if its value is not yet a wrapped model at this line of
-    the script.
+    """Return the variable or attribute that an expression names, or ``None`` if its value is not yet a
+    wrapped model at this line of the script.
     """
     key = _key(work, node)
     if key is None and isinstance(node, ast.Attribute):
@@ -223,7 +223,7 @@ def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
 
 
 def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | None:
-    """Return the key (class and name) of an attribute that holds a wrapped model, such as ``trainer.model``.
+    """Return the class and the name of an attribute that holds a wrapped model, such as ``trainer.model``.
     Return ``None`` for any other expression.
     """
     names = {key.name for key in wrapped.keys if isinstance(key.scope, ast.ClassDef)}
@@ -267,7 +267,7 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:
     """Add a note for the user if a training step calls a method of the model other than ``forward``. DDP
-    averages only the gradients of ``forward``.
+    averages only the gradients of ``forward`` calls.
     """
     called = isinstance(parent := work.source.parents[node], ast.Call) and parent.func is node
     if not called or node.attr in _API or node.attr not in work.flow.functions:

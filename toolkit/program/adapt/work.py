@@ -33,7 +33,7 @@ class Work:
     strategy.
     """
     averaged: set[ast.AST] = field(default_factory=set)
-    """Optimizers and loaders that toolkit has already changed."""
+    """Optimizers and data loaders that toolkit has already changed."""
     _scaled: set[ast.AST] = field(default_factory=set)
 
     @classmethod
@@ -68,7 +68,7 @@ class Work:
         return name
 
     def shown(self, node: ast.expr | ast.stmt) -> str:
-        """Return at most 60 characters of a node's first line, for messages."""
+        """Return at most 60 characters of the first line of a syntax node's text, for messages."""
         lines = self.source.of_node(node).splitlines()
         text = " ".join(lines[0].split())
         return f"{text[:60]}…" if len(text) > 60 or len(lines) > 1 else text
@@ -85,8 +85,8 @@ class Work:
         return line.split()[-1]
 
     def once(self, node: ast.AST) -> bool:
-        """Return True at the first call for a node, and False at each later call, so that toolkit changes the
-        node once.
+        """Return True at the first call for a syntax node, and False at each later call, so that toolkit
+        changes the syntax node once.
         """
         if node in self._scaled:
             return False

@@ -29,8 +29,8 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
 
 
 def writes_elsewhere(work: Work) -> None:
-    """If a call inside a larger statement writes, add a note for the user, because toolkit cannot restrict
-    the call to rank 0.
+    """If a call inside a larger statement writes a file, add a note for the user, because toolkit cannot
+    restrict the call to rank 0.
     """
     for call in work.source.calls():
         statement = work.source.statement(call)
@@ -106,7 +106,9 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
 
 
 def _stranger(work: Work, statement: ast.stmt, call: ast.Call) -> ast.Call | None:
-    """Return a call in a statement if all ranks may need the side effects of the call, or ``None``."""
+    """Return a call in ``statement`` if all ranks may need the call's side effects; otherwise return
+    ``None``.
+    """
     known = table().writes
     for one in work.source.calls(statement):
         name = work.source.dotted_name(one.func)

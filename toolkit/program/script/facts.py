@@ -41,7 +41,7 @@ class SyntaxFault:
 
 @dataclass(frozen=True, slots=True)
 class Undefined:
-    """A name that its file does not define; ``hint`` is `` (did you mean X?)`` or empty."""
+    """A name that a file uses but does not define; ``hint`` is `` (did you mean X?)`` or empty."""
 
     name: str
     file: str
@@ -57,7 +57,7 @@ class Need:
     The meaning of ``text`` depends on ``kind``:
 
     - ``file``: the path of a file that the program reads.
-    - ``beside``: a path relative to ``__file__``.
+    - ``beside``: the path of a file that the program derives from ``__file__``.
     - ``argument``: the index in ``sys.argv`` of a file name.
     - ``option``: the attribute of the parsed arguments whose value is a file name.
     - ``keyboard``, ``gpu``: the call that needs the keyboard or a GPU.
@@ -75,9 +75,9 @@ class Need:
 class ScriptFacts:
     """Facts about the text of a program and the project files that it imports.
 
-    ``joins`` lists how the ranks join: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
+    ``joins`` lists what connects the ranks: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
     ``deepspeed``, ``lightning``, ``jax``, ``tf-config`` or ``keras-distribution``. ``serial`` is true if the
-    ranks never join, and false if the ranks join. If toolkit cannot decide, ``serial`` is ``None``, and
+    ranks never connect, and false if the ranks connect. If toolkit cannot decide, ``serial`` is ``None``, and
     ``unknown`` lists the reasons. ``imports`` are modules outside the project. ``missing`` are modules that
     the program imports from the project but that the project does not contain. ``files`` are the project
     files that toolkit read. ``trainer`` is true if the file runs one of toolkit's trainers.
@@ -101,8 +101,8 @@ class ScriptFacts:
     Python may then find modules in any folder.
     """
     needs: tuple[Need, ...] = ()
-    """Things that the main file certainly needs. Imported modules do not count, because they may run only
-    under a condition.
+    """Things that the main file certainly needs. The needs of imported modules do not count, because imported
+    modules may run only under a condition.
     """
     relative: tuple[Import, ...] = ()
     """Relative imports in the main file, which work only with ``python -m``."""

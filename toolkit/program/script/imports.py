@@ -30,7 +30,7 @@ def _statement(node: ast.AST, names: Names, file: str, *, optional: bool) -> Ite
         answered = optional or any(_answers(handler, names) for handler in node.handlers)
         yield from _imports(node.body, names, file, optional=answered)
         rest = [*(s for h in node.handlers for s in h.body), *node.orelse, *node.finalbody]
-        # These imports are optional, because an ``except`` block usually imports a replacement.
+        # Imports in an ``except`` block are optional, because they usually import a replacement.
         yield from _imports(rest, names, file, optional=True)
     elif isinstance(node, ast.If):
         yield from _branches(node, names, file, optional=optional)

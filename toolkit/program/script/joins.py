@@ -1,4 +1,4 @@
-"""In a module, find calls that join the ranks, and calls that may run code that toolkit cannot read."""
+"""In a module, find calls that connect the ranks, and calls that may run code that toolkit cannot read."""
 
 import ast
 import re
@@ -13,7 +13,7 @@ from toolkit.program.script.names import Names, imported_module
 
 @dataclass(slots=True)
 class ModuleJoins:
-    """How a module joins its ranks; ``hidden`` lists calls that may run code that toolkit cannot read."""
+    """How a module connects its ranks; ``hidden`` lists calls that may run code that toolkit cannot read."""
 
     joins: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)
@@ -22,7 +22,7 @@ class ModuleJoins:
 
 
 def found_in(tree: ast.Module, names: Names) -> ModuleJoins:
-    """Return how a module joins its ranks."""
+    """Return how a module connects its ranks."""
     result = ModuleJoins()
     variables = frozenset(joins().ranks.variables)
     whole = (alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)
@@ -49,7 +49,7 @@ def _look_at_call(call: ast.Call, names: Names, result: ModuleJoins) -> None:
 
 
 def _harmless(call: ast.Call) -> bool:
-    """Return whether a call starts a program that never joins ranks."""
+    """Return whether a call starts a program that never connects ranks."""
     first = call.args[0] if call.args else None
     if isinstance(first, ast.List | ast.Tuple) and first.elts:
         first = first.elts[0]

@@ -36,7 +36,7 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
             continue
         moved |= names.dotted_name(node.func) in _MOVES
         for kind, text in _of_call(node, names, paths):
-            files = kind in {"file", "argument", "option"}  # not "beside": such a path is absolute
+            files = kind in {"file", "argument", "option"}  # a path of the kind "beside" is absolute
             if text.partition("(")[0] not in fixed and not (files and moved):
                 yield Need(kind, text, file, node.lineno)
 

@@ -23,7 +23,7 @@ class _NotShown(Exception):
 
 
 class _Refused(Exception):
-    """``argparse`` rejects the words of a command."""
+    """``argparse`` rejects the arguments of a command."""
 
 
 class _Parser(argparse.ArgumentParser):
@@ -181,7 +181,7 @@ def _argument(call: ast.Call) -> tuple[tuple[str, ...], tuple[tuple[str, Any], .
         if keyword.arg == "type":
             if isinstance(keyword.value, ast.Name) and keyword.value.id in _TYPES:
                 named["type"] = _TYPES[keyword.value.id]
-            continue  # without other types, toolkit accepts more values than the program
+            continue  # toolkit accepts all values of other types
         if keyword.arg == "default":
             named["default"] = None
             continue

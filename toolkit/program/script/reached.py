@@ -25,7 +25,7 @@ class _ReachedWalk:
 
 
 def reached_nodes(tree: ast.Module) -> Iterator[ast.AST]:
-    """Yield the nodes that a program certainly evaluates if no earlier statement fails.
+    """Yield the syntax nodes that a program certainly evaluates if no earlier statement fails.
 
     The test ``if __name__ == "__main__"`` is true for a program. ``reached_nodes`` stops at a statement that
     may leave its function or end the program.

@@ -103,7 +103,7 @@ def _read(paths: list[Path], project: Project, start: Path | None) -> ScriptFact
 
 
 def _read_imported(reading: _Reading, later: deque[Path]) -> None:
-    """Read the project files that the first files import, directly or through other files."""
+    """Read the project files that the program's first files import, directly or through other files."""
     while later:
         path = later.popleft()
         if path in reading.files:
@@ -118,7 +118,7 @@ def _read_imported(reading: _Reading, later: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield the files of imports that toolkit finds only in folders that another file adds to
+    """Yield the files of imports that toolkit can find only after another file adds their folder to
     ``sys.path``.
     """
     held = [one for one in reading.imports if reading.project.holds(one.module)]
@@ -247,7 +247,7 @@ def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFact
 
 
 def _strangers(imports: Iterable[Import]) -> list[str]:
-    """Return a message for each imported package that toolkit does not know and that may join the ranks."""
+    """Return a message for each unknown imported package, because the package may connect the ranks."""
     plain = {*joins().plain.packages, *sys.stdlib_module_names, "toolkit"}
     names = sorted({one.package for one in imports} - plain)
     return [f"the package {name} may join the ranks" for name in names]
