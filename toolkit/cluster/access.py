@@ -18,10 +18,9 @@ from toolkit.run.remote.keys import KeyPair, new_key_pair
 _MUNGE_KEY_BYTES = 128
 
 CONFIG = "config"
-"""The name of the SSH configuration that the teacher gives to a learner, in the folder of the learner's
-account.
+"""The file name of the SSH configuration in the folder of a learner's account.
 
-:func:`place_of_learner` returns the path of the learner's copy of this folder.
+Learners copy the folder of their account to the path that :func:`place_of_learner` returns.
 """
 
 

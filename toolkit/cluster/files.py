@@ -11,7 +11,7 @@ from toolkit.data import package, shipped_folder
 from toolkit.render import render
 
 CODE = "/opt/toolkit/lib"
-"""The symbolic link to toolkit's code on a node. toolkit changes the link to replace all code files at once.
+"""The symbolic link to toolkit's code on a node. To update the code, toolkit points the link to a new folder.
 """
 
 ACCOUNTS = "/etc/toolkit/accounts"

@@ -14,16 +14,20 @@ if TYPE_CHECKING:
     from toolkit.run.docker.nodes import Machine
 
 LABEL = "toolkit.cluster"
-"""The label of every container, network and volume of a cluster. The value is the cluster's name."""
+"""The label of every container, network and volume of a cluster. The value of the label is the cluster's
+name.
+"""
 
 COUNT = "toolkit.nodes"
-"""A label of every container. The value is the number of the cluster's compute nodes."""
+"""A label of every container. The value of the label is the number of compute nodes."""
 
 FLAVOUR = "toolkit.flavour"
-"""A label of every container. The value is the name of the cluster's flavour."""
+"""A label of every container. The value of the label is the cluster's flavour, such as ``pmix``."""
 
 LISTEN = "toolkit.listen"
-"""A label of every container if the user chose an address for the login node. The value is this address."""
+"""A label of every container if the user chose an address for the login node. The value of the label is the
+chosen address.
+"""
 
 MOST_NODES = 16
 MOST_USERS = 99
@@ -83,8 +87,8 @@ class Layout:
         return container(self.name, host)
 
     def memory_of(self, host: str) -> int:
-        """Return the memory limit of a node in bytes. The sum of the limits is less than the host's
-        memory.
+        """Return the memory limit of a node in bytes. The sum of the memory limits of all nodes is less than
+        the memory of the machine.
         """
         share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
         return max(int(self.memory * share), _LEAST_MEMORY)
@@ -191,7 +195,5 @@ def check_listen(listen: str) -> str:
 
 
 def is_reachable(listen: str) -> bool:
-    """Return whether other machines may reach the address of ``listen``, because it is not a loopback
-    address.
-    """
+    """Return whether other machines may reach the address in ``listen``: every address except loopback."""
     return not ipaddress.IPv4Address(listen.rpartition(":")[0]).is_loopback

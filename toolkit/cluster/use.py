@@ -23,7 +23,8 @@ def execute(
     on_output: OnOutput,
     stdin: bytes | None = None,
 ) -> int:
-    """Run the command ``words`` on a node, and return its exit status. An interrupt stops the command.
+    """Run the command ``words`` on a node, and return its exit status. If the user interrupts toolkit,
+    toolkit stops the command.
 
     Without ``stdin``, the command's standard input is empty.
     """

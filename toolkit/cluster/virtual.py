@@ -54,12 +54,12 @@ def up(
 ) -> Cluster:
     """Create or repair a cluster, and return when it accepts jobs. A working cluster stays unchanged.
 
-    ``nodes`` is the number of compute nodes, and ``flavour`` is the name of the flavour. ``users`` is the
-    number of learners' accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the login node. For
-    an argument that is not given, an existing cluster keeps its present value. A new cluster has by default
-    two nodes, the default flavour, no accounts, and a port that only this machine can reach. A later call can
-    add accounts. If the start of a new cluster fails or is interrupted, toolkit removes the new cluster. This
-    function never removes an existing cluster.
+    ``nodes`` is the number of compute nodes, and ``flavour`` is the name of the flavour, such as ``pmix``.
+    ``users`` is the number of learners' accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the
+    login node. For an argument that is not given, an existing cluster keeps its present value. A new cluster
+    has by default two nodes, the default flavour, no accounts, and a port that only this machine can reach. A
+    later call of ``up`` can add accounts. If the start of a new cluster fails or is interrupted, toolkit
+    removes the new cluster. This function never removes an existing cluster.
 
     Raises:
         BadInput: if the name is invalid, or the cluster exists with values other than those requested.

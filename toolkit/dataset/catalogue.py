@@ -29,7 +29,9 @@ class DataFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class HttpSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="http", tag_field="kind"):
-    """A web server. The file name replaces ``{name}`` in ``url``. toolkit decompresses ``.gz`` files."""
+    """A web server that has the files of a data set. The file name replaces ``{name}`` in ``url``. toolkit
+    decompresses ``.gz`` files.
+    """
 
     url: Annotated[str, msgspec.Meta(pattern=r"^https?://[^ ]*\{name\}")]
 

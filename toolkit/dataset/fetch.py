@@ -123,7 +123,7 @@ def _none_gave(
     dataset: Dataset, file: DataFile, failures: list[CheckFailed | Missing]
 ) -> CheckFailed | Missing:
     """Return the error for a file that no source provided. If a source gave a wrong hash or size, return the
-    first such error.
+    first error about a wrong hash or size.
     """
     detail = [error.message for error in failures]
     for error in failures:

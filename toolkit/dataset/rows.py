@@ -1,7 +1,7 @@
 """Make a file in CIFAR's binary format from two files: an image with one sample in each row, and a list of
 classes.
 
-A record consists of the class as one byte, then all red, all green and all blue values of the sample. The
+A record consists of the class as one byte, then all red, all green and all blue values of the sample. The PNG
 image stores the three colours of each pixel together. toolkit restores CIFAR's order of the values, so the
 result is identical to CIFAR's published file.
 """

@@ -41,8 +41,8 @@ class Program(Protocol):
         other ranks.
 
         The lines may use the shell variables ``first`` (first node), ``nodes`` (node names), ``port``,
-        ``job``, ``rank``, ``ranks``, ``local_rank``, ``local_ranks``, ``node_rank`` and ``node_count``.
-        ``"$@"`` is the command. The result is empty if the program needs no variables.
+        ``job``, ``rank``, ``ranks``, ``local_rank``, ``local_ranks``, ``node_rank`` and ``node_count``. In a
+        shell line, ``"$@"`` is the command. The result is empty if the program needs no variables.
         """
         ...
 

@@ -23,8 +23,8 @@ def program_of_joins(joins: Collection[str]) -> ProgramName | None:
     """Return the program kind of a script that connects its ranks with the libraries ``joins``. Return
     ``None`` if toolkit knows none of the libraries.
 
-    A script that uses MPI and another library needs an MPI launch mode. The other library also works in an
-    MPI launch mode.
+    A script that uses MPI and another library needs an MPI launch mode. Libraries such as PyTorch also work
+    in an MPI launch mode.
     """
     order: tuple[ProgramName, ...] = ("horovod", "mpi", "torch", "jax", "tf-config")
     return next((name for name in order if program_of_name(name).JOINS & set(joins)), None)

@@ -15,8 +15,8 @@ _SIZES = {
     },
     "deepspeed": {"--num-gpus": "deepspeed_gpus", "--num-nodes": "deepspeed_nodes"},
 }
-"""For each starter, the options that change the number of ranks, and the name of each option in
-``CommandFacts.says``.
+"""For each starter, the options that change the number of ranks, and the names under which toolkit records
+the values of these options.
 
 Sources: huggingface/accelerate:src/accelerate/commands/launch.py;
 deepspeedai/DeepSpeed:deepspeed/launcher/runner.py.

@@ -5,7 +5,7 @@ from typing import NamedTuple
 
 
 class StarterCounts(NamedTuple):
-    """The number of nodes, and the number of ranks per node. A number is ``None`` if no option sets it."""
+    """The number of nodes and of ranks per node; ``None`` for a number that the command does not set."""
 
     nodes: int | None = None
     ranks_per_node: int | None = None

@@ -1,5 +1,5 @@
-"""Format the result of ``toolkit adapt``: the diff of the script, and the lines that toolkit did
-not change.
+"""Format the result of ``toolkit adapt``: the diff of the script, and the lines that the user must check or
+change.
 """
 
 import textwrap

@@ -14,7 +14,7 @@ _OUTCOME = 16
 
 def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
     """Yield the first line of the answer and the outcome of each launch mode. Then yield each fact on which
-    these outcomes depend, with the command that prints the fact.
+    the outcomes of the launch modes depend, with the command that prints the fact.
     """
     yield from wrap_hanging("", _first(answers), width)
     yield ""

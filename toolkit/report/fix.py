@@ -18,7 +18,7 @@ from toolkit.report.plain import join_lines
 from toolkit.report.toml import Value, toml
 
 MARK = "# Made by toolkit doctor --fix"
-"""The start of each fix file. toolkit overwrites only files that start with this text."""
+"""The start of each fix file. toolkit overwrites a file only if the file starts with the text ``MARK``."""
 
 _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 

@@ -55,8 +55,8 @@ def command_lines(
 ) -> list[str]:
     """Return a command as wrapped lines. Each line except the last has a backslash at the end.
 
-    An option and its value are on the same line. ``more`` is the indentation of the lines after the first; by
-    default these lines start two columns to the right of the command.
+    An option and its value are on the same line. ``more`` is the indentation of all lines after the first
+    line. By default, all lines after the first line start two columns to the right of the command.
     """
     further = " " * (indent + len(first) + 2 if more is None else more)
     lines = [" " * indent + first]

@@ -43,7 +43,7 @@ _STYLE = re.compile(_CODE)
 _SHORT = {"\t": "\\t", "\n": "\\n"}
 
 WORD_LIMIT = 200
-"""Maximum length of a word in a message, in characters. A longer word is shortened in its middle."""
+"""Maximum length of a word in a message, in characters. toolkit shortens a longer word in its middle."""
 
 MESSAGE_LIMIT = 2000
 """Maximum length of a message in characters."""

@@ -11,7 +11,7 @@ _MOST_SHOWN = 40
 
 def printed_text(result: PrintedFigures, width: int | None) -> str:
     """Return a table with one row for each output line that contains metrics. If the output has more than 40
-    such lines, the table shows only the last 40.
+    lines with metrics, the table shows only the last 40 lines.
     """
     columns = _columns(result)
     first = max(0, len(result.rows) - _MOST_SHOWN)

@@ -27,7 +27,9 @@ def happens(rule: Rule) -> tuple[str, ...]:
 
 
 def related_signatures(rule: Rule) -> tuple[LogSignature, ...]:
-    """Return the signatures by which ``toolkit explain`` recognises the rule's fault in job output."""
+    """Return the log signatures (text patterns) by which ``toolkit explain`` finds the rule's fault in job
+    output.
+    """
     return tuple(s for s in knowledge.signatures() if s.finding == rule.id)
 
 
@@ -117,7 +119,7 @@ def _section(rule: Rule) -> Iterator[str]:
 
 
 def _sample(signature: LogSignature) -> str:
-    """Return a sample line of job output, truncated to the width of the page."""
+    """Return a sample line of job output that shows the rule's fault, truncated to the width of the page."""
     line = f"{_INDENT}| {' '.join(signature.sample.split())}"
     return line if len(line) <= _WIDTH else f"{line[: _WIDTH - 1]}…"
 

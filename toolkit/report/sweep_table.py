@@ -8,7 +8,9 @@ from toolkit.study.tasks import SweepResult, TaskResult
 
 
 def sweep_text(result: SweepResult, width: int | None) -> str:
-    """Return a table with one row per task: its values, state and metrics. ``*`` marks the best values."""
+    """Return a table with one row per task: its values, state and metrics. ``*`` marks the best value of each
+    metric.
+    """
     names, columns = _columns(result)
     rows = [
         (task.index, *task.values.values(), _state(task), *(_cell(result, task, name) for name in columns))

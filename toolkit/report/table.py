@@ -11,8 +11,8 @@ _BELOW = 4
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
     """Return a table with two blanks between its columns and with numbers aligned on the right.
 
-    If the table is wider than ``width`` characters, toolkit wraps the last column. If the columns still do
-    not fit side by side, toolkit places the last columns below the first columns.
+    If the table is wider than ``width`` characters, toolkit wraps the last column. If the table with the
+    wrapped column is still too wide, toolkit places the last columns below the first columns.
     """
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]

@@ -11,8 +11,8 @@ _PLAIN = re.compile(r"[ !#-\[\]-~\n]*", re.ASCII)
 
 
 def toml(value: Mapping[str, Value]) -> str:
-    """Return a mapping as TOML text, including inner tables and lists of tables. The text omits
-    empty values.
+    """Return a mapping as TOML text, including inner tables and lists of tables. The TOML text omits empty
+    values.
     """
     return "\n".join(_table("", value)).strip() + "\n"
 

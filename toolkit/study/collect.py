@@ -19,8 +19,8 @@ _LABEL = re.compile(r"^ *(\d+): ")
 """A pattern for the prefix that ``srun --label`` adds to a line: the rank's number."""
 
 _BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
-"""A pattern for the first line of a job's output. If Slurm restarts a job, the new output follows in the same
-file.
+"""A pattern for the first line of a job's output. If Slurm restarts a job, Slurm appends the output of the
+new run to the same file.
 """
 
 

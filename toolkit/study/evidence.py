@@ -13,13 +13,13 @@ from toolkit.study.statistics import MedianSpread, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NodeRow:
-    """The measured values for one number of nodes, from the runs with the most ranks on these nodes.
+    """The measured values for one number of nodes, from the runs with the most ranks on this number of nodes.
 
     ``seconds`` is the time in seconds of an epoch, or of 1,000 units of work if the study measured only a
     rate. ``wall`` is the time of the whole job in seconds, or None if unknown. ``speedup`` is the time on the
-    fewest nodes divided by the time on these nodes. ``efficiency`` is the speed-up divided by the factor by
-    which the number of ranks grows from the fewest nodes to these nodes. ``gpu`` is the median GPU
-    utilisation from 0 to 1.
+    fewest nodes divided by the time on this number of nodes. ``efficiency`` is the speed-up divided by the
+    factor by which the number of ranks grows from the fewest nodes to this number of nodes. ``gpu`` is the
+    median GPU utilisation from 0 to 1.
     """
 
     nodes: int

@@ -10,7 +10,8 @@ def median_use(content: bytes) -> float | None:
     samples.
 
     A line of ``content`` has the fields ``time, index, utilisation in percent, MiB in use``. If a GPU does
-    not report its utilisation, this field is ``[N/A]``. The last line may be truncated.
+    not report its utilisation, the field for the utilisation is ``[N/A]``. The last line of ``content`` may
+    be truncated.
 
     >>> median_use(b"2026/11/26 05:00:00.000, 0, 90, 1024\\n2026/11/26 05:00:30.000, 0, 70, 1024\\n")
     0.8

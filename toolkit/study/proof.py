@@ -24,8 +24,8 @@ def settings(advice: Advice) -> dict[str, dict[str, str]]:
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Return a line with the suggested settings, then sentences that say for each number of ranks whether
-    these settings helped. The result is empty for a study without suggested settings.
+    """Return a line with the suggested settings of Horovod, and sentences that say for each number of ranks
+    whether the suggested settings helped. The result is empty for a study without suggested settings.
     """
     if SUGGESTED not in study.settings:
         return []

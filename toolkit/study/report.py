@@ -16,8 +16,8 @@ from toolkit.study.statistics import Curve, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCurve:
-    """A curve that a report shows, with a label that is unique in the report. ``series`` is the same label
-    without the number of nodes.
+    """A curve that a report shows, with a label that is unique in the report. ``series`` is the label of the
+    curve without the number of nodes.
     """
 
     label: str
@@ -27,7 +27,9 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether the curve tests suggested settings of Horovod. A test may have a single number of ranks."""
+    """Whether the curve tests suggested settings of Horovod. A curve that tests settings may have only one
+    number of ranks.
+    """
 
     @property
     def work(self) -> str:

@@ -30,8 +30,8 @@ class MedianSpread:
 class MeasuredPoint:
     """The measurements of a curve for one size: one number of ranks and nodes.
 
-    ``runs`` has the seconds per epoch of each run. ``speedup`` compares the epoch times of the smallest size
-    and of this size, and assumes a perfect speed-up at the smallest size. ``efficiency`` is the speed-up
+    ``runs`` has the seconds per epoch of each run. ``speedup`` compares the epoch time with the epoch time of
+    the smallest size, and assumes a perfect speed-up at the smallest size. ``efficiency`` is the speed-up
     divided by the number of ranks. ``waiting`` is the fraction of the time, from 0 to 1, during which a rank
     waits for training samples, or ``None`` if unknown.
     """
@@ -53,8 +53,8 @@ class MeasuredPoint:
         """The fraction of a training step's time in each phase, or ``None`` if unknown. The fractions of all
         phases add up to 1.
 
-        A timeline counts the wait for training samples as computation. This property subtracts the wait from
-        the phase ``compute``, and reports the wait as the phase ``input``.
+        A timeline counts the wait for training samples as computation. The property ``parts`` subtracts the
+        wait from the phase ``compute``, and reports the wait as the phase ``input``.
         """
         waiting = self.waiting or 0.0
         if self.shares is None:
@@ -68,7 +68,8 @@ class MeasuredPoint:
 class Curve:
     """The measured points of one series of runs, sorted by their number of ranks.
 
-    ``on`` is a text such as "on 2 nodes" if the series has several curves. Otherwise, ``on`` is empty.
+    ``on`` is a text such as "on 2 nodes" if the series has several curves, and empty if the series has one
+    curve.
     """
 
     series: str

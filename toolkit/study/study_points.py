@@ -151,7 +151,7 @@ def batch_of(study: Study, ranks: int) -> int | None:
 
 
 def check(study: Study) -> None:
-    """Check that a study can run as the user requested it.
+    """Check that toolkit can run a study with the options that the user chose.
 
     Raises:
         BadInput: if the study cannot run; the error names the option to change.
@@ -220,7 +220,7 @@ def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
     """Return the differences that prevent the study ``new`` from resuming the study ``old``. The result maps
     a field to (old value, new value).
 
-    In this comparison, each launch option is a separate field. The result leaves out fields that do not
+    The comparison treats each launch option as a separate field. The result leaves out fields that do not
     affect the measured values.
     """
     grows = {
@@ -254,7 +254,7 @@ def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
     if kind == "none":
         has_iterations = any(word.split("=")[0] == "--iterations" for word in study.words)
         return [] if has_iterations else ["--iterations", str(epochs)]
-    # Trainers whose ranks each read all data divide --epochs by the number of ranks, so multiply it.
+    # Trainers whose ranks each read all data divide --epochs by the number of ranks, so multiply --epochs.
     return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 
 

@@ -38,8 +38,8 @@ class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures_of(folder: Path, output: str) -> dict[str, float | None]:
-    """Return the last metrics of a task from its trainer's metrics file, or from its output if there is no
-    such file.
+    """Return the last metrics of a task, from the metrics file of its trainer. If the trainer wrote no
+    metrics file, take the metrics from the task's output.
     """
     return _metrics(folder) or {**figures(output)}
 

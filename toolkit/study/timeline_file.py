@@ -59,8 +59,8 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if not begun:
             text = _event_list(text, name)
             begun = True
-        # Each of the two texts separates two events.
-        # Within an event, only the name of a tensor could contain one of these texts.
+        # Both `},{` and `},` with a line break before `{` separate two events.
+        # Within an event, only the name of a tensor could contain a separator.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
         if cut < 0:
             if len(text) > _LONGEST:

@@ -118,7 +118,7 @@ def _strategy(source: ScriptSource) -> Work:
             fix="use Horovod: `--program horovod`",
         )
     if _keras_3(source) is not None:
-        # Measured with TensorFlow 2.21: the method fit of Keras 3 fails with this strategy.
+        # Measured with TensorFlow 2.21: fit of Keras 3 fails with MultiWorkerMirroredStrategy.
         # The method fit of Keras 3 cannot read values that several workers hold.
         raise BadInput(
             "Keras 3 does not work with MultiWorkerMirroredStrategy", fix="use Horovod: `--program horovod`"

@@ -89,7 +89,7 @@ _MAKERS = (
 
 
 def roots(work: Work, node: ast.expr) -> list[ast.Call]:
-    """Return the calls that create the data set, before any method changes it."""
+    """Return the calls that create a data set, such as ``from_tensor_slices``, without later method calls."""
     return [calls[0] for calls in chains(work, node)]
 
 

@@ -121,7 +121,7 @@ def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
 
 
 def _belongs(work: Work, statement: ast.stmt, scope: ast.AST | None) -> bool:
-    """Return whether a statement runs exactly once in its scope, outside loops and branches."""
+    """Return whether a statement runs exactly once in its function or module, outside loops and branches."""
     parent = work.source.parents[statement]
     main = (
         isinstance(parent, ast.If)

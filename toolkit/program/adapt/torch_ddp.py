@@ -20,8 +20,8 @@ def backwards(work: Work) -> list[ast.Call]:
 
 
 def with_ddp(work: Work) -> list[str]:
-    """Change a training script to use ``DistributedDataParallel``; return the import lines that the script
-    then needs.
+    """Change a training script to use ``DistributedDataParallel``; return the import lines that the changed
+    script needs.
     """
     backward = backwards(work)
     optimizers = [call for call in work.source.calls() if _is_optimizer(work, call)]

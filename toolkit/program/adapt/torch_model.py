@@ -31,7 +31,7 @@ class _Wrapped:
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
     mixed: set[_Key] = field(default_factory=set)
-    """Parameters that receive both wrapped and unwrapped models."""
+    """Function parameters that receive both models wrapped in DDP and unwrapped models."""
 
 
 def wrap_models(work: Work, optimizers: list[ast.Call], backward: frozenset[ast.AST]) -> bool:

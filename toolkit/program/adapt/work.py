@@ -143,7 +143,7 @@ class Work:
 
     def rate(self, call: ast.Call, name: str, place: int, usual: str) -> bool:
         """Multiply the optimizer's learning rate in the script by the number of ranks; ``usual`` is the
-        default rate. Return whether toolkit changed the rate.
+        default rate. Return whether toolkit changed the learning rate.
         """
         value = argument(call, place, name, "lr", "learning_rate")
         if value is None and any(one.arg is None for one in call.keywords):

@@ -11,8 +11,8 @@ from toolkit.program.adapt.work import Work
 def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) -> None:
     """Let only rank 0 run statements that write or print: put these statements into the body of an ``if``.
 
-    ``barrier`` is a statement that waits for all ranks. toolkit inserts this statement before the script
-    reads a file that rank 0 has written. ``keep`` contains the calls that all ranks must make.
+    ``barrier`` is a statement that waits for all ranks. toolkit inserts the barrier before the script reads a
+    file that rank 0 has written. ``keep`` contains the calls that all ranks must make.
     """
     for statement in _statements(work):
         call = _call(statement)

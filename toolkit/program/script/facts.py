@@ -98,7 +98,7 @@ class ScriptFacts:
     open_path: bool = False
     """Whether the program changes ``sys.path`` in a way that toolkit cannot evaluate.
 
-    Python may then find modules in any folder.
+    After a change that toolkit cannot evaluate, Python may find modules in any folder.
     """
     needs: tuple[Need, ...] = ()
     """Things that the main file certainly needs. The needs of imported modules do not count, because imported

@@ -22,7 +22,7 @@ class ModuleJoins:
 
 
 def found_in(tree: ast.Module, names: Names) -> ModuleJoins:
-    """Return how a module connects its ranks."""
+    """Return the libraries with which a module connects its ranks, and calls that may run unknown code."""
     result = ModuleJoins()
     variables = frozenset(joins().ranks.variables)
     whole = (alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)

@@ -9,7 +9,7 @@ _LOADERS = {"importlib.import_module", "__import__"}
 
 @dataclass(slots=True)
 class Names:
-    """The meaning of the names in one module.
+    """The full dotted names to which the names in one module refer.
 
     ``meanings`` maps a name such as ``hvd`` to ``horovod.tensorflow``. ``stars`` lists the modules from which
     this module imports ``*``.
@@ -31,8 +31,8 @@ class Names:
         return ".".join([self.meanings.get(node.id, node.id), *reversed(parts)])
 
     def readings(self, node: ast.AST) -> Iterator[str]:
-        """Yield the possible full names of an expression: its dotted name, and this name in each module of
-        ``stars``.
+        """Yield the possible full names of an expression: its dotted name, and its name in each module from
+        which the file imports ``*``.
         """
         if name := self.dotted_name(node):
             yield name
@@ -41,7 +41,7 @@ class Names:
 
 
 def names_of(tree: ast.Module) -> Names:
-    """Return the meanings of the names in a module, from the module's imports and plain assignments."""
+    """Return the full dotted name of each name that a module imports or assigns."""
     found = Names()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -59,7 +59,8 @@ def names_of(tree: ast.Module) -> Names:
 def imported_module(call: ast.Call, names: Names) -> str | None:
     """Return the module that a call of ``importlib.import_module`` imports.
 
-    The result is empty if the program computes the name, and ``None`` for any other call.
+    The result is empty if the program computes the module's name, and ``None`` for a call of another
+    function.
     """
     if names.dotted_name(call.func) not in _LOADERS:
         return None

@@ -44,7 +44,8 @@ class ProgramOptions:
 
     calls: tuple[tuple[int, tuple[str, ...], tuple[tuple[str, Any], ...]], ...]
     groups: tuple[tuple[bool, bool], ...] = ()
-    """For each group: whether its options exclude each other, and whether the user must give one option."""
+    """For each group of options: whether the options exclude each other, and whether one option is required.
+    """
     prefix: bool = True
     """Whether the user may abbreviate options."""
 
@@ -138,7 +139,7 @@ def _options(
 def _called(use: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> ast.Call:
     """Return the method call on a parser or on an argument group, such as ``parser.add_argument(…)``.
 
-    The program certainly makes this call exactly once.
+    The program certainly makes the returned call exactly once.
 
     Raises:
         _NotShown: if the call is in a loop, a branch or another function.

@@ -82,8 +82,8 @@ def read_module(
 ) -> ScriptFacts | None:
     """Return the facts about the module that ``python -m NAME`` runs in ``root``.
 
-    The result is ``None`` if the project does not have this module. ``roots`` has the same meaning as in
-    :func:`read_script`.
+    Return ``None`` if the project does not have this module. ``roots`` are module folders in addition to
+    ``root``, such as the folders in ``PYTHONPATH``.
     """
     project = project_of((root, *roots), project_files)
     main = project.modules(f"{name}.__main__")

@@ -1,4 +1,4 @@
-"""Find names that a module uses but does not define. The program fails when it evaluates such a name."""
+"""Find names that a module uses but does not define. Evaluating an undefined name makes a program fail."""
 
 import ast
 import builtins

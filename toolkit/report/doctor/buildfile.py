@@ -48,8 +48,8 @@ def buildfile_page(
 
 
 def buildfile_answer(build: BuildFile, verdict: Verdict, request: Request) -> DoctorAnswer:
-    """Return the answer for a build file. The answer is "Perhaps" instead of "Yes", because the image that it
-    describes does not exist yet.
+    """Return the answer for a build file. The answer is "Perhaps" instead of "Yes", because the image of a
+    build file does not exist yet.
     """
     wrong = [fault for fault in build.faults if fault.severity == "error"]
     if wrong:

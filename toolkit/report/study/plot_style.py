@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 # Colour-blind readers can distinguish these colours of Okabe and Ito. Markers distinguish the lines as well.
 _COLORS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
-# There is one more marker than there are colours, so a combination repeats only after 56 lines.
+# There are eight markers and seven colours, so a pair of marker and colour repeats only after 56 lines.
 _MARKERS = ("o", "s", "D", "^", "v", "P", "X", "<")
 GREY, PALE = "#5F5F5F", "#DDDDDD"
 PREDICTION_DASHES = (0, (4, 3))

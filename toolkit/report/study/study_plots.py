@@ -25,7 +25,7 @@ _BARS = 6
 
 @dataclass(frozen=True, slots=True)
 class Plot:
-    """A plot: the stem of its file names, its title, its SVG and its PNG."""
+    """A plot: the name of its files without the suffix, its title, its SVG and its PNG."""
 
     name: str
     title: str

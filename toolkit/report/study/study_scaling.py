@@ -60,7 +60,7 @@ def efficiency(axes: "Axes", report: Report) -> None:
         _draw_predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
     _ideal(axes, report, lambda _: 1.0)
     # Extend the axis beyond 100 %, because the range of the efficiency may exceed 100 %.
-    # The range is wide if runs with the same number of ranks take very different times.
+    # The range of the efficiency is wide if runs with the same number of ranks take very different times.
     measured = [point.efficiency.high for line in report.lines for point in line.curve.points]
     axes.set_ylim(0, 1.1 * max(1.0, *measured))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))

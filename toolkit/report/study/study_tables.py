@@ -20,7 +20,8 @@ TITLES = (
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""The characters with which a spreadsheet formula can start. The last four are full-width forms."""
+"""The characters with which a spreadsheet formula can start. The last four characters are full-width forms.
+"""
 
 
 class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,7 +29,7 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
 
     In a row of measurements, fields whose names end with ``_low`` and ``_high`` have the lowest and the
     highest value of all runs. In a row of predictions, toolkit expects 95 of 100 future measurements to be
-    between these two values.
+    between the ``_low`` value and the ``_high`` value.
     """
 
     series: str
