@@ -20,6 +20,7 @@ from toolkit.engine.logs.endings import (
     rank_number,
     without_cleanup,
 )
+from toolkit.engine.logs.handled import handled_exceptions
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.lastwords import (
     ABORT_PATTERN,
@@ -114,6 +115,9 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c)}
     inside |= {c.line.number for c in clues if c.line.number + 1 in before and _is_heading(c)}
     inside |= {c.line.number + 1 for c in clues if _ORIGINAL in c.line.text}
+    pairs = [(one, clue) for one in raised if (clue := _of_raised(one))]
+    handled = handled_exceptions(output, pairs, heads)
+    raised = [one for one in raised if one not in handled]
     told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
     made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]
     causes = sorted(

@@ -90,10 +90,15 @@ say how the program continues.
 _LAST = 5
 """Number of last lines in which toolkit looks for the statement that the program finished."""
 
-_IGNORED = "Exception ignored in"
-"""Text that Python prints before the traceback of an ignored exception, such as an exception
-in ``__del__``.
+_IGNORED = ("Exception ignored in", "--- Logging error ---")
+"""Texts that Python prints before the traceback of an ignored exception, such as an exception in ``__del__``
+or in the call of a logger.
 """
+
+
+def is_progress(text: str) -> bool:
+    """Return whether a program writes such a line while it computes."""
+    return _PROGRESS.search(text) is not None
 
 
 def is_ignored(output: Output, head: int) -> bool:
@@ -144,7 +149,7 @@ def survived_until(output: Output, clue: Clue) -> int | None:
     slurm = clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")
     for position, line in output.places_after(clue.position, _AFTER):
         text = strip_label(line.text).strip()
-        if _PROGRESS.search(text) or (slurm and text and not text.startswith(_SLURM)):
+        if is_progress(text) or (slurm and text and not text.startswith(_SLURM)):
             seen.append(position)
     return seen[-1] if len(seen) >= (1 if slurm else _ENOUGH) else None
 

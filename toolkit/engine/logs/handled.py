@@ -1,0 +1,90 @@
+"""Find exceptions that a program printed and handled, so that the program continued."""
+
+import re
+from collections.abc import Sequence
+
+from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.survived import is_progress
+from toolkit.engine.logs.traceback import Raised
+
+_AFTER = 200
+"""Number of lines after an exception in which toolkit looks for progress lines."""
+
+_ENOUGH = 2
+"""Number of progress lines without a label that show that the process of an exception continued."""
+
+_LAUNCHER = re.compile(r"torch/distributed/(?:elastic|run\.py|launcher)|/torchrun$")
+"""A pattern for files of torchrun, which starts several processes below one label of srun."""
+
+_NOT_MAIN = re.compile(r"(?i)exception in (?:thread|callback)|never retrieved|atexit|exception ignored")
+"""A pattern for the line before a traceback that is not from the program's main thread, or from its exit."""
+
+_LOGGED = re.compile(r"^(?:ERROR|WARNING):[\w.]{1,60}:|\b(?:ERROR|WARNING)\b.{0,10}[\]:|-] ")
+"""A pattern for a logger's line, after which the logger prints the traceback of a handled exception."""
+
+_UNCAUGHT = re.compile(r"\[(?:rank|default)\d+\]: ?$")
+"""A pattern for the tag that PyTorch writes before an exception that ends a rank."""
+
+_DIGITS = re.compile(r"\d+")
+
+Pair = tuple[Raised, Clue]
+"""A traceback, and its exception as a clue."""
+
+
+def handled_exceptions(output: Output, raised: Sequence[Pair], heads: Sequence[int]) -> list[Raised]:
+    """Return the exceptions that the program handled: the same process raised a later exception, or a logger
+    printed the traceback and another exception stopped the job.
+
+    Args:
+        output: the output of the job.
+        raised: the tracebacks.
+        heads: the positions of the first lines of all tracebacks.
+    """
+    first = {output.line(position).number: position for position in heads}
+    shared = any(_LAUNCHER.search(file) for one, _ in raised for file in one.files)
+    fatal = [
+        one for one, clue in raised if clue.role == "cause" and not _introduced(output, first, one, _NOT_MAIN)
+    ]
+    found = []
+    for one in fatal:
+        others = [other for other in fatal if _text(other) != _text(one)]
+        later = [other for other in others if other.position > one.position]
+        if _UNCAUGHT.search(one.exception.tag) or not others:
+            continue
+        again = any(other.exception.task == one.exception.task for other in later)
+        if one.exception.task:
+            handled = again and not shared
+        else:
+            handled = bool(later) and _continued(output, one, later[0])
+        unlogged = [other for other in others if not _introduced(output, first, other, _LOGGED)]
+        if handled or (unlogged and _introduced(output, first, one, _LOGGED)):
+            found.append(one)
+    alike = {_shape(one) for one in found}  # other ranks handle the same exception
+    found = [one for one in fatal if _shape(one) in alike]
+    return found if len(found) < len(fatal) else []
+
+
+def _shape(one: Raised) -> str:
+    return _DIGITS.sub("0", _text(one))
+
+
+def _text(one: Raised) -> str:
+    return strip_label(one.exception.text)
+
+
+def _introduced(output: Output, first: dict[int, int], one: Raised, pattern: re.Pattern[str]) -> bool:
+    """Return whether the line before a traceback, from the same process, matches a pattern."""
+    number = min(one.numbers)
+    if number not in first:
+        return False
+    head = output.line(first[number])
+    before = [line for _, line in output.before(first[number], 4) if line.task == head.task]
+    return bool(before) and pattern.search(strip_label(before[-1].text)) is not None
+
+
+def _continued(output: Output, one: Raised, later: Raised) -> bool:
+    """Return whether the program wrote several progress lines between two exceptions."""
+    after = output.places_after(one.position, _AFTER)
+    between = [line for position, line in after if position < later.position]
+    return sum(is_progress(strip_label(line.text).strip()) for line in between) >= _ENOUGH
