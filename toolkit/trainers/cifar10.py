@@ -1,12 +1,12 @@
 """Residual networks on CIFAR-10: ``python -m toolkit.trainers.cifar10``.
 
-``--model resnet8``, ``--model resnet20`` and so on select the small networks that He et al. designed for
-these images. ``--model`` also accepts the names of the models in ``keras.applications``. The course of BSC
-and UPC (``docs/courses/bsc.md``) uses ResNet50V2 and ResNet152V2. These models need larger images, so also
-use ``--image-size 128``.
+``--model resnet8``, ``--model resnet20`` and so on select the small residual networks that He et al. designed
+for CIFAR-10. ``--model`` also accepts the names of the models in ``keras.applications``. The course of BSC
+and UPC (``docs/courses/bsc.md``) uses ResNet50V2 and ResNet152V2. Add ``--image-size 128`` for these two
+models, because they need larger images.
 
-The defaults are SGD with Nesterov's momentum, a warm-up of one epoch and then cosine decay. With these
-defaults, one process trained resnet8 in 12 epochs to a test accuracy of 0.8199.
+The default options select SGD with Nesterov's momentum, a warm-up of one epoch and then cosine decay. With
+the default options, one process trained resnet8 in 12 epochs to a test accuracy of 0.8199.
 """
 
 import argparse

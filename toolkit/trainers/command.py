@@ -26,15 +26,17 @@ from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, count_or_auto, positive, seed
 
 _TIME_TO_SPEAK = 1.0
-"""The number of seconds for which other ranks delay their error message, so that rank 0 reports first."""
+"""The number of seconds for which all ranks except rank 0 delay their error message, so that rank 0 reports
+first.
+"""
 
 
 def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     """Train with the options of the command line, and exit. If this rank fails, abort all ranks.
 
     Exit status: 0 after a complete training; 1 after a failure; 2 for a wrong option or wrong data; 3 for a
-    missing package; 75 after a requested stop with a checkpoint. After status 75, the same command resumes
-    the training.
+    missing package; 75 after a requested stop with a checkpoint. After exit status 75, run the same command
+    again to resume the training.
     """
     trainer, options = parse(trainer, words)
     # Hide TensorFlow's start-up messages, which do not help users.
@@ -53,8 +55,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         (trainer.run or train)(trainer, options, world, threads)
         _leave(world, 0)
     except Trouble as error:
-        # If this rank cannot load Horovod, it cannot abort the other ranks, which wait. The exit status makes
-        # mpirun, or srun with --kill-on-bad-exit, abort the job.
+        # A rank that cannot load Horovod cannot abort the ranks that wait for it.
+        # This rank's exit status makes mpirun, or srun with --kill-on-bad-exit, abort the job.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
     except Stopped as wish:
@@ -63,11 +65,10 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         _leave(world, STOPPED)
     except KeyboardInterrupt:
         _end(world, 130)
-    except Exception as error:  # noqa: BLE001 - told in full, and the other ranks must not wait for this one
+    except Exception as error:  # noqa: BLE001 - any error must stop all ranks
         if world:
             world.failing(error)
-        # The other ranks wait here. If all ranks have the same fault, rank 0 reports it first and aborts the
-        # other ranks.
+        # All ranks except rank 0 wait here, so that rank 0 reports a common fault first and aborts the job.
         time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
         if is_lost_rank(error):
             print(f"{trainer.name}: {_lost(world)}", file=sys.stderr)
@@ -79,8 +80,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
 def _prepare_devices(world: World, trouble: Trouble | None) -> int:
     """Select the devices of this rank, and return the number of its threads.
 
-    If any rank has a fault, all ranks stop. A rank with a fault therefore still joins the other ranks, and
-    reports its fault to them.
+    If any rank has a fault, all ranks stop. A rank with a fault still joins the other ranks, so that they
+    learn of the fault and stop.
     """
     if world.size == 1:
         world.agree(trouble)
@@ -124,7 +125,7 @@ def _parser(trainer: Trainer) -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
 
-    def add(flag: str, **more: Any) -> None:  # noqa: ANN401 - of argparse
+    def add(flag: str, **more: Any) -> None:  # noqa: ANN401 - argparse's options have many types
         if flag not in trainer.unused:
             parser.add_argument(flag, **more)
 
@@ -182,8 +183,8 @@ def _add_output(add: Callable[..., None]) -> None:
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:
-    """Exit with an error if options exclude each other or would have no effect. Only one rank prints the
-    error.
+    """Exit with an error if some options exclude each other or have no effect. Only one rank prints the error
+    message.
     """
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit: only for --batch-size auto, not for {options.batch_size}")
@@ -196,7 +197,7 @@ def _refuse(trainer: Trainer, options: Options) -> None:
 
 def _look(trainer: Trainer, options: Options) -> Trouble | None:
     """Check the data and the output folder before the trainer loads TensorFlow. Return the first fault, or
-    ``None``.
+    ``None`` if both are correct.
     """
     try:
         if options.data:

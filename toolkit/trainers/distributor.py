@@ -10,7 +10,7 @@
 
     mine = names()          # each rank gets a share of the list that the function returned on rank 0
 
-The module behaves like ``DataDistributor`` of HPC4Neuro, but the code is independent.
+The decorator behaves like ``DataDistributor`` of the package HPC4Neuro, but shares no code with this package.
 """
 
 import functools
@@ -38,19 +38,19 @@ class Communicator(Protocol):
 
 
 class DataDistributionError(Exception):
-    """Rank 0 could not list or distribute the items; all ranks raise this error, with rank 0's message."""
+    """Rank 0 could not list or distribute the items. All ranks raise this error with rank 0's message."""
 
 
 class DataDistributor:
     """A decorator for a function that lists items. On each rank, the decorated function returns this rank's
     share of the items.
 
-    Only rank 0 calls the original function. The ranks get the items in turn. With 10 items and 4 ranks, rank
-    0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item goes to exactly one rank, and the
-    numbers of items per rank differ by at most one.
+    Only rank 0 calls the original function. toolkit deals the items to the ranks in turn. With 10 items and 4
+    ranks, rank 0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item goes to exactly one rank,
+    and the numbers of items per rank differ by at most one.
 
     With ``shutdown_on_error``, rank 0 prints an error and all ranks exit with status 1. Without
-    ``shutdown_on_error``, all ranks raise the error.
+    ``shutdown_on_error``, all ranks raise :class:`DataDistributionError`.
     """
 
     def __init__(self, communicator: Communicator, shutdown_on_error: bool = False) -> None:
@@ -83,9 +83,9 @@ class DataDistributor:
             if self._communicator.Get_rank() == 0:
                 try:
                     hands = self._dealt(loader(*args, **kwargs), shuffle)
-                except Exception as error:  # noqa: BLE001 - the other ranks wait, and must hear of any error
+                except Exception as error:  # noqa: BLE001 - report any error to the waiting ranks
                     failure, cause = _error_text(error), error
-            # All ranks first receive the failure, or None. Then each rank receives its share of the items.
+            # Rank 0 sends its error message, or None, to all ranks before it sends each rank's items.
             failure = self._communicator.bcast(failure, root=0)
             if failure is not None:
                 self._fail(failure, cause)
@@ -95,8 +95,8 @@ class DataDistributor:
         return mine
 
     def _dealt(self, items: Iterable[T], shuffle: bool) -> list[bytes]:
-        """Return the pickled items of each rank. Raise ``DataDistributionError`` if there are fewer items
-        than ranks.
+        """Return a list with the pickled share of the items for each rank. Raise ``DataDistributionError`` if
+        there are fewer items than ranks.
         """
         size = self._communicator.Get_size()
         if not isinstance(items, Iterable) or not isinstance(items, Sized):
@@ -113,7 +113,7 @@ class DataDistributor:
     def _fail(self, message: str, cause: Exception | None) -> NoReturn:
         if not self._shutdown_on_error:
             raise DataDistributionError(message) from cause
-        # Rank 0 prints before any rank exits, because launchers stop the other ranks at the first exit.
+        # Rank 0 prints the error before any rank exits, because a launcher stops all ranks at the first exit.
         self._communicator.barrier()
         if self._communicator.Get_rank() == 0:
             print(f"data distribution: {message}", file=sys.stderr, flush=True)

@@ -1,22 +1,21 @@
 """Start Horovod ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once for each rank.
 
-``srun --mpi=none`` starts this program as every task of a job step. Task 0 opens the store: an HTTP server in
-which Horovod ranks look up each other, as in ``horovod/runner/http/http_server.py``. The other tasks look for
-the store on the first node of the job step. These tasks try a few ports, which they compute from the IDs of
-the job and the job step. The server at a port says to which job step it belongs. Therefore the tasks do not
-connect to the store of another job on the same node. The program needs no file with the port; such a file
-could be out of date. When all tasks have joined, each task receives its Horovod variables and executes its
-command.
+``srun --mpi=none`` starts this program as every task of a job step. Task 0 opens an HTTP store, in which
+Horovod ranks look up each other, as in ``horovod/runner/http/http_server.py``. The other tasks look for the
+HTTP store on the first node of the job step. All tasks compute the same few ports from the IDs of the job and
+the job step. The HTTP store's answers name its job step, so a task does not join the store of another job on
+the same node. When all tasks have joined, each task receives its Horovod variables and executes its command.
 
-With an HMAC in each request, a task proves that it knows the job's secret. Horovod's own client cannot send
-an HMAC, so the store keeps Horovod's keys below a secret URL path. Only tasks that know the secret can
-compute this path.
+With an HMAC in its request to join, a task proves that it knows the job's secret. Horovod's own client cannot
+send an HMAC, so the HTTP store keeps Horovod's keys below a secret URL path. Only tasks that know the job's
+secret can compute the secret URL path.
 
-This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies both modules, as
-one file, into images without toolkit. The program reads the variables ``HOROVOD_GLOO_IFACE``,
-``HOROVOD_GLOO_TIMEOUT_SECONDS`` and ``HOROVOD_START_TIMEOUT``. ``HOROVOD_START_TIMEOUT`` is the time in
-seconds within which all ranks must join. Exit status: the command's status; 1 if ranks do not find each
-other; 2 for wrong arguments; 126 or 127 if the command cannot be started, as in shells.
+This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies ``gloo`` and
+``rendezvous``, as one file, into images without toolkit. The program reads the environment variables
+``HOROVOD_GLOO_IFACE``, ``HOROVOD_GLOO_TIMEOUT_SECONDS`` and ``HOROVOD_START_TIMEOUT``.
+``HOROVOD_START_TIMEOUT`` is the time in seconds within which all ranks must join. Exit status: the command's
+status; 1 if ranks do not find each other; 2 for wrong arguments; 126 or 127 if the command cannot be started,
+as in shells.
 """
 
 from __future__ import annotations
@@ -54,9 +53,9 @@ from toolkit.trainers.rendezvous import (
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-# All ranks must join within _SECONDS; mounting an image takes time. The store must send an answer within
-# _ANSWER_SECONDS. After _GONE_SECONDS without an answer, a rank treats the store as closed. Ranks other than
-# 0 delay an error message by _TIME_TO_SPEAK, so that rank 0 reports first and srun stops the other ranks.
+# All ranks must join within _SECONDS. The HTTP store must answer a request within _ANSWER_SECONDS.
+# After _GONE_SECONDS without an answer, a rank treats the HTTP store as closed.
+# Ranks other than 0 delay their error message by _TIME_TO_SPEAK, so that rank 0 reports first.
 _SECONDS, _ANSWER_SECONDS, _GONE_SECONDS, _TIME_TO_SPEAK = 240, 5.0, 15.0, 3.0
 
 _PEER_SECONDS = "300"  # Gloo's default of 30 s is too short: ranks load TensorFlow at different speeds.
@@ -103,7 +102,7 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
     }
-    # Leave out empty values. Without an interface, Gloo uses the address to which the host name resolves.
+    # Leave out empty variables. Without HOROVOD_GLOO_IFACE, Gloo uses the address of the host name.
     return {name: value for name, value in variables.items() if value}
 
 
@@ -127,7 +126,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the secret first part of the URL paths to a job step's keys."""
+    """Return the secret first part of the URL paths under which the HTTP store keeps a job step's keys."""
     return proof(secret, b"path", step.encode())
 
 
@@ -135,7 +134,7 @@ class Store(ThreadingHTTPServer):
     """An HTTP server that stores values under ``/SCOPE/KEY``. Raises ``OSError`` if the port is in use."""
 
     daemon_threads = True
-    request_queue_size = 1024  # All ranks connect at once.
+    request_queue_size = 1024  # All ranks connect to the HTTP store at once.
 
     def __init__(self, task: Task, port: int, secret: bytes, address: str = "") -> None:
         self.secret, self.path = secret, path_of(secret, task.step)
@@ -150,11 +149,13 @@ class Store(ThreadingHTTPServer):
         super().__init__((address, port), _Handler)
 
     def server_bind(self) -> None:
-        """Bind the server's socket without looking up this host's name, which may take a minute."""
+        """Bind the server's socket without a look-up of this host's name, because the look-up may take a
+        minute.
+        """
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """Exit when the parent process exits: task 0, which executes rank 0's command after joining."""
+        """Exit when the parent process exits, which is task 0 and executes rank 0's command."""
         if os.getppid() != self.owner:
             raise SystemExit
 
@@ -171,8 +172,7 @@ class Store(ThreadingHTTPServer):
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
-                # Rank 0 may finish at once and close the store, so rank 0 waits until all other ranks have
-                # their variables.
+                # Rank 0 joins last, because the HTTP store closes when rank 0's command exits.
                 absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
             if absent:
                 return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
@@ -181,8 +181,8 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete the keys of a scope when the last rank leaves the scope. With Horovod releases before 0.23,
-        a rank may leave while other ranks still read the keys.
+        """Delete the keys of a scope when the last rank leaves the scope. In Horovod before 0.23, a rank may
+        leave a scope while other ranks still read its keys.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -239,8 +239,8 @@ class _Handler(BaseHTTPRequestHandler):
         return self._answer(200, body, proof(secret, b"answer", nonce, body))
 
     def _names(self) -> tuple[str, str] | None:
-        """Return the scope and the key in a request's path, or ``None`` if the path lacks the secret part."""
-        # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret path.
+        """Return the scope and key in a request's URL path, or ``None`` if the path lacks the secret part."""
+        # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret URL path.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
         if not hmac.compare_digest(first.encode("utf-8", "replace"), wanted.encode()):
@@ -257,11 +257,13 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: object) -> None:
-        """Write no log."""
+        """Log nothing: the HTTP store must not print a line for each request."""
 
 
 def _task(said: bytes) -> Task | None:
-    """Return the task that a request's JSON text describes, or ``None`` if the text is not about a task."""
+    """Return the task that the JSON text of a request describes, or ``None`` if the text does not describe a
+    task.
+    """
     try:
         task = Task(**json.loads(said))
     except (ValueError, TypeError):
@@ -270,7 +272,7 @@ def _task(said: bytes) -> Task | None:
 
 
 def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
-    """Open the store at the first free port of ``ports``. Raise ``RendezvousFault`` if no port is free."""
+    """Open the HTTP store at the first free port of ``ports``. Raise ``RendezvousFault`` if none is free."""
     why = ""
     for port in ports:
         try:
@@ -281,14 +283,14 @@ def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "
 
 
 def serve_beside(store: Store) -> None:
-    """Run the store in a child process, so that this process can execute the command and get its signals."""
+    """Run the HTTP store in a child process, so that this process can execute the user's command."""
     if os.fork():
         return store.server_close()
     try:
         for number in ("SIGHUP", "SIGINT", "SIGQUIT", "SIGTERM", "SIGUSR1", "SIGUSR2"):
             signal.signal(getattr(signal, number), signal.SIG_IGN)
         nothing = os.open(os.devnull, os.O_RDWR)
-        for stream in range(3):  # srun waits until all processes have closed these streams.
+        for stream in range(3):  # srun waits until all processes have closed stdin, stdout and stderr.
             os.dup2(nothing, stream)
         store.serve_forever(poll_interval=0.2)
     finally:
@@ -301,9 +303,9 @@ def join(
     """Wait until all ranks have joined. Return this rank's Horovod variables, this rank's address, and the
     HTTP store's address.
 
-    ``caller`` is the address of the node where srun was called. In a batch script, this node is the first
-    node of the job, so tasks can reach it without a name service. Raises ``RendezvousFault`` if not all ranks
-    join within ``seconds``, or this task does not find the HTTP store.
+    ``caller`` is the address of the node where srun was called. A batch script calls srun on the job's first
+    node, so tasks can reach this node without a name service. Raises ``RendezvousFault`` if not all ranks
+    join within ``seconds``, or if this task does not find the HTTP store.
     """
     begun = heard = time.monotonic()
     limit = seconds + (_TIME_TO_SPEAK if task.rank else 0)
@@ -332,7 +334,7 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return the first node's possible addresses, and the fault to report if no store answers at them."""
+    """Return the first node's possible addresses, and the fault to report if no HTTP store answers there."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"
@@ -345,7 +347,7 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
 
 def _hello(place: tuple[str, int], task: Task, secret: bytes) -> tuple[dict[str, Any], str]:
     """Send a request to join to the HTTP store at ``place``. Return the store's answer and this task's
-    address. The answer is empty if no store of this job step answers.
+    address. The answer is empty if no HTTP store of this job step answers.
     """
     connection = HTTPConnection(*place, timeout=_ANSWER_SECONDS)
     nonce, body = os.urandom(16).hex(), json.dumps(task._asdict()).encode()
@@ -376,12 +378,12 @@ def _number(environment: Mapping[str, str], name: str, default: str = "") -> int
 
 
 def _become(command: list[str]) -> int:
-    # Python ignores SIGPIPE, and the executed command would inherit this setting.
+    # Python ignores SIGPIPE. Restore the default, because the executed command inherits this setting.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606 - the user's command
     except (OSError, ValueError) as error:
-        # If PATH has a folder that the user may not read, any missing command raises PermissionError.
+        # A missing command raises PermissionError if the user may not read a folder on PATH.
         if isinstance(error, FileNotFoundError) or (
             "/" not in command[0] and shutil.which(command[0]) is None
         ):

@@ -1,7 +1,8 @@
 """Image models on ImageNet, or on your own images: ``python -m toolkit.trainers.imagenet``.
 
-The folder ``--data`` has TFRecords with ImageNet's usual names (:mod:`toolkit.trainers.data.records`), or one
-folder per class (:mod:`toolkit.trainers.data.folder`).
+The folder of ``--data`` contains TFRecord files with ImageNet's usual names
+(:mod:`toolkit.trainers.data.records`), or one folder of images per class
+(:mod:`toolkit.trainers.data.folder`).
 """
 
 import argparse
@@ -55,8 +56,8 @@ def check(data: Path) -> None:
 
 
 def load(data: Path, side: int = SIDE, seed: int = 1, classes: int = CLASSES) -> tuple[Data, Data]:
-    """Return the training and test images. ``classes`` is the number of classes; only TFRecords need this
-    argument.
+    """Return the training and test images. ``classes`` is the number of classes; only data in TFRecord files
+    needs this argument.
     """
     if _form(data) is folder:
         return folder.load(data, side, seed)

@@ -1,5 +1,5 @@
 """Types that the packages ``ranks``, ``learning`` and ``frameworks`` share. To avoid circular imports, this
-module does not import these packages.
+module does not import ``ranks``, ``learning`` or ``frameworks``.
 """
 
 from collections.abc import Callable
@@ -16,4 +16,6 @@ right answers.
 """
 
 Steer = Callable[["tf.keras.optimizers.Optimizer", "tf.Tensor"], None]
-"""A function that sets an optimizer's learning rate from the number of epochs done, in a TensorFlow graph."""
+"""A function in a TensorFlow graph that sets an optimizer's learning rate from the number of completed
+epochs.
+"""

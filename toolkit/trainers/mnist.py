@@ -1,12 +1,12 @@
 """The dense network of the classic tutorial, on MNIST: ``python -m toolkit.trainers.mnist``.
 
-With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs. In an epoch, a rank trains on as many samples
-as the data set has. Two ranks train two epochs each and together see every image four times, as in the
-tutorial. In the tutorial, each rank shuffles all images independently. In this trainer, the ranks divide each
-shuffled pass among themselves, so that each image occurs once in each pass (see
-:mod:`toolkit.trainers.data.shares`). If the two ranks divided only one pass per epoch, an epoch would have
-half as many steps. Two epochs with half as many steps reach a test accuracy of 0.9715 to 0.9773 with three
-seeds. Two epochs of this trainer reach a test accuracy of 0.9769 to 0.9803.
+With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs. In an epoch, each rank trains on as many
+samples as the data set has. With ``--epochs 4``, two ranks train two epochs each and together see every image
+four times, as in the tutorial. In the tutorial, each rank shuffles all images independently. In this trainer,
+the ranks divide each shuffled pass among themselves, so that each image occurs once in each pass (see
+:mod:`toolkit.trainers.data.shares`). If two ranks shared only one pass per epoch, an epoch would have half as
+many steps. Measured with three seeds, two epochs with half as many steps reach a test accuracy of 0.9715 to
+0.9773. Two epochs of this trainer on two ranks reach a test accuracy of 0.9769 to 0.9803.
 """
 
 from functools import partial

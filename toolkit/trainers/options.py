@@ -1,7 +1,7 @@
 """Check the options of a trainer without training: ``python -m toolkit.trainers.options NAME OPTIONS``.
 
-The module prints the strategy that the options select. If an option is wrong, the module prints one line on
-standard error and exits with status 2. The check does not need TensorFlow or the data.
+The program prints the strategy that the options select. If an option is wrong, the program prints one line on
+standard error and exits with status 2. The check of the options does not need TensorFlow or the data.
 """
 
 import importlib
@@ -13,8 +13,8 @@ from toolkit.trainers.learning.refusals import find_framework_refusal, find_refu
 
 
 def main(words: list[str]) -> NoReturn:
-    """Check a trainer's options, and exit. ``words`` has the name of the trainer's module, and then the
-    options.
+    """Check a trainer's options, and exit. ``words`` contains the name of the trainer's module, followed by
+    the trainer's options.
     """
     module, *given = words
     trainer, options = parse(importlib.import_module(f"toolkit.trainers.{module}").TRAINER, given)

@@ -1,12 +1,13 @@
 """Show an example of model parallelism: ``python -m toolkit.trainers.pipeline --data DIR``.
 
 The program splits the layers of a network over two devices, as for a model that is too large for one device.
-Without micro-batches, the second device waits for the first. With micro-batches, the second device processes
-one micro-batch while the first device processes the next, as in GPipe (Huang et al. 2019, arXiv:1811.06965).
-The program sums the gradients of all micro-batches before the update, so the result is the same as on one
-device, as ``--compare`` shows.
+Without micro-batches, the second device is idle while the first device computes. With micro-batches, the
+second device processes one micro-batch while the first device processes the next, as in GPipe (Huang et al.
+2019, arXiv:1811.06965). The program sums the gradients of all micro-batches before the update, so the result
+is the same as on one device, as ``--compare`` shows.
 
-Without GPUs, the two devices are halves of the CPU, which shows the mechanism without a speed-up.
+Without GPUs, the two devices are halves of the CPU, so the program shows how pipelining works but is not
+faster.
 """
 
 import argparse
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 
 class Pipeline:
-    """A network that consists of stages. Each stage runs on a different device."""
+    """A network whose layers form several stages. Each stage runs on a different device."""
 
     def __init__(self, stages: "Sequence[tf.keras.Model]", devices: Sequence[str], pieces: int) -> None:
         """Store the stages, the devices of their variables, and the number of micro-batches (``pieces``)."""
@@ -41,8 +42,8 @@ class Pipeline:
     def gradients(self, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, list[tf.Tensor]]":
         """Compute the mean loss of a batch and the gradients of this loss, inside a TensorFlow graph.
 
-        TensorFlow starts a stage when its inputs are ready. The stages of different micro-batches therefore
-        overlap, in the forward and the backward pass.
+        TensorFlow starts a stage as soon as the inputs of the stage are ready. Two stages can process
+        different micro-batches at the same time, in the forward and the backward pass.
         """
         import tensorflow as tf
 
@@ -66,8 +67,8 @@ class Pipeline:
 def train(
     devices: Sequence[str], samples: Samples, *, pieces: int, batch: int, steps: int, rate: float
 ) -> tuple[list[float], float]:
-    """Train a dense network that has two stages. Return the loss of each step, and the time in seconds of all
-    steps after the first.
+    """Train a dense network that has two stages. Return the loss of each step, and the total time in seconds
+    of all steps except the first step.
     """
     import numpy as np
     import tensorflow as tf

@@ -1,9 +1,9 @@
 """Check MPI or Gloo before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
 Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as the launcher
-started, and that messages arrive. The preflight also checks the network's speed and the state of every node.
-The preflight does not load TensorFlow and takes about a second. Without a preflight, you may notice only
-after hours that the ranks of a job did not connect as they should. ``docs/preflight.md`` describes the checks
+started, and that MPI messages arrive. The preflight also checks the network's speed and the state of every
+node. The preflight does not load TensorFlow and takes about a second. Without a preflight, you may notice
+only after hours that the ranks of a job did not connect correctly. ``docs/preflight.md`` describes the checks
 and what they prove. Exit status: 0 if all checks passed; 1 with a sentence for each fault; 3 if mpi4py is not
 installed.
 """
@@ -27,16 +27,18 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _TIME_TO_SPEAK = 2.0
-"""The seconds for which other ranks delay their exit, so that rank 0 reports before the launcher stops all
-ranks.
+"""The number of seconds for which all ranks except rank 0 delay their exit after a fault, so that rank 0
+reports the fault before the launcher stops all ranks.
 """
 
 _LINES = 5
-"""The largest number of faults to print. On thousands of nodes, more lines would hide the important lines."""
+"""The largest number of faults that the preflight prints. On thousands of nodes, more lines would hide the
+important faults.
+"""
 
 _NUMBERS = 1 << 16
-"""The count of numbers in the test message, half a megabyte. MPI has another protocol for short messages, so
-a short message would not test the protocol for gradients.
+"""The test message has this many numbers, in total half a megabyte. MPI sends short and long messages with
+different protocols, so a short message would not test the protocol for gradients.
 """
 
 
@@ -74,8 +76,7 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
     if first and nodes.Get_size() > 1:
         facts = replace(facts, gbit=over_mpi(nodes))
     nodes.Free()
-    # All ranks leave a barrier within the time of one message. Therefore toolkit compares the clocks right
-    # after a barrier.
+    # Compare the clocks right after a barrier, because all ranks leave the barrier at nearly the same time.
     world.Barrier()
     now = time.time()
     facts = replace(facts, ahead=now - world.bcast(now))
@@ -105,8 +106,8 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
 
 
 def check_messages(world: "Comm") -> str:
-    """Check MPI's messages with the sum of an array over all ranks. Return a sentence about a wrong result,
-    or an empty string for a correct result.
+    """Check MPI's messages with the sum of an array over all ranks. Return an error message if the sum is
+    wrong, or an empty string if the sum is correct.
     """
     rank, size = world.Get_rank(), world.Get_size()
     if sorted(world.allgather(rank)) != list(range(size)):
@@ -116,8 +117,8 @@ def check_messages(world: "Comm") -> str:
     world.Allreduce(sent, received)
     wanted = size * (size + 1) / 2
     wrong = sum(number != wanted for number in received)
-    # Sum the errors over all ranks, so that all ranks return the same result. Only rank 0 prints a fault, and
-    # ranks without errors would otherwise wait for the other ranks in check_nodes().
+    # Sum the errors over all ranks, so that all ranks return the same result.
+    # If only some ranks returned a fault, the other ranks would hang in check_nodes().
     if world.allreduce(wrong):
         return f"MPI's messages do not arrive whole: the sum over {size} ranks is wrong"
     return ""
@@ -146,7 +147,7 @@ def _wrong_size(found: int, tasks: int) -> str:
 
 
 def _fail(*sentences: str, code: int = 1) -> int:
-    # Do not ask MPI for the rank: if each process is a world of size 1, each process has rank 0.
+    # Do not ask MPI for the rank, because each process has rank 0 if each process is a world of size 1.
     if started_rank(os.environ) == 0:
         for sentence in sentences:
             print(f"preflight: {sentence}.", file=sys.stderr, flush=True)

@@ -1,9 +1,9 @@
 """Find and authenticate the other ranks of a job without MPI: ports, addresses, and the job's secret.
 
-Each run of a job script writes a secret to a file in the job's folder. Only the job's user can read this
-file. Ranks accept connections only from processes that know the secret.
+Each run of a job script writes a secret to a file in the job's folder. Only the job's user can read the file
+with the secret. Ranks accept connections only from processes that know the secret.
 
-This file needs only Python 3.8, because a job script copies it into images without toolkit.
+This module needs only Python 3.8, because a job script copies the module into images without toolkit.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
 SECRET = ".secret"  # noqa: S105 - the name of a file in the job's folder
-_LEAST = 32  # bytes of a secret
-_WAIT_SECONDS = 60.0  # a network file system may take this long to show a new file (nfs(5), acregmax)
+_LEAST = 32  # least number of bytes of a secret
+_WAIT_SECONDS = 60.0  # time until NFS shows a new file (nfs(5), acregmax)
 
-_FIRST_PORT, _PORTS = 16384, 16384  # below the ports of outgoing connections (ip_local_port_range)
-_SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7), and the size of its struct ifreq on 64 bits
+_FIRST_PORT, _PORTS = 16384, 16384  # below Linux's ip_local_port_range
+_SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7); size of struct ifreq on 64 bits
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 
@@ -50,11 +50,13 @@ class Task(NamedTuple):
 
 
 def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
-    """Return the secret of a job, which the job script wrote to the job's folder.
+    """Return the job's secret, which ranks use to recognise each other. The job script wrote the secret to a
+    file in the job's folder.
 
-    Job scripts of older toolkit releases do not write a secret. In this case, the rank whose ``first`` is
-    true writes the secret to a file, and the other ranks wait for this file. ``alone`` means that all ranks
-    are on one node. If ranks on one node have no job folder, they use the folder for temporary files.
+    Job scripts of older toolkit releases do not write a secret. If the job script wrote no secret, the rank
+    whose ``first`` is true writes a secret to a file, and the other ranks wait for this file. ``alone`` is
+    true if all ranks are on one node. If ranks on one node have no job folder, they store the secret in the
+    folder for temporary files.
 
     Raises:
         RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no
@@ -84,11 +86,11 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
 
 
 def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
-    """Return Horovod's variables for each rank, such as the rank's number among all ranks and its number on
-    the node.
+    """Return Horovod's environment variables for each rank, such as the rank's number among all ranks and its
+    number on the node.
 
-    ``horovodrun`` sets the same variables. The number of ranks may differ between nodes, and the ranks may be
-    on the nodes in any order.
+    ``horovodrun`` sets the same environment variables. The number of ranks may differ between nodes, and the
+    ranks may be on the nodes in any order.
     """
     by_host: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda t: t.rank):
@@ -115,7 +117,9 @@ def proof(secret: bytes, *parts: bytes) -> str:
 
 
 def proves(given: object, secret: bytes, *parts: bytes) -> bool:
-    """Return whether ``given`` is the correct HMAC over ``parts``, with a comparison in constant time."""
+    """Return whether ``given`` is the correct HMAC over ``parts``. The comparison takes constant time, so its
+    duration reveals nothing.
+    """
     said = given.encode("utf-8", "replace") if isinstance(given, str) else b""
     return hmac.compare_digest(said, proof(secret, *parts).encode())
 
@@ -124,8 +128,8 @@ def listening_address(first: str, caller: str, *, alone: bool) -> str:
     """Return the address at which rank 0 listens on this node, or an empty string if rank 0 must listen at
     all addresses.
 
-    ``first`` is the name of this node, and ``caller`` is the address of the node on which srun was called,
-    which may be this node.
+    ``first`` is the name of this node. ``caller`` is the address of the node on which srun was called, which
+    may be this node.
     """
     if alone:
         return "127.0.0.1"
@@ -163,7 +167,7 @@ def _make_secret(path: str) -> None:
         number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
         with os.fdopen(number, "wb") as file:
             file.write(os.urandom(_LEAST).hex().encode())
-        os.rename(part, path)  # noqa: PTH104 - importing pathlib only for this call would be slow
+        os.rename(part, path)  # noqa: PTH104 - importing pathlib is slow
     except OSError as error:
         raise RendezvousFault(f"{path}: {error.strerror or error}") from None
 
@@ -182,8 +186,8 @@ def first_node(nodes: str) -> str:
 
 
 def ports_of(step: str) -> list[int]:
-    """Return the ports at which rank 0 of a job step may listen, the most likely first. All ranks compute the
-    same ports.
+    """Return the ports at which rank 0 of a job step may listen, with the most likely port first. All ranks
+    compute the same ports.
     """
     numbers = struct.unpack(">16H", hashlib.sha256(step.encode()).digest())
     return list(dict.fromkeys(_FIRST_PORT + number % _PORTS for number in numbers))
@@ -201,7 +205,7 @@ def interfaces() -> list[tuple[str, str]]:
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
     """Return the name of the network interface whose first address is ``address``, or an empty string. Gloo
-    uses only the first address of an interface.
+    uses only the first address of a network interface.
     """
     first: dict[str, str] = {}
     for name, own in known:

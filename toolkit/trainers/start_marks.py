@@ -1,4 +1,4 @@
-"""Record when each part of a rank's start finished, for the ``start`` line of the metrics."""
+"""Record when each part of a rank's start finished, for the ``start`` line in ``metrics.jsonl``."""
 
 import os
 import time
@@ -12,7 +12,9 @@ _MARKS: dict[str, float] = {}
 
 
 def mark(part: str) -> None:
-    """Record the time at which a part of the start finished. Later calls for the same part have no effect."""
+    """Record the present time as the time at which the start's part ``part`` finished. Later calls for the
+    same part have no effect.
+    """
     if part not in _MARKS:
         _MARKS[part] = time.time()
         if part == FIRST and (reads := read_calls(Path("/proc/self/io"))) is not None:
@@ -23,7 +25,7 @@ def marks() -> dict[str, float]:
     """Return the time, in seconds since 1970, at which each part of the start finished, and the number of
     read calls until the first batch.
 
-    The result has no entry ``first_batch`` before the rank has trained its first batch.
+    Before the rank has trained its first batch, the result has no entry ``first_batch``.
     """
     own = {"interpreter": BEGUN, **_MARKS}
     if (mounted := container_made(Path("/"), BEGUN)) is not None:
@@ -42,11 +44,11 @@ def read_calls(io: Path) -> int | None:
 
 
 def container_made(root: Path, begun: float) -> float | None:
-    """Return the time at which the runtime finished setting up the container, in seconds since 1970, or
+    """Return the time at which the container runtime had set up the container, in seconds since 1970, or
     ``None`` if unknown.
 
-    Apptainer and Singularity write ``/etc/passwd`` of a container after they have mounted its image. With
-    other runtimes, ``/etc/passwd`` is older than this process, and the time is unknown.
+    Apptainer and Singularity write a container's ``/etc/passwd`` after they have mounted its image. With
+    other container runtimes, ``/etc/passwd`` is older than this process, so the set-up time is unknown.
 
     Args:
         root: the root folder of the container.
@@ -71,11 +73,11 @@ def _process_started(stat: str, root: Path) -> float:
 
 
 _ROUNDED = 1.0
-"""The largest rounding error of a process's start time, in seconds, because the kernel reports its boot time
-in whole seconds.
+"""The largest rounding error of a process's start time, in seconds. The error exists because the kernel
+reports its boot time in whole seconds.
 """
 
 
 def is_complete(found: Mapping[str, float]) -> bool:
-    """Return whether the times include the first batch, which is the last part of a start."""
+    """Return whether the recorded times include the first batch, which is the last part of a rank's start."""
     return FIRST in found

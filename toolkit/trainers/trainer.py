@@ -24,7 +24,7 @@ Passes = Literal["each", "shared"]
 
 
 def nothing(_: object) -> None:
-    """Do nothing. This function is the default data check of a trainer, and the default function that adds
+    """Do nothing. This function is a trainer's default for its data check and for the function that adds
     options.
     """
 
@@ -49,12 +49,13 @@ class Trainer:
     ``data`` is the name of the data set. If the name is empty, the trainer needs no ``--data``. ``fetched``
     says whether ``toolkit data get`` can download the data set. ``check`` checks the data without loading it.
     ``load`` returns the samples for training and testing. ``model`` returns a Keras model that computes
-    logits from the stored inputs. ``model`` is ``None`` if the trainer only has models of other frameworks in
-    ``networks``. ``variant`` distinguishes different trainings of one trainer. A run can resume a training
-    only with the same variant.
+    logits from the stored inputs. ``model`` is ``None`` if the trainer has no Keras model, but PyTorch or JAX
+    models in ``networks``. ``variant`` distinguishes different trainings of one trainer. A run can resume a
+    training only if both have the same ``variant``.
 
-    ``passes`` defines an epoch. With ``each``, every rank trains on as many samples as the data set has, so N
-    ranks make N passes over the data. With ``shared``, all ranks together make one pass over the data.
+    ``passes`` defines how many passes over the data an epoch has. With ``each``, every rank trains on as many
+    samples as the data set has, so N ranks make N passes over the data. With ``shared``, all ranks together
+    make one pass over the data.
     """
 
     name: str
@@ -69,19 +70,21 @@ class Trainer:
     tuning: Tuning = UNTUNED
     """Horovod's message settings for this model if ranks compute on CPUs."""
     augment: "Augment | None" = None
-    """Changes the inputs of a batch at random in training."""
+    """A function that changes the inputs of a batch at random in training."""
     networks: Mapping[FrameworkName, Network] = field(default_factory=dict)
-    """The same model in the other frameworks, by the names ``pytorch`` and ``jax``."""
+    """The trainer's model in PyTorch and JAX, under the keys ``pytorch`` and ``jax``."""
     passes: Passes = "shared"
     variant: Mapping[str, str | int | float] = field(default_factory=dict)
     add_options: Callable[[argparse.ArgumentParser], None] = nothing
-    """Adds the trainer's own options to the command line."""
+    """A function that adds this trainer's options to the command line."""
     configured: "Callable[[Trainer, argparse.Namespace], Trainer] | None" = None
-    """Returns the trainer that these options configure, or raises ``Trouble``."""
+    """A function that returns the trainer as the parsed options configure it, or raises ``Trouble``."""
     unused: tuple[str, ...] = ()
     """Common options that this trainer does not use, such as ``--tensorboard``."""
     run: "Callable[[Trainer, Options, World, int], None] | None" = None
-    """Replaces the training loop: a function of the trainer, options, ranks, and number of cores."""
+    """A function that replaces the training loop. Its arguments are the trainer, the options, the ranks, and
+    the number of cores.
+    """
 
     @property
     def keras_model(self) -> "Callable[[], tf.keras.Model]":
@@ -106,9 +109,10 @@ class Options:
     """The user's options. ``epochs`` is the number of passes over the data that all ranks together make, and
     ``batch_size`` is the number of samples per device.
 
-    If ``batch_size`` is 0, the trainer tries sizes up to ``batch_limit``. With ``fresh``, the trainer ignores
-    existing checkpoints. ``keep`` is the number of checkpoints to keep. ``checkpoint_seconds`` is the time in
-    seconds between checkpoints within an epoch, and ``log_seconds`` the time between log lines.
+    If ``batch_size`` is 0, the trainer tries batch sizes up to ``batch_limit``. If ``fresh`` is true, the
+    trainer ignores existing checkpoints. ``keep`` is the number of checkpoints to keep.
+    ``checkpoint_seconds`` is the time in seconds between checkpoints within an epoch, and ``log_seconds`` is
+    the time in seconds between log lines.
     """
 
     data: Path | None

@@ -13,7 +13,9 @@ class Trouble(Exception):
 
 
 class Stopped(Exception):
-    """The training stopped on request after writing a checkpoint. All ranks raise this exception together."""
+    """The training stopped on request after writing a checkpoint. All ranks raise ``Stopped`` at the same
+    point of the training.
+    """
 
 
 STOPPED = 75

@@ -6,7 +6,9 @@ _UNITS = {"": 1, "K": 2**10, "M": 2**20, "G": 2**30, "T": 2**40}
 
 
 def count(text: str) -> int:
-    """Return the positive integer in ``text``. For any other text, raise an error that argparse reports."""
+    """Return the positive integer in ``text``. If ``text`` is not a positive integer, raise an error that
+    argparse reports.
+    """
     value = int(text)
     if value < 1:
         raise argparse.ArgumentTypeError(f"{value} is less than 1")
@@ -19,8 +21,8 @@ def count_or_auto(text: str) -> int:
 
 
 def positive(text: str) -> float:
-    """Return the positive, finite number in ``text``. For any other text, raise an error that argparse
-    reports.
+    """Return the positive, finite number in ``text``. If ``text`` is not such a number, raise an error that
+    argparse reports.
     """
     value = float(text)
     if not 0 < value < float("inf"):

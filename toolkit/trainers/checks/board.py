@@ -18,8 +18,7 @@ class Board:
     """A client of the HTTP store on rank 0. Each rank can write values and read the values of all ranks."""
 
     def __init__(self, address: str, port: int, deadline: float) -> None:
-        # Horovod's client expects the secret path, which only the ranks of the job know, as a part of the
-        # address.
+        # The address ends in a secret URL path, which Horovod's client sends to prove its identity.
         host, _, path = address.partition("/")
         self._place, self._deadline = (host.partition(":")[0], port), deadline
         self._below = f"/{path}:{port}/{_SCOPE}"
@@ -40,8 +39,8 @@ class Board:
         self._ask("PUT", key, text.encode())
 
     def read(self, key: str) -> str:
-        """Wait until a rank has written ``key``, and return its value. Raise ``Silence`` if the rank does not
-        write the key before the deadline.
+        """Wait until a rank has written ``key``, and return its value. Raise ``Silence`` if no rank writes
+        the key before the deadline.
         """
         while True:
             status, body = self._ask("GET", key)

@@ -23,8 +23,8 @@ _CHUNK = 1 << 20
 
 
 def over_mpi(nodes: "Comm") -> float:
-    """Return the rate in Gbit/s at which this rank receives data over MPI. ``nodes`` is a communicator with
-    one rank of each node.
+    """Return the rate in Gbit/s at which this rank receives data over MPI. ``nodes`` is an MPI communicator
+    that contains one rank of each node.
     """
     from mpi4py import MPI
 
@@ -38,8 +38,7 @@ def over_mpi(nodes: "Comm") -> float:
         nodes.Sendrecv(sent, (rank + 1) % size, recvbuf=received, source=(rank - 1) % size)
         took = max(time.monotonic() - begun, 1e-6)
         best = max(best, count * 8 / took / 1e9)
-        # All ranks must stop after the same transfer. Otherwise, some ranks would wait for a message that no
-        # rank sends.
+        # All ranks stop after the same transfer, so that no rank waits for a message that no rank sends.
         if nodes.allreduce(took, op=MPI.MAX) > _ENOUGH or count >= _LARGEST:
             return best
         count *= 4
@@ -48,8 +47,8 @@ def over_mpi(nodes: "Comm") -> float:
 def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: float) -> float:
     """Return the rate in Gbit/s at which this node receives data from the previous node over TCP.
 
-    ``number`` is the number of this node, from 0 to ``nodes`` - 1. Raises ``OSError`` or :class:`Silence` if
-    no data arrives before the deadline.
+    ``number`` is the position of this node in the ring of nodes, from 0 to ``nodes`` - 1. Raises ``OSError``
+    or :class:`Silence` if no data arrives before the deadline.
     """
     following = (number + 1) % nodes
     with socket.create_server((address, 0)) as listener:
@@ -67,8 +66,8 @@ def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: floa
 
 
 def _pour(place: tuple[str, int], deadline: float) -> None:
-    """Send data to the next node for ``_SECONDS`` seconds. Ignore errors, because the receiving rank reports
-    them.
+    """Send data to the next node for ``_SECONDS`` seconds. Ignore send errors, because the receiving rank
+    reports the missing data.
     """
     chunk = bytes(_CHUNK)
     try:

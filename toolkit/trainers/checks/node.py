@@ -15,19 +15,20 @@ DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _BLOCK = 1 << 16
 _BLOCKS = 16
-"""The number of 64 KiB blocks that each node reads from its image. One MiB per node is a small load, even
-with thousands of nodes.
+"""The number of 64 KiB blocks that each node reads from its image. Together, these blocks are 1 MiB per node,
+a small load on the file system even with thousands of nodes.
 """
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about one rank and its node. Only the first rank of a node fills in the facts about the node.
+    """Facts about one rank and its node. Only the first rank of each node reads the facts about its node.
 
-    ``gpus`` are the numbers N of the GPUs ``/dev/nvidiaN`` that the rank can open. ``output`` and ``tmp`` are
-    the numbers of free bytes in the output folder and in TMPDIR, or the reasons why these numbers are
-    unknown. ``ahead`` is the minimum number of seconds by which the node's clock is ahead of the clock of
-    rank 0's node. ``gbit`` is the speed at which data arrived from the previous node, in Gbit/s.
+    ``gpus`` are the numbers N of the GPUs ``/dev/nvidiaN`` that the rank can open. ``output`` is the number
+    of free bytes in the output folder, and ``tmp`` is the number of free bytes in TMPDIR. If a number is
+    unknown, the field contains the reason as text. ``ahead`` is the minimum number of seconds by which the
+    node's clock is ahead of the clock of rank 0's node. ``gbit`` is the speed at which data arrived from the
+    previous node, in Gbit/s.
     """
 
     rank: int
@@ -42,10 +43,10 @@ class Facts:
 
 
 def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Return the facts about this rank that ``wanted`` names.
+    """Return the facts about this rank and its node that the preflight options in ``wanted`` require.
 
-    If a fact cannot be read, the result has the text of the error in its place. The function raises no
-    exception, because an exception on one rank would make all other ranks wait.
+    If toolkit cannot read a fact, the result contains the error text instead of the fact. The function raises
+    no exception, because an exception on one rank would make all other ranks wait.
     """
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:
@@ -62,8 +63,8 @@ def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devic
 
 
 def openable(devices: Path) -> tuple[int, ...]:
-    """Return the numbers of the NVIDIA GPUs that this process can open. Slurm's cgroups can block the node's
-    other GPUs.
+    """Return the numbers of the NVIDIA GPUs that this process can open. Slurm's cgroups can block GPUs that
+    Slurm did not give to this job or rank.
     """
     found = []
     for path in devices.glob("nvidia[0-9]*"):
@@ -92,8 +93,8 @@ def fingerprint(path: Path) -> str:
     """Return a SHA-256 digest of an image's size and 16 of its blocks, or ``!`` and the reason if the image
     is not readable.
 
-    The digest identifies the image, but does not cover every byte. The first block contains the SIF header,
-    whose unique number and time of creation differ between images.
+    The digest identifies the image, but does not cover every byte. The digest includes the SIF header, whose
+    unique ID and creation time differ between images.
     """
     digest = hashlib.sha256()
     try:
@@ -110,4 +111,4 @@ def fingerprint(path: Path) -> str:
 
 def facts_of(values: Mapping[str, object]) -> Facts:
     """Return the facts of another rank from the JSON object that the other rank wrote."""
-    return Facts(**{**values, "gpus": tuple(values["gpus"])})  # type: ignore[arg-type]  # ours; JSON has no tuples
+    return Facts(**{**values, "gpus": tuple(values["gpus"])})  # type: ignore[arg-type]  # JSON has no tuples

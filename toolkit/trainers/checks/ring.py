@@ -2,7 +2,7 @@
 needs both.
 
 Each rank sends half a megabyte to the next rank, over the network interface that Gloo will use. The check
-does not load TensorFlow or Horovod. Rank 0 collects the faults and reports them for all ranks.
+does not load TensorFlow or Horovod. Rank 0 collects and reports the faults of all ranks.
 """
 
 import hashlib
@@ -23,7 +23,9 @@ from toolkit.trainers.rendezvous import interfaces
 
 _BYTES = 1 << 19
 _TIME_TO_HEAR = 5.0
-"""The number of seconds after the time limit for which rank 0 still reads the faults of other ranks."""
+"""The number of seconds for which rank 0 still accepts fault reports of other ranks after the check's time
+limit.
+"""
 
 
 def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
@@ -64,8 +66,8 @@ def _failed_verdict(sentence: str) -> PreflightVerdict:
 
 
 def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) -> str:
-    """Send bytes to the next rank, and receive bytes from the previous rank. Return a sentence about the
-    first fault, or an empty string.
+    """Send a test message to the next rank, and receive a test message from the previous rank. Return an
+    error message, or an empty string if both transfers succeeded.
     """
     left, right = (rank - 1) % size, (rank + 1) % size
     with socket.create_server((address, 0)) as listener:
@@ -102,22 +104,21 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
         told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
         worst = next((said for said, _ in told if said), "")
         verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
-        # If a message between ranks failed, report only this fault, because it already stops the job.
+        # If a test message between ranks failed, report only this fault, because it already stops the job.
         verdict = replace(verdict, failures=(worst,)) if worst else verdict
         board.write("verdict", json.dumps(asdict(verdict)))
     said = json.loads(board.read("verdict"))
     board.write(f"done-{rank}", "")
     if rank == 0:
-        # The HTTP store closes when rank 0 exits, so rank 0 waits until all other ranks have read the
-        # verdict.
+        # Rank 0 waits until all ranks have read the verdict, because the HTTP store closes when rank 0 exits.
         for other in range(size):
             board.read(f"done-{other}")
     return PreflightVerdict(tuple(said["failures"]), tuple(said["warnings"]), said["nodes"], said["slowest"])
 
 
 def _message(rank: int) -> bytes:
-    """Return the test message that a rank sends. No 32-byte piece occurs twice in the messages of all ranks,
-    so the receiver detects wrong or displaced data.
+    """Return the test message that a rank sends. Every 32-byte piece is unique among the test messages of all
+    ranks, so the receiving rank detects wrong or displaced data.
     """
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)
@@ -142,13 +143,15 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
 
 
 def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the address that Gloo will use: the first address of ``interface``, or, without such an
-    interface, the address to which the host name resolves.
+    """Return the IP address that Gloo will use: the first address of the network interface ``interface``. If
+    this node has no such interface, return the address to which its host name resolves.
     """
     found = next((address for name, address in known if name == interface), "")
     return found or socket.gethostbyname(socket.gethostname())
 
 
 def connect_ring(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the environment variables select Gloo and contain the address of Gloo's HTTP store."""
+    """Return whether the environment variables make Horovod use Gloo and contain the address of Gloo's HTTP
+    store.
+    """
     return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

@@ -1,5 +1,5 @@
-"""Derive the failures and the warnings from the facts that all ranks read before a training. Failures stop
-the job.
+"""Derive the failures and the warnings from the facts that all ranks read before a training. Each failure
+stops the job.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,15 +10,19 @@ from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.words import format_bytes
 
 _SKEW_TO_TELL = 1.0
-"""The clock skew in seconds above which toolkit warns, because even a small skew misleads `make`."""
+"""The clock skew between nodes, in seconds, above which toolkit warns, because even a small skew misleads
+`make`.
+"""
 
 _SLOW = 0.2
-"""The share of the fabric's speed below which toolkit warns of the wrong network or a broken link."""
+"""The share of the expected network speed below which toolkit warns of a wrong network interface or a broken
+link.
+"""
 
 _ONE_STREAM_GBIT = 4.0
 """The speed in Gbit/s that one TCP stream from Python reaches on any machine.
 
-For a speed over TCP, toolkit warns only below this value, even if a fifth of the fabric's speed is higher.
+If Python measured the network speed over TCP, toolkit warns only if the speed is below this value.
 """
 
 

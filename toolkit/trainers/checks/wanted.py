@@ -10,7 +10,7 @@ from toolkit.trainers.words import count, positive, size
 
 @dataclass(frozen=True)
 class Requirements:
-    """Conditions that must hold before a training; ``None`` means that toolkit does not check the condition.
+    """Conditions that must hold before a training; if a condition is ``None``, toolkit does not check it.
 
     ``seconds`` is the time limit for all messages of the preflight together. ``fabric_gbit`` is the expected
     network speed of one node in Gbit/s. ``output`` is the folder that needs ``min_free`` bytes; TMPDIR needs
@@ -31,8 +31,8 @@ class Requirements:
 
 
 def parse(words: Sequence[str] | None) -> Requirements:
-    """Parse the options of a preflight. For a wrong option, argparse prints one line and exits with
-    status 2.
+    """Parse the command-line options of a preflight. For a wrong option, argparse prints one line and exits
+    with status 2.
     """
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.preflight",

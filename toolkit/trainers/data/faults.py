@@ -13,11 +13,11 @@ _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "Fai
 
 @contextlib.contextmanager
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
-    """Run the body of the ``with`` statement; if it fails, find the sample among ``numbers`` that caused the
-    failure.
+    """Run the body of the ``with`` statement. If the body fails, find the sample among the sample numbers
+    ``numbers`` that caused the failure.
 
-    The search works only for a data source with a method ``fault``, which returns a sentence about a damaged
-    sample.
+    The search for a damaged sample needs a data source with a method ``fault``, which returns an error
+    message about a damaged sample.
 
     Raises:
         Trouble: if the search finds a damaged sample; the message names the sample.

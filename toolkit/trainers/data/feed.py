@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 Portion = Any
-"""The input of several consecutive steps: a table of sample numbers with one row per step, or an iterator
-over batches.
+"""The input of several consecutive training steps: a table of sample numbers with one row per step, or an
+iterator over batches.
 """
 
 
 class Feed(Protocol):
-    """Converts sample numbers into arguments of the compiled training function. Inside this function, the
-    feed converts the arguments into batches.
+    """Converts sample numbers into arguments of the compiled training function. Inside the compiled training
+    function, the feed converts these arguments into batches.
     """
 
     signature: Any
@@ -29,8 +29,8 @@ class Feed(Protocol):
         """
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return the inputs and classes for one step of a portion. Call this method for the steps of a
-        portion in their order.
+        """Return the inputs and classes for one training step of ``portion``. Call this method for the steps
+        of ``portion`` in order.
         """
 
     def waited(self) -> float | None:
@@ -38,10 +38,12 @@ class Feed(Protocol):
 
 
 class Portions(Protocol):
-    """A table of sample numbers, which a training loop reads in portions of several steps."""
+    """A table of sample numbers, from which a training loop takes the rows for several steps at a time."""
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the compiled training function's argument for the steps ``start`` to ``stop`` - 1."""
+        """Return the argument with which the compiled training function makes the steps ``start`` to ``stop``
+        - 1.
+        """
 
 
 class InMemory:
@@ -102,8 +104,7 @@ class Streamed:
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
 
-        # Measure the wait for the batch. The GPU or CPU that trains is idle during this wait, because a step
-        # starts only after the previous step.
+        # Measure how long this step waits for its batch, because the training device is idle meanwhile.
         with tf.device("/CPU:0"):
             with tf.control_dependencies([step]):
                 begun = tf.timestamp()
@@ -130,12 +131,14 @@ class Stream:
         self._batches = iter(one_by_one.batch(table.shape[1]).prefetch(tf.data.AUTOTUNE))
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the iterator over the remaining batches. The caller must read the portions in order."""
+        """Return the iterator over the remaining batches. The caller must read the batches in order, because
+        an iterator has no random access.
+        """
         return self._batches
 
 
 def feed(data: Data) -> Feed:
-    """Return an in-memory feed for ``Samples``; for other data, return a feed that reads in background
-    threads.
+    """Return a feed for ``data``: an in-memory feed for ``Samples``, and for other data a feed that reads
+    samples in background threads.
     """
     return InMemory(data) if isinstance(data, Samples) else Streamed(data)

@@ -1,7 +1,7 @@
 """Read JPEG or PNG images from one folder per class: ``DIR/train/CLASS/*.jpg`` and ``DIR/val/CLASS/*.jpg``.
 
 The class numbers follow the order of the folder names in ``train``. Each file has a number, with which a
-training step requests the file. toolkit therefore assigns files to ranks like samples in memory.
+training step requests the file. toolkit assigns image files to ranks in the same way as samples in memory.
 """
 
 import os
@@ -21,8 +21,8 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre if ``seed`` is
-    ``None``.
+    """Image files as samples of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre
+    crop if ``seed`` is ``None``.
     """
 
     def __init__(

@@ -1,5 +1,5 @@
-"""Read the idx files of MNIST and related data sets. For a damaged file, raise an error with a one-line
-message.
+"""Read the idx files of MNIST and related data sets. For a damaged file, the functions raise an error with a
+one-line message.
 """
 
 import math

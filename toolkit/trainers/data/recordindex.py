@@ -21,21 +21,21 @@ if TYPE_CHECKING:
     import numpy
 
 HEAD, _TAIL = 12, 4
-"""The number of bytes before and after the data of a record."""
+"""The number of bytes before the data of a TFRecord record, and the number of bytes after the data."""
 
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
 """Exceptions that NumPy raises if the cached index is missing or damaged."""
 
 _AT_ONCE = 16
-"""The number of files that toolkit reads at the same time. A read from a shared file system mostly waits, so
-parallel reads save time.
+"""The number of files that toolkit reads at the same time. Reads from a shared file system spend most of
+their time waiting, so parallel reads save time.
 """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RecordIndex:
-    """The offsets of all records. A row of ``places`` describes one record: the index of its file in
-    ``paths``, and the offset and the length of its data in bytes.
+    """The offsets of all records in a set of TFRecord files. Each row of ``places`` describes one record: the
+    index of its file in ``paths``, and the offset and the length of its data in bytes.
     """
 
     paths: tuple[Path, ...]
@@ -109,8 +109,8 @@ def _length(file: int, at: int, size: int, path: Path) -> int:
 
 
 def _digest(paths: Sequence[Path]) -> str:
-    """Return a digest of the files' names, sizes and modification times. The digest is a part of the cached
-    index's file name.
+    """Return a digest of the files' names, sizes and modification times. The file name of the cached index
+    contains this digest.
     """
     digest = hashlib.sha256()
     for path in paths:
@@ -124,7 +124,7 @@ def _digest(paths: Sequence[Path]) -> str:
 
 def _keep(path: Path, places: "numpy.ndarray") -> None:
     """Write the cached index under a temporary name, and rename it, so that no rank reads an unfinished file.
-    In a read-only folder, write nothing.
+    If the data folder is read-only, write no cached index.
     """
     import numpy as np
 

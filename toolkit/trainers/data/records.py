@@ -3,8 +3,8 @@
 
 A record is a ``tf.train.Example`` with ``image/encoded``, a JPEG or PNG, and ``image/class/label``, a number
 from 1 to 1000; 0 means "no class". :mod:`toolkit.trainers.data.recordindex` finds each record by its number.
-toolkit therefore assigns records to ranks like samples in memory: shuffled over all shards, and each record
-once in a pass. This module does not verify the checksums of records.
+toolkit assigns records to ranks in the same way as samples in memory: it shuffles the records of all shards,
+and uses each record once in a pass. This module does not verify the checksums of records.
 """
 
 import os
@@ -26,7 +26,7 @@ IMAGE, LABEL = "image/encoded", "image/class/label"
 TRAIN = ("train",)
 TESTS = ("validation", "val", "test")
 _LARGEST = 2**31 - 1
-"""The largest label of a record, because a step stores classes as int32."""
+"""The largest label that a record may have, because a training step stores class numbers as int32."""
 
 _OTHERS = 256
 """The number of files, other than shards, that a training may have open at the same time."""
@@ -35,11 +35,11 @@ _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrec
 
 
 class Records:
-    """Images of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre if ``seed`` is
-    ``None``.
+    """TFRecord images as samples of ``side`` x ``side`` pixels: a new random crop in each epoch, or the
+    centre crop if ``seed`` is ``None``.
 
     ``lowest`` is the label of the first class. ``classes`` is the number of classes. If ``classes`` is
-    ``None``, labels have no upper limit.
+    ``None``, toolkit accepts labels of any size.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Records:
         import tensorflow as tf
 
         turn, sample = views.turn_and_sample(number, len(self))
-        # TensorFlow cannot read from the middle of a file, so Python reads the record; see docs/data.md.
+        # TensorFlow cannot read a record from the middle of a file, so Python reads it; see docs/data.md.
         record = tf.ensure_shape(tf.numpy_function(self.read, [sample], tf.string, stateful=False), ())
         found = tf.io.parse_single_example(record, features())
         name = tf.strings.join([f"{self._index.paths[0].parent}: record ", tf.strings.as_string(sample)])
@@ -81,8 +81,8 @@ class Records:
         return image, tf.cast(self._check_label(found[LABEL], name), tf.int32) - self._lowest
 
     def _check_label(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
-        """Return the label, but raise an error in TensorFlow's graph if the label is invalid. On a GPU, an
-        invalid label would otherwise make the loss NaN.
+        """Return the label, but raise an error in TensorFlow's graph if the label is invalid. Without this
+        check, an invalid label makes the loss NaN on a GPU.
         """
         import tensorflow as tf
 
@@ -122,8 +122,8 @@ class Records:
 
 
 def _open_shards(paths: Sequence[Path]) -> list[int]:
-    """Open all shards, and return their file descriptors. If the process's limit of open files is too low,
-    raise this limit first.
+    """Open all shards, and return their file descriptors. If the process's soft limit of open files is too
+    low, raise the soft limit first.
 
     Raises:
         Trouble: if a shard cannot be opened, for example because the hard limit is too low.
@@ -135,7 +135,7 @@ def _open_shards(paths: Sequence[Path]) -> list[int]:
     files: list[int] = []
     try:
         for path in paths:
-            files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # noqa: PERF401 - to close them
+            files.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))  # noqa: PERF401 - closed after an error
     except OSError as error:
         for file in files:
             os.close(file)
@@ -175,7 +175,7 @@ def load(
 
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
     """Return the shards of a data set's part, such as ``train``, in the order of their numbers. ``parts``
-    lists the part's possible names.
+    lists the names that this part may have, such as ``validation`` and ``val``.
 
     Raises:
         Trouble: if there are no shards, or a shard is missing.
@@ -201,8 +201,8 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
 
 
 def _look(index: RecordIndex) -> None:
-    """Check that the first record has the expected features, because TensorFlow's own error message would
-    fill a page.
+    """Check that the first record has the expected features. Without this check, TensorFlow would print an
+    error message of about a page.
     """
     import tensorflow as tf
 

@@ -19,8 +19,8 @@ def deal(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the tables of sample numbers for a rank with several devices. A row of a table has the sample
-    numbers of all devices for one step.
+    """Return the tables of sample numbers for a rank with several devices. Each row of a table has the sample
+    numbers of all devices for one training step.
 
     The function calls :func:`share` for each device as if the device were a rank, and joins the devices'
     tables. In a smaller last step, the first devices may have one sample more than the other devices.
@@ -58,18 +58,19 @@ def share(
 ) -> "list[numpy.ndarray]":
     """Return the numbers of the samples on which a rank trains in an epoch, in tables with one row per step.
 
-    If the last step is smaller, a second table contains only this step. In an epoch, the ranks together make
-    ``passes`` passes over the data (default: as many passes as ranks). For each pass, toolkit shuffles all
-    ``count`` samples. The order depends only on ``seed`` and the number of the pass. All ranks compute the
-    same order without messages. The passes form one stream, and each step takes ``batch`` samples per rank
-    from the stream. One process with a batch of ``size * batch`` would take the same batches. Samples at the
-    end of the stream that do not fill a step form one smaller last step. If there are as many passes as
-    ranks, all ranks have equally many samples in the last step.
+    If the epoch's last step has fewer samples than the other steps, a second table contains only the last
+    step. In an epoch, the ranks together make ``passes`` passes over the data (default: as many passes as
+    ranks). For each pass, toolkit shuffles all ``count`` samples. The shuffled order depends only on ``seed``
+    and the number of the pass. All ranks compute the same shuffled order without messages. The shuffled
+    passes form one long sequence of samples, from which each step takes ``batch`` samples per rank. A single
+    process with a batch of ``size * batch`` trains on the same batches. Samples at the end of the epoch that
+    do not fill a step form one smaller last step. If an epoch has as many passes as ranks, all ranks have
+    equally many samples in the last step.
 
-    The function skips the first ``done`` samples of the stream, because an earlier run has used them, perhaps
-    with another number of ranks. If fewer samples than ranks remain after the last whole step, toolkit adds
-    these samples to that step. If there are fewer samples than ranks and no whole step, several ranks train
-    on the same sample.
+    The function skips the first ``done`` samples of the epoch, because an earlier run has already trained on
+    these samples, perhaps with another number of ranks. If fewer samples than ranks remain after the last
+    full step, toolkit adds the remaining samples to that step. If the epoch has no full step and fewer
+    samples than ranks, several ranks train on the same sample.
     """
     import numpy as np
 

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 1 << 30
-"""The largest size of samples in memory, in bytes. :class:`Synthetic` has no such limit, because it does not
-store its samples.
+"""The largest total size of random samples in memory, in bytes. :class:`Synthetic` has no size limit, because
+it does not store its samples.
 """
 
 
@@ -31,8 +31,8 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """Random samples that a step generates when it needs them. The sample with a given number always has the
-    same content.
+    """Random samples that a training step generates when the step needs them. The sample with a given number
+    always has the same content.
     """
 
     shape: tuple[int, ...]

@@ -1,7 +1,7 @@
 """Crop images. Crops for tests are centred; crops for training are random and differ in each epoch.
 
-Random numbers depend on a seed, the number of the epoch, and the sample's number. In a given epoch, a sample
-therefore has the same crop on every rank, with any number of ranks, and in a resumed training.
+The random crop of a sample depends on a seed, the number of the epoch, and the sample's number. In a given
+epoch, a sample has the same random crop on every rank, with any number of ranks, and in a resumed training.
 """
 
 from collections.abc import Callable
@@ -62,8 +62,8 @@ def random_view(
 
 
 def fault(encoded: bytes, name: str) -> str:
-    """Return the reason why TensorFlow cannot decode an image, starting with ``name``. Return an empty string
-    for a correct image.
+    """Return an error message that starts with ``name`` if TensorFlow cannot decode an image. Return an empty
+    string for a correct image.
     """
     import tensorflow as tf
 
@@ -136,7 +136,7 @@ def _resize(image: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def _mirror(image: "tf.Tensor", seeds: "tf.Tensor") -> "tf.Tensor":
-    """Flip the image with a probability of 1/2, independently of its random crop."""
+    """Flip the image horizontally with a probability of 1/2, independently of its random crop."""
     import tensorflow as tf
 
     chance = tf.random.stateless_uniform((), tf.random.experimental.stateless_fold_in(seeds, 1))

@@ -22,11 +22,11 @@ class TrainingLoop(Protocol):
     """Trains a model on this rank's share of the samples. All ranks make their training steps together."""
 
     SUMS_ALL: bool
-    """Whether rank 0's sums of losses cover the samples of all ranks, not only rank 0's samples."""
+    """Whether the sum of losses on rank 0 covers the samples of all ranks, not only rank 0's samples."""
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
-        """Make the remaining training steps of epoch ``number``, counted from 0. Return the results of the
-        whole epoch.
+        """Make the training steps that remain in epoch ``number``, counted from 0. Return the results of the
+        whole epoch, including its earlier steps.
         """
 
     def evaluate(self, data: "Data") -> "Score":
@@ -68,7 +68,7 @@ class Framework(Protocol):
         """Select this rank's devices and CPU cores, and return the number of cores."""
 
     def gpus(self, world: "World") -> tuple[int, list[int]]:
-        """Return the number of GPUs that this rank sees, and the indices of the GPUs that it uses."""
+        """Return the number of GPUs that this rank sees, and the indices of the GPUs that this rank uses."""
 
     def seed(self, number: int) -> None:
         """Set the seed of all random number generators."""
@@ -83,13 +83,13 @@ class Framework(Protocol):
 
 
 def framework_of(world: "World") -> Framework:
-    """Return the module of the framework with which the ranks of ``world`` train."""
+    """Return toolkit's adapter module for the framework with which the ranks of ``world`` train."""
     return framework_named(world.framework)
 
 
 def framework_named(name: FrameworkName) -> Framework:
-    """Return the module for a framework's name. The returned module is a part of toolkit, and imports the
-    framework only at the first use.
+    """Return toolkit's adapter module for the framework ``name``. The adapter module imports the framework
+    only when toolkit first uses the framework.
     """
     module: Framework = importlib.import_module(f"{__name__}.{name}")
     return module

@@ -19,10 +19,11 @@ MODEL = "model.npz"
 
 
 def prepare_devices(world: "World") -> int:
-    """Set the number of XLA's CPU threads to the number of this rank's cores, and return this number."""
+    """Set the number of XLA's CPU threads to the number of this rank's CPU cores, and return the number of
+    cores.
+    """
     threads = own_cores(world)
-    # XLA reads NPROC for the size of its CPU thread pool (xla/pjrt/utils.cc, DefaultThreadPoolSize), when JAX
-    # starts its back end.
+    # XLA reads the size of its CPU thread pool from NPROC (xla/pjrt/utils.cc, DefaultThreadPoolSize).
     os.environ.setdefault("NPROC", str(threads))
     return threads
 

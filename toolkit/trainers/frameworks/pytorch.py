@@ -17,7 +17,9 @@ MODEL = "model.pt"
 
 
 def prepare_devices(world: "World") -> int:
-    """Set the number of PyTorch's threads to the number of this rank's cores, and return this number."""
+    """Set the number of PyTorch's threads to the number of this rank's CPU cores, and return the number of
+    cores.
+    """
     import torch
 
     threads = own_cores(world)

@@ -1,8 +1,9 @@
 """Skip the gradients of biases that have no effect because a batch normalisation follows.
 
-The normalisation subtracts the mean of a batch, so a bias before the normalisation has no effect on the loss.
-The gradient of such a bias is 0 except for rounding errors. To compute this gradient, TensorFlow would read
-all gradients of the layer's output again. ResNet50 has 53 such layers.
+A batch normalisation subtracts the mean of a batch, so a bias before the normalisation has no effect on the
+loss. The gradient of a bias before a batch normalisation is 0 except for rounding errors. To compute the
+gradient of a bias, TensorFlow reads all gradients of the layer's output again. ResNet50 has 53 layers whose
+bias has no effect.
 """
 
 from collections.abc import Callable
@@ -19,7 +20,8 @@ def spare_biases(model: "tf.keras.Model") -> int:
     changed layers.
 
     The layers keep their Keras classes, so that Keras saves the model as a plain Keras model. Do not freeze
-    the normalisations later. Before a frozen normalisation, a bias has an effect and needs its gradient.
+    the batch normalisations later, because a bias before a frozen normalisation has an effect and needs its
+    gradient.
     """
     import tensorflow as tf
 

@@ -30,7 +30,7 @@ def build(
     try:
         return _build(make, world, learning, batch)
     except Trouble as trouble:
-        # All ranks have found the same fault. agree() makes only one rank report it.
+        # All ranks have found the same fault, so agree() makes only one rank report it.
         world.agree(trouble)
         raise
 
@@ -47,8 +47,7 @@ def _build(
         pool_first(model)
         spare_biases(model)
         optimizer = learning.optimizer_for(world, batch)
-        # The optimizer creates the variable of the learning rate at the first read, which must not be inside
-        # a loop.
+        # The first read creates the variable of the learning rate, which must not happen inside a graph loop.
         _ = optimizer.learning_rate
     return model, optimizer, training(model, optimizer, world, learning, compiled=by_xla(learning))
 
@@ -56,8 +55,8 @@ def _build(
 def by_xla(learning: Learning) -> bool:
     """Return whether XLA compiles the forward and backward pass.
 
-    ``auto`` means off, because no measurement has shown XLA to be faster. With XLA on a CPU, dense networks
-    train at 0.9 times and convolutions at 0.56 times the speed without XLA (docs/learning-benchmarks.md).
-    toolkit's developers did not measure XLA on GPUs.
+    ``--xla auto`` means off, because no measurement has shown that training with XLA is faster. With XLA on a
+    CPU, dense networks train at 0.9 times and convolutions at 0.56 times the speed without XLA
+    (docs/learning-benchmarks.md). toolkit's developers did not measure XLA on GPUs.
     """
     return learning.xla == "on"

@@ -1,5 +1,5 @@
-"""Find convolutions whose computation toolkit may replace, and the layer that reads a
-convolution's output.
+"""Find convolutions whose computation toolkit may replace, and find the layer that reads a convolution's
+output.
 """
 
 from typing import TYPE_CHECKING
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
     """Return the plain convolutions that have a bias and whose output is not an output of the model.
 
-    The result includes layers of nested models.
+    The returned convolutions include layers of nested models.
     """
     import tensorflow as tf
 
@@ -23,7 +23,7 @@ def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
 def _plain(layer: "tf.keras.layers.Layer") -> bool:
     import tensorflow as tf
 
-    # Subclasses of Conv2D may compute something else, and Keras computes grouped convolutions differently.
+    # Skip subclasses of Conv2D and grouped convolutions, because their computation may differ.
     return (
         type(layer) is tf.keras.layers.Conv2D
         and layer.use_bias

@@ -28,7 +28,7 @@ def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Ca
 
 
 def fold_seed(seed: int, rank: int) -> int:
-    """Return a seed for a rank that is statistically independent of the seeds of other ranks and other
+    """Return a seed for the rank ``rank``, statistically independent of the seeds of other ranks and other
     trainings.
     """
     import numpy as np

@@ -17,14 +17,14 @@ def draw_bits(model: "tf.keras.Model") -> int:
     """Make all dropout layers of a model use :func:`drop_out`. Return the number of changed layers.
 
     The layers keep their Keras classes, so that Keras saves the model as a plain Keras model. The function
-    does not change a layer that has a seed, so this layer keeps its random numbers.
+    does not change a dropout layer that has a seed, so that the seeded layer keeps its random numbers.
     """
     import tensorflow as tf
 
     kind = tf.keras.layers.Dropout
     found = [layer for layer in model.submodules if isinstance(layer, kind) and layer.seed is None]
     for layer in found:
-        layer._random_generator.dropout = drop_out  # noqa: SLF001 - nothing else replaces only the draws
+        layer._random_generator.dropout = drop_out  # noqa: SLF001 - Keras has no public way
     return len(found)
 
 
@@ -32,7 +32,8 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
     """Set a random fraction ``rate`` (0 to 1) of the inputs to 0, and scale up the other inputs, so that the
     mean stays the same.
 
-    As in Keras, ``noise_shape`` has a 1 for each dimension along which all values are dropped together.
+    As in Keras, ``noise_shape`` has a 1 for each dimension along which dropout keeps or drops all values
+    together.
     """
     import tensorflow as tf
 
@@ -50,7 +51,8 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     """Draw ``count`` random numbers of ``bits`` bits. For each number, return whether it is at least
     ``least``.
 
-    The numbers are parts of 64-bit draws: first the lowest bits of every byte, then the next bits, and so on.
+    The random numbers are parts of 64-bit draws: first the lowest bits of every byte, then the next bits, and
+    so on.
     """
     import tensorflow as tf
 
@@ -61,8 +63,7 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # Compare each number with ``least`` in the number's position, because a common shift does not change the
-    # result.
+    # Compare each number with ``least`` shifted to the number's bit position, instead of shifting the number.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
         for shift in shifts

@@ -1,5 +1,5 @@
-"""Adam and SGD for JAX, with the options of a trainer. XLA compiles the functions of this module together
-with the training step.
+"""Adam and SGD for JAX, with the options of a trainer. XLA compiles these optimizers together with the
+training step.
 """
 
 from typing import Any
@@ -10,7 +10,7 @@ Tree = Any
 """A JAX pytree: arrays in nested lists and dictionaries."""
 
 _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-7
-"""The decay rates of Adam's two moving averages, and epsilon as in Keras."""
+"""Constants of Adam as in Keras: the decay rates of its two moving averages, and epsilon."""
 
 
 def slots(parameters: Tree, learning: Learning) -> Tree:
@@ -58,8 +58,8 @@ def _adam(
 
 
 def _sgd(learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree) -> tuple[Tree, Tree]:
-    """Return the result of one step of SGD. As in PyTorch, the velocity does not include the
-    learning rate.
+    """Return the result of one step of SGD. As in PyTorch, the velocity of SGD with momentum does not include
+    the learning rate.
     """
     import jax
 

@@ -1,8 +1,8 @@
 """Compute batch normalisations over the batches of all devices, for trainings in which one device has too few
 samples for good statistics.
 
-Goyal et al. 2017, arXiv:1706.02677, section 3.3, use separate statistics for each device. Peng et al. 2018,
-arXiv:1711.07240, use the statistics of all devices.
+Goyal et al. 2017, arXiv:1706.02677, section 3.3, compute the mean and variance on each device separately.
+Peng et al. 2018, arXiv:1711.07240, compute the mean and variance over all devices.
 """
 
 from typing import TYPE_CHECKING
@@ -24,8 +24,7 @@ def synchronise(model: "tf.keras.Model", world: "World") -> int:
     kind = tf.keras.layers.BatchNormalization
     found = [layer for layer in model.submodules if isinstance(layer, kind)]
     for layer in found:
-        # Do not use the fused kernel. The kernel computes the statistics internally from this device's batch
-        # alone.
+        # Do not use the fused kernel, which computes mean and variance from this device's batch alone.
         layer.fused = False
         world.share_moments(layer)
     return len(found)
@@ -39,7 +38,7 @@ def averaging(layer: "tf.keras.layers.Layer", allreduce: object) -> None:
     """
     import tensorflow as tf
 
-    own = layer._calculate_mean_and_var  # noqa: SLF001 - where Keras's own kind for tf.distribute does it, too
+    own = layer._calculate_mean_and_var  # noqa: SLF001 - tf.distribute replaces it, too
 
     def shared(*args: object, **kwargs: object) -> "tuple[tf.Tensor, tf.Tensor]":
         mean, variance = own(*args, **kwargs)

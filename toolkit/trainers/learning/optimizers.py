@@ -1,9 +1,9 @@
 """Provide SGD, Adam, LARS and LAMB, with weight decay for all variables except biases and normalisations.
 
-Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, reached its end of life in 2024.
-The LARS in the TensorFlow Model Garden needs dozens of packages. This module implements LARS and LAMB from
-the publications with Keras's legacy optimizer API. Horovod supports this API, and the API's SGD and Adam
-update a variable with one fused kernel.
+Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, reached its end of life in 2024. The
+LARS implementation in the TensorFlow Model Garden needs dozens of packages. This module implements LARS and
+LAMB from the publications with Keras's legacy optimizer API. Horovod supports Keras's legacy optimizer API,
+and the legacy SGD and Adam update a variable with one fused kernel.
 """
 
 from functools import cache
@@ -28,7 +28,8 @@ def optimizer(
 ) -> "tf.keras.optimizers.Optimizer":
     """Return the optimizer ``name``. ``momentum`` applies to SGD and LARS, ``trust`` only to LARS.
 
-    With both ``corrected`` and ``nesterov``, SGD can rescale its velocity when the learning rate changes.
+    If ``corrected`` and ``nesterov`` are both true, the returned SGD can rescale its velocity when the
+    learning rate changes.
     """
     import tensorflow as tf
 
@@ -76,8 +77,9 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
     """Return a class of SGD that multiplies its velocity by ``correction`` before each update.
 
-    ``momentum`` cannot replace ``correction``: in Nesterov's method, ``momentum`` also determines the length
-    of the look-ahead. The look-ahead must not change with the learning rate.
+    A changed ``momentum`` could not replace ``correction``: in Nesterov's method, ``momentum`` also
+    determines the length of the look-ahead. The length of Nesterov's look-ahead must not change with the
+    learning rate.
     """
     import tensorflow as tf
 
@@ -139,8 +141,7 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
                     self.add_slot(variable, slot)
 
         def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, **_: object) -> Any:  # noqa: ANN401
-            # LARS and LAMB compute norms of whole variables, so a sparse gradient would not save any
-            # computation.
+            # LARS and LAMB compute norms of whole variables, so a sparse gradient saves no computation.
             whole = tf.scatter_nd(indices[:, tf.newaxis], grad, tf.shape(var, out_type=indices.dtype))
             return self._resource_apply_dense(whole, var)
 
@@ -152,7 +153,9 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
 
 
 def _ratio(above: "tf.Tensor", below: "tf.Tensor") -> "tf.Tensor":
-    """Return a layer's trust ratio: the norm ``above`` divided by the norm ``below``, or 1 if a norm is 0."""
+    """Return the trust ratio of LARS or LAMB for a layer: the norm ``above`` divided by the norm ``below``.
+    If one of the norms is 0, return 1.
+    """
     import tensorflow as tf
 
     return tf.where((above > 0) & (below > 0), tf.math.divide_no_nan(above, below), 1.0)

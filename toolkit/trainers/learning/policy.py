@@ -21,11 +21,12 @@ Compiled = Literal["auto", "on", "off"]
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """The user's settings for the training. ``learning_rate`` is the learning rate for an update with
-    ``reference_batch`` samples.
+    """The user's settings for learning rate, optimizer and precision. ``learning_rate`` is the learning rate
+    for an update with ``reference_batch`` samples.
 
-    Without ``reference_batch``, ``learning_rate`` is for an update with the batch of one device. Without
-    ``warmup_from``, the warm-up starts at ``learning_rate`` or at the scaled rate, whichever is lower.
+    Without ``reference_batch``, ``learning_rate`` is the learning rate for an update with the batch of one
+    device. Without ``warmup_from``, the warm-up starts at ``learning_rate`` or at the scaled learning rate,
+    whichever is lower.
     """
 
     learning_rate: float
@@ -57,9 +58,7 @@ class Learning:
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def of_batch(self, batch: int) -> Self:
-        """Return the settings with ``batch`` as the reference batch, unless the user set a
-        reference batch.
-        """
+        """Return the settings with ``batch`` as ``reference_batch``, unless the user set this value."""
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
@@ -87,7 +86,9 @@ class Learning:
         return scale_rate(self.learning_rate, samples / (self.reference_batch or batch), self.scaling)
 
     def optimizer_for(self, world: "World", batch: int) -> "tf.keras.optimizers.Optimizer":
-        """Return the optimizer, which the strategy of ``world`` distributes over all ranks."""
+        """Return the optimizer. The strategy of ``world`` makes this optimizer average gradients over all
+        ranks.
+        """
         rates = self.rates(world, batch, 1)
         one = optimizers.optimizer(
             self.optimizer,
@@ -102,8 +103,8 @@ class Learning:
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
 
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-        """Return the variables that a checkpoint must contain in addition to the variables that the optimizer
-        itself lists.
+        """Return the variables that a checkpoint must contain but the optimizer's own list of variables
+        lacks.
         """
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
         return kept + precision.loss_scale(optimizer)
@@ -136,8 +137,8 @@ class Learning:
 
             rate, before = tf.cast(rates.rate(done, tf), tf.float32), optimizer.learning_rate.read_value()
             if self.corrected:
-                # Keras's velocity includes the learning rate of its step, so rescale the velocity to the new
-                # rate (Goyal et al. 2017, arXiv:1706.02677, equation 10).
+                # Keras's velocity contains the old learning rate, so rescale the velocity to the new rate
+                # (Goyal et al. 2017, arXiv:1706.02677, equation 10).
                 factor = tf.where(before > 0, tf.math.divide_no_nan(rate, before), 1.0)
                 if self.nesterov:
                     optimizer.correction.assign(factor)

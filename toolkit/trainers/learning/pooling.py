@@ -1,8 +1,8 @@
 """Pool the output of a convolution before bias and ReLU. Keras pools after bias and ReLU.
 
-Bias, ReLU and rounding do not change which value of a window is the largest. The output is therefore bitwise
-the same in both orders. After pooling with windows of 2 x 2, bias, ReLU and their gradients process only a
-quarter of the values.
+Bias, ReLU and rounding do not change which value of a window is the largest. The output is bitwise the same
+whether pooling comes before or after bias and ReLU. After pooling with windows of 2 x 2, bias, ReLU and their
+gradients process only a quarter of the values.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,8 @@
 """Train with mixed precision: layers compute in 16 bits, and weights and updates stay in float32.
 
-With float16, Keras multiplies the loss by an adaptive factor, because small gradients would otherwise round
-to zero (Micikevicius et al. 2018, arXiv:1710.03740). bfloat16 has the range of float32 and needs no factor.
+With float16, Keras multiplies the loss by an adaptive factor, because small gradients otherwise round to zero
+(Micikevicius et al. 2018, arXiv:1710.03740). bfloat16 has the range of float32 and needs no loss scaling
+factor.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -13,7 +14,7 @@ Mixed = Literal["off", "float16", "bfloat16"]
 
 
 def compute_in(mixed: Mixed) -> None:
-    """Set the precision in which layers compute, for all models that are created after this call."""
+    """Set the precision in which the layers of all models compute that toolkit creates after this call."""
     import tensorflow as tf
 
     policy = "float32" if mixed == "off" else f"mixed_{mixed}"
@@ -21,7 +22,7 @@ def compute_in(mixed: Mixed) -> None:
 
 
 def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.Optimizer":
-    """Return the optimizer with loss scaling, which skips an update if a gradient is not finite."""
+    """Return ``optimizer`` with loss scaling. Loss scaling skips an update if a gradient is not finite."""
     import tensorflow as tf
 
     return tf.keras.mixed_precision.LossScaleOptimizer(optimizer)
@@ -29,13 +30,13 @@ def scaling(optimizer: "tf.keras.optimizers.Optimizer") -> "tf.keras.optimizers.
 
 def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
     """Return the variables of loss scaling: the scaling factor, and the number of steps since the factor
-    changed. The list is empty without loss scaling.
+    changed. Return an empty list if the optimizer has no loss scaling.
     """
     import tensorflow as tf
 
     if not isinstance(optimizer, tf.keras.mixed_precision.LossScaleOptimizer):
         return []
-    scale = optimizer._loss_scale  # noqa: SLF001 - there is no public access
+    scale = optimizer._loss_scale  # noqa: SLF001 - no public access in Keras
     return [scale.current_loss_scale, scale.counter]
 
 

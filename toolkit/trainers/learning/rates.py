@@ -1,8 +1,8 @@
 """Compute the learning rate at each point of a training, with scaling to the batch, warm-up and decay.
 
 The learning rate is a function of the number of trained epochs, which may be a fraction. A resumed training
-therefore continues at the same point of the schedule, even with another number of ranks. ``docs/learning.md``
-explains each option, with its paper.
+continues at the same point of the learning rate schedule, even with another number of ranks.
+``docs/learning.md`` explains each option, with its paper.
 """
 
 import math
@@ -13,12 +13,12 @@ Scaling = Literal["linear", "sqrt", "none"]
 Decay = Literal["constant", "step", "exponential", "cosine", "polynomial"]
 
 FACTORS = {"step": 0.1, "exponential": 0.9}
-"""The default of ``factor`` for each kind of decay that uses it."""
+"""The default decay factor for each kind of learning rate decay that has a factor."""
 
 
 def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
-    """Scale the learning rate ``rate`` for an update that uses ``batches`` times as many samples as the rate
-    is for.
+    """Scale the learning rate ``rate`` for a larger batch: an update uses ``batches`` times as many samples
+    as the batch for which the user chose ``rate``.
 
     ``linear`` multiplies the rate by ``batches`` (Goyal et al. 2017, arXiv:1706.02677). ``sqrt`` multiplies
     the rate by the square root of ``batches``, which keeps the noise of an update constant (Krizhevsky 2014,
@@ -29,13 +29,14 @@ def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """A schedule in which the rate rises from ``start`` to ``peak`` in ``warmup`` epochs, and then decays.
+    """A schedule in which the learning rate rises from ``start`` to ``peak`` in ``warmup`` epochs, and then
+    decays.
 
-    A step decay multiplies the rate by ``factor`` after each epoch in ``at``, counted from the start of the
-    training. If ``at`` is empty, a step decay lowers the rate after 1/3, 2/3 and 8/9 of the training (Goyal
-    et al.: after 30, 60 and 80 of 90 epochs). An exponential decay multiplies the rate by ``factor`` each
-    epoch. Cosine decay (Loshchilov and Hutter 2017, arXiv:1608.03983) and polynomial decay with exponent
-    ``power`` finish at ``to`` times the peak rate.
+    A step decay multiplies the learning rate by ``factor`` after each epoch that ``at`` lists, counted from
+    the start of the training. If ``at`` is empty, a step decay lowers the rate after 1/3, 2/3 and 8/9 of the
+    training (Goyal et al.: after 30, 60 and 80 of 90 epochs). An exponential decay multiplies the learning
+    rate by ``factor`` in each epoch. Cosine decay (Loshchilov and Hutter 2017, arXiv:1608.03983) and
+    polynomial decay with exponent ``power`` finish at ``to`` times the peak rate.
     """
 
     peak: float
@@ -52,18 +53,20 @@ class Rates:
     def constant(self) -> bool:
         """Whether the rate stays constant during the training, for any number of ranks.
 
-        With a warm-up, the result is ``False``, because the peak depends on the number of ranks and may
-        differ from the start.
+        With a warm-up, the result is ``False``, because the rate after the warm-up depends on the number of
+        ranks.
         """
         return self.decay == "constant" and not self.warmup
 
-    def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - numbers of NumPy or tensors
+    def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - NumPy numbers or tensors
         """Return the learning rate after ``done`` epochs; ``ops`` is the module NumPy or TensorFlow."""
         cold = self.start + (self.peak - self.start) * done / (self.warmup or 1.0)
         return ops.where(done < self.warmup, cold, self.peak * self._remaining_share(done, ops))
 
     def _remaining_share(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
-        """Return the part of the peak rate, from 0 to 1, that the decay leaves after ``done`` epochs."""
+        """Return the learning rate after ``done`` epochs of warm-up and decay, as a share of the peak rate
+        from 0 to 1.
+        """
         warm = ops.maximum(done - self.warmup, 0.0 * done)
         share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)
         factor = self.factor or FACTORS.get(self.decay, 1.0)

@@ -1,6 +1,7 @@
 """Refuse options that a strategy does not support or that have no effect, before a trainer loads TensorFlow.
 
-The table in ``docs/strategies.md`` lists the same :data:`REFUSALS`, and a test compares them.
+The table of unsupported options in ``docs/strategies.md`` lists the same :data:`REFUSALS`; a test compares
+the table with the code.
 """
 
 from dataclasses import dataclass
@@ -16,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The fact that certain ``strategies`` do not support the ``value`` of the option ``name``, with the
-    reason ``why``.
+    """An unsupported option: the strategies ``strategies`` do not support the value ``value`` of the option
+    ``name``. ``why`` is the reason in the error message.
     """
 
     name: str
@@ -89,14 +90,17 @@ _ONLY = (
     ("decay_to", "decay", ("cosine", "polynomial")),
     ("reference_batch", "scaling", ("linear", "sqrt")),
 )
-"""Options that have an effect only with certain values of another option: name, other option, values."""
+"""Options that have an effect only with certain values of another option. An entry has the option's name, the
+name of the other option, and the values of the other option.
+"""
 
 
 def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
-    """Return a sentence about the first option that is unsupported or has no effect, or an empty string.
+    """Return an error message about the first option that is unsupported or has no effect. Return an empty
+    string if all options are correct.
 
-    ``default`` has the trainer's defaults. toolkit accepts an option without effect if the option has its
-    default value, because the user did not choose this value.
+    ``default`` contains the trainer's default settings. toolkit accepts an option without effect if it has
+    its default value, because the user did not choose the default value.
     """
     for one in REFUSALS:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:
@@ -105,8 +109,8 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
-    """Return a sentence about an option that the strategy's framework does not support, or an
-    empty string.
+    """Return an error message about an option that the strategy's framework does not support. Return an empty
+    string if the framework supports all options.
     """
     strategy = options.strategy
     framework = STRATEGIES[strategy].framework

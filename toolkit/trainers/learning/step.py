@@ -14,8 +14,9 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
-"""A function of the inputs, the classes, and the number of samples over which to average the loss. It returns
-the sum of the losses, the number of right answers, and the gradients of the mean loss.
+"""A function that computes the gradients of a batch from the inputs, the classes, and the number of samples
+over which to average the loss. The function returns the sum of the losses, the number of right answers, and
+the gradients of the mean loss.
 """
 
 
@@ -47,8 +48,8 @@ def training(
 ) -> "Step":
     """Return the training step: a function that updates the model with the inputs and classes of a batch.
 
-    With ``compiled``, XLA compiles the forward and backward pass. XLA does not compile the update, because
-    the update may send messages between ranks.
+    If ``compiled`` is true, XLA compiles the forward and backward pass. XLA never compiles the optimizer's
+    update, because the update may send messages between ranks.
     """
     import tensorflow as tf
 
@@ -61,8 +62,7 @@ def training(
             loss, hits, found = compute(inputs, classes, tf.shape(classes)[0])
         else:
             loss, hits, found = _accumulate(compute, model, inputs, classes, learning.accumulate)
-        # apply_gradients() would be wrong: in Horovod 0.28, it applies the gradients of this rank without
-        # averaging.
+        # Do not call apply_gradients(): in Horovod 0.28, it applies this rank's gradients without averaging.
         optimizer.minimize(loss, model.trainable_variables, tape=GivenGradients(found))
         return tf.cast(loss, tf.float64), hits
 
@@ -84,13 +84,12 @@ def _gradients(
             count = tf.cast(samples, tf.float32)
             mean = tf.reduce_sum(each) / (count * world.summed)
             if model.losses:
-                # Add the regularisation losses in proportion to the size of this part of the batch.
+                # Scale the regularisation losses, because this batch may be only a part of a larger batch.
                 part = tf.cast(tf.shape(classes)[0], tf.float32) / (count * world.summed)
                 mean += part * tf.add_n(model.losses)
             mean = enlarge_loss(mean, optimizer)
         found = tape.gradient(mean, model.trainable_variables)
-        # Make the sparse gradient of an embedding dense. Otherwise, the optimizer would not apply weight
-        # decay to rows that this batch does not use.
+        # Make an embedding's sparse gradient dense, so that weight decay also applies to its unused rows.
         whole = [one if one is None else tf.convert_to_tensor(one) for one in found]
         return tf.reduce_sum(each), right(outputs, classes), whole
 
@@ -100,8 +99,8 @@ def _gradients(
 def _accumulate(
     compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
 ) -> "tuple[Any, Any, Any]":
-    """Split a batch into ``pieces`` pieces, compute their gradients one after another, and return the sums of
-    the results.
+    """Split a batch into ``pieces`` pieces and compute the gradients of one piece after another. Return the
+    sums of losses, right answers and gradients over all pieces.
     """
     import tensorflow as tf
 
@@ -115,7 +114,7 @@ def _accumulate(
         return number + 1, loss + more, hits + right, sums
 
     zeros = [tf.zeros_like(variable) for variable in model.trainable_variables]
-    # Compute only one piece at a time, because accumulation would otherwise save no memory.
+    # Compute only one piece of the batch at a time, because gradient accumulation otherwise saves no memory.
     _, loss, hits, sums = tf.while_loop(
         lambda number, *_: number < count, piece, (0, 0.0, 0, zeros), parallel_iterations=1
     )

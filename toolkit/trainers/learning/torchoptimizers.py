@@ -12,7 +12,7 @@ _SLOTS = {"adam": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)
 """The names of the state values that an optimizer has for each parameter (torch/optim/adam.py, sgd.py)."""
 
 _EPSILON = 1e-7
-"""Keras's default of Adam's epsilon; PyTorch's default is 1e-8."""
+"""Adam's epsilon, with the default value of Keras; PyTorch's default is 1e-8."""
 
 
 def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "torch.optim.Optimizer":
@@ -25,14 +25,13 @@ def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "to
     rate = float(rates.start if rates.warmup else rates.peak)
     if learning.optimizer == "adam":
         return torch.optim.AdamW(groups, rate, eps=_EPSILON, weight_decay=0.0)
-    # The velocity of PyTorch's SGD does not include the learning rate, so a changing rate needs no
-    # correction.
+    # PyTorch's velocity does not include the learning rate, so a change of the rate needs no correction.
     return torch.optim.SGD(groups, rate, momentum=learning.momentum, nesterov=learning.nesterov)
 
 
 def slots(optimizer: "torch.optim.Optimizer", learning: Learning) -> "list[torch.Tensor]":
-    """Return all state tensors of an optimizer in a fixed order. Create missing tensors and fill them with
-    zeros.
+    """Return all state tensors of an optimizer in a fixed order. Create state tensors that do not exist yet,
+    and fill them with zeros.
     """
     import torch
 

@@ -9,7 +9,9 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _SCALE_THEMSELVES = ("ConvNeXt", "EfficientNet", "MobileNetV3", "RegNet", "ResNetRS")
-"""Families of models that scale the image bytes themselves (Keras's documentation of each model)."""
+"""Keras's model families that scale the image bytes themselves (source: Keras's documentation of
+each model).
+"""
 
 
 def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.keras.Model":

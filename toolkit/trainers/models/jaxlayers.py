@@ -11,7 +11,9 @@ Array = Any
 """A JAX array."""
 
 _KEPT = 0.9
-"""The share of the old moving average that remains after a step. Keras calls this share momentum."""
+"""The share of the old moving average that a batch normalisation keeps in each step; Keras calls it
+momentum.
+"""
 
 _EPSILON = 1e-3
 
@@ -22,8 +24,8 @@ class JaxModel:
 
     ``init(key)`` returns two trees of arrays: the parameters, which the optimizer updates, and the state,
     such as moving averages. ``apply(parameters, state, inputs, key)`` returns the outputs and the next state.
-    In training, ``key`` is a random key of JAX. In evaluation, ``key`` is ``None``, and the state does not
-    change.
+    In training, ``key`` is a random key of JAX. In evaluation, ``key`` is ``None``, and ``apply`` returns the
+    state unchanged.
     """
 
     init: Callable[["jax.Array"], tuple[Any, Any]]
@@ -113,8 +115,8 @@ def convolution(
     bias: bool = True,
     normal: bool = False,
 ) -> JaxModel:
-    """Return a convolution layer for images of the shape (height, width, channels). ``normal`` selects He's
-    initial weights.
+    """Return a convolution layer for images of the shape (height, width, channels). If ``normal`` is true,
+    the initial weights have He's normal distribution.
     """
 
     def init(key: "jax.Array") -> dict[str, Array]:
@@ -128,8 +130,7 @@ def convolution(
     def apply(own: dict[str, Array], images: Array) -> Array:
         import jax
 
-        # Pad both sides by half of the window's size, as PyTorch does. XLA's SAME pads differently with a
-        # stride.
+        # Pad both sides by half of the window's size, as PyTorch does, because XLA's SAME pads differently.
         around = [(size // 2, size // 2)] * 2 if padding == "SAME" else padding
         found = jax.lax.conv_general_dilated(
             images,
@@ -145,7 +146,7 @@ def convolution(
 
 def normalisation(channels: int) -> JaxModel:
     """Return a batch normalisation layer that uses the mean and variance over the batches of all ranks. The
-    layer's state consists of moving averages.
+    state of a batch normalisation layer consists of moving averages.
     """
 
     def init(_: "jax.Array") -> tuple[Any, Any]:
@@ -173,8 +174,8 @@ def normalisation(channels: int) -> JaxModel:
 
 
 def dropout(share: float) -> JaxModel:
-    """Return a dropout layer. In training, the layer sets a random fraction ``share`` (0 to 1) of its inputs
-    to 0 and scales up the other inputs.
+    """Return a dropout layer. In training, the dropout layer sets a random fraction ``share`` (0 to 1) of its
+    inputs to 0 and scales up the remaining inputs.
     """
 
     def apply(_: Any, state: Any, values: Array, key: "jax.Array | None") -> tuple[Array, Any]:  # noqa: ANN401
@@ -182,8 +183,7 @@ def dropout(share: float) -> JaxModel:
 
         if key is None:
             return values, state
-        # JAX draws random bytes faster than 16-bit numbers. Bytes suffice if the share is a multiple of
-        # 1/256.
+        # JAX draws bytes faster than 16-bit numbers, and bytes suffice if ``share`` is a multiple of 1/256.
         bits = 8 if (share * 256).is_integer() else 16
         draws = jax.random.bits(key, values.shape, f"uint{bits}")
         return jax.numpy.where(draws < round(share * 2**bits), 0.0, values / (1 - share)), state
@@ -212,7 +212,7 @@ def mean_of_image(images: Array) -> Array:
     return images.mean((1, 2))
 
 
-def _keys(key: "jax.Array | None", count: int) -> Any:  # noqa: ANN401 - keys, or nothing for each
+def _keys(key: "jax.Array | None", count: int) -> Any:  # noqa: ANN401 - random keys, or None
     """Split ``key`` into ``count`` random keys. If ``key`` is ``None``, return ``None`` ``count`` times."""
     import jax
 

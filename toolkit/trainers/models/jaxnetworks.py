@@ -1,7 +1,8 @@
 """The networks of the trainers in JAX. Inputs are unscaled bytes; outputs are logits.
 
-Layers, sizes and initial weights are as in :mod:`toolkit.trainers.models.networks`: Glorot's uniform
-distribution as in Keras, He's normal distribution for the residual network, and biases of zero.
+Layers and layer sizes are as in :mod:`toolkit.trainers.models.networks`. The initial weights have the same
+distributions: Glorot's uniform distribution as in Keras, He's normal distribution for the residual network,
+and biases of zero.
 """
 
 from functools import partial
@@ -87,7 +88,7 @@ def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> l
 
 def _block(before: int, filters: int, *, stride: int) -> JaxModel:
     inner = [*_convolution(before, filters, stride), layers.function(layers.relu)]
-    # Option B of He et al.: if the number of filters changes, the shortcut is a convolution of 1 x 1.
+    # If the number of filters changes, the shortcut is a convolution of 1 x 1 (option B of He et al.).
     shortcut = _convolution(before, filters, stride, 1) if stride > 1 else []
     return layers.residual(
         layers.sequential(*inner, *_convolution(filters, filters)), layers.sequential(*shortcut)

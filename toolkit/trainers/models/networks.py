@@ -1,4 +1,6 @@
-"""The networks of the trainers in Keras. Inputs are bytes, which the networks scale; outputs are logits."""
+"""The networks of the trainers in Keras. Inputs are unscaled bytes, which the networks scale; outputs are
+logits.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -110,6 +112,6 @@ def _block(x: "tf.Tensor", filters: int, *, stride: int) -> "tf.Tensor":
     y = _normal(_convolution(x, filters, stride))
     y = _normal(_convolution(y, filters), rectified=False)
     if stride > 1:
-        # Option B of He et al.: if the number of filters changes, the shortcut is a convolution of 1 x 1.
+        # If the number of filters changes, the shortcut is a convolution of 1 x 1 (option B of He et al.).
         x = _normal(_convolution(x, filters, stride, size=1), rectified=False)
     return layers.ReLU()(layers.Add()([x, y]))

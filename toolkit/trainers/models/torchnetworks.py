@@ -1,7 +1,8 @@
 """The networks of the trainers in PyTorch. Inputs are unscaled bytes; outputs are logits.
 
-Layers, sizes and initial weights are as in :mod:`toolkit.trainers.models.networks`: Glorot's uniform
-distribution as in Keras, He's normal distribution for the residual network, and biases of zero.
+Layers and layer sizes are as in :mod:`toolkit.trainers.models.networks`. The initial weights have the same
+distributions: Glorot's uniform distribution as in Keras, He's normal distribution for the residual network,
+and biases of zero.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -100,7 +101,7 @@ def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> "
     from torch import nn
 
     layer = nn.Conv2d(before, filters, size, stride, padding=size // 2, bias=False)
-    # PyTorch's momentum is the weight of the new value, so 0.1 equals Keras's momentum of 0.9.
+    # PyTorch's momentum is the weight of the new value, so 0.1 in PyTorch equals 0.9 in Keras.
     return [layer, nn.BatchNorm2d(filters, eps=1e-3, momentum=0.1)]
 
 
@@ -113,7 +114,7 @@ def _block(before: int, filters: int, *, stride: int) -> "torch.nn.Module":
             self.inner = nn.Sequential(
                 *_convolution(before, filters, stride), nn.ReLU(), *_convolution(filters, filters)
             )
-            # Option B of He et al.: if the number of filters changes, the shortcut is a convolution of 1 x 1.
+            # If the number of filters changes, the shortcut is a 1 x 1 convolution (option B of He et al.).
             self.shortcut = nn.Sequential(*(_convolution(before, filters, stride, 1) if stride > 1 else ()))
 
         def forward(self, inputs: "torch.Tensor") -> "torch.Tensor":

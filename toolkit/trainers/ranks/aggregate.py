@@ -12,9 +12,9 @@
     …
     mc.finalize()
 
-The functions have the names of the plugin's functions, but the code is independent (see docs/aggregate.md).
-All ranks must make the same calls in the same order. Threads send gradients in buckets during the backward
-pass.
+The functions have the names of the functions in Cray's plugin, but the code is independent (see
+docs/aggregate.md). All ranks must make the same calls in the same order. Threads send gradients in groups of
+about 4 MB (buckets) during the backward pass.
 """
 
 import hashlib
@@ -50,8 +50,7 @@ def init_mpi() -> None:
     Raises:
         Trouble: if mpi4py is missing, or this MPI does not support MPI_THREAD_MULTIPLE.
     """
-    # Let Open MPI yield the core while a thread polls for messages. Otherwise, if there are few cores, the
-    # polling takes time from the training.
+    # Let Open MPI yield the core while a thread polls for messages, because polling slows the training.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI
@@ -65,7 +64,8 @@ def init_mpi() -> None:
 
 
 def init(threads: int, teams: int, elements: int, framework: str = "tensorflow") -> None:
-    """Start ``teams`` teams of ``threads`` threads each, for models of up to ``elements`` parameters.
+    """Start ``teams`` groups of ``threads`` threads each, which average the gradients of models with up to
+    ``elements`` parameters.
 
     Raises:
         Trouble: if teams already exist, a number is below 1, or the framework is not TensorFlow.
@@ -85,13 +85,13 @@ def init(threads: int, teams: int, elements: int, framework: str = "tensorflow")
 def config_team(
     team: int, transition: int, ksteps: int, max_steps: int, verbosity: int = 0, perf_freq: int = 0
 ) -> None:
-    """Set which steps of a team are synchronous.
+    """Set which training steps of a team are synchronous: such a step uses the gradients of this step.
 
     The first ``ksteps`` of the team's ``max_steps`` steps are synchronous. Each later step uses the gradients
-    of the previous step. Threads send these gradients while TensorFlow computes the next gradients. If
-    ``ksteps`` is negative, the last steps are synchronous instead. ``transition`` must be 0. With
-    ``verbosity`` 1 or more, rank 0 prints timing every ``perf_freq`` steps; with ``verbosity`` 2 or more,
-    rank 0 also prints the schedule.
+    of the previous step, which threads send while TensorFlow computes the next gradients. If ``ksteps`` is
+    negative, the last ``-ksteps`` steps are synchronous instead. ``transition`` must be 0. With ``verbosity``
+    1 or more, rank 0 prints timing every ``perf_freq`` steps; with ``verbosity`` 2 or more, rank 0 also
+    prints the schedule.
 
     Raises:
         Trouble: if the team does not exist, or the schedule is impossible.
@@ -126,8 +126,8 @@ def barrier() -> None:
 
 
 def rank_directory(base: str | Path) -> Path:
-    """Create a folder for this rank below ``base``, and return it, so that ranks do not overwrite each
-    other's files.
+    """Create and return a folder for this rank below ``base``, so that ranks do not overwrite each other's
+    files.
     """
     folder = Path(base) / f"rank-{get_rank():04}"
     folder.mkdir(parents=True, exist_ok=True)
@@ -149,8 +149,8 @@ def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]
 
 
 def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]":
-    """Return the mean of each gradient over all ranks. The team's schedule decides whether the step is
-    synchronous. Call this function inside a TensorFlow graph.
+    """Return the mean of each gradient over all ranks. The schedule that ``config_team`` set decides whether
+    the step is synchronous. Call this function inside a TensorFlow graph.
 
     Raises:
         Trouble: if the team does not exist or is not configured, or ``values`` have more elements than the
@@ -169,7 +169,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
         (members.add_bucket(), numbers)
         for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])
     ]
-    # Send all buckets before waiting for the first bucket, because waiting blocks a thread of TensorFlow.
+    # Send all buckets before waiting for the first bucket, because the wait blocks a TensorFlow thread.
     sent = [_send_bucket(bucket, [dense[number] for number in numbers]) for bucket, numbers in plan]
     found: dict[int, tf.Tensor] = {}
     with tf.control_dependencies([one.op for one in sent] if not tf.executing_eagerly() else []):
@@ -203,7 +203,7 @@ def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -
 
 
 def finalize() -> None:
-    """Stop all teams after their messages have arrived. MPI itself stops when the process exits."""
+    """Stop all teams after their messages have arrived. MPI itself runs until the process exits."""
     for team in _state.teams:
         team.end()
     _state.teams = ()
@@ -213,7 +213,7 @@ def finalize() -> None:
 
 
 def communicator() -> "Comm":
-    """Return this module's own communicator, which no other code uses.
+    """Return the MPI communicator of this module, which no other code uses.
 
     Raises:
         Trouble: if ``init_mpi`` was not called.
@@ -230,8 +230,8 @@ def _team(number: int) -> Team:
 
 
 def _kind(dtype: str) -> str:
-    """Return the type in which MPI sends a gradient: float64, or float32 for all other types, such as half
-    precision.
+    """Return the type in which MPI sends a gradient of the type ``dtype``: float64 for float64, or float32
+    for all other types, such as half precision.
     """
     return dtype if dtype == "float64" else "float32"
 

@@ -13,10 +13,10 @@ from toolkit.trainers.trouble import Trouble
 
 
 def prepare_devices(world: World) -> int:
-    """Select this rank's GPUs, if there are any, and its CPU cores. Return the number of cores.
+    """Select this rank's GPUs, if the node has GPUs, and its CPU cores. Return the number of CPU cores.
 
-    TensorFlow accepts these settings only before its first computation. Horovod's first message is already a
-    computation, so call this function before that message.
+    TensorFlow accepts settings for devices and threads only before its first computation. Call this function
+    before Horovod's first message, because this message already counts as a computation.
     """
     try:
         import tensorflow as tf
@@ -56,18 +56,17 @@ def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
 
 
 def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
-    """Return the indices, in CUDA's order, of the GPUs that a rank uses. ``seen`` is the number of GPUs that
+    """Return the indices of the GPUs that a rank uses, in CUDA's order. ``seen`` is the number of GPUs that
     CUDA shows to the rank.
 
-    ``own`` means that no other rank sees these GPUs. ``node`` is the number of GPUs that Slurm gave to the
-    job on this node, or 0 if unknown.
+    ``own`` is true if no other rank sees the GPUs that this rank sees. ``node`` is the number of GPUs that
+    Slurm gave to the job on this node, or 0 if unknown.
 
     Raises:
         Trouble: if there are fewer GPUs than the rank needs.
     """
     if own or world.local_size == 1:
-        # If Slurm shows each rank only the GPUs of this rank, the numbers of these GPUs start at 0 on every
-        # rank.
+        # If each rank sees only GPUs for itself, CUDA numbers these GPUs from 0 on every rank.
         first, have = 0, seen
     else:
         have = seen // world.local_size
@@ -97,22 +96,21 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
 def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens: int) -> bool:
     """Return whether no other rank sees the GPUs that this rank sees.
 
-    ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the result is
-    False, the ranks of a node divide the GPUs that they see, which is safe in all cases. Therefore the result
-    is False in a doubtful case. The result can be True only if this division would give a rank too few GPUs,
-    or if the rank wants all GPUs that it sees.
+    ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the function
+    returns False, the ranks of a node divide the GPUs that they see among themselves, which is always safe.
+    In a doubtful case, the function returns False. The function returns True only in two cases: a division of
+    the GPUs would give a rank too few GPUs, or the rank wants all GPUs that it sees.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
-        # The node does not have enough GPUs to give each rank as many as the rank sees, so several ranks see
-        # the same GPUs. This happens with --gpu-bind=none, although Slurm still sets SLURM_GPUS_PER_TASK.
+        # Several ranks see the same GPUs, because the node has fewer GPUs than its ranks see in total.
+        # With --gpu-bind=none, several ranks see the same GPUs although Slurm sets SLURM_GPUS_PER_TASK.
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # If the ranks divided the GPUs, each rank would get enough GPUs. A rank that wants all GPUs may use all
-    # GPUs that it sees if Slurm gave this number of GPUs to each task. The rank may also use all GPUs that it
-    # sees if the kernel blocks the node's other GPUs. CUDA_VISIBLE_DEVICES alone does not suffice, because
-    # all ranks may have the same value.
+    # A rank that wants all GPUs owns the GPUs that it sees if Slurm gave this number of GPUs to each task.
+    # A rank that wants all GPUs also owns the GPUs that it sees if the kernel blocks the node's other GPUs.
+    # CUDA_VISIBLE_DEVICES alone proves nothing, because all ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 
 
@@ -123,8 +121,8 @@ def _of_slurm(environment: Mapping[str, str]) -> int:
 
 
 def _of_task(environment: Mapping[str, str]) -> int:
-    """Return the number of GPUs that Slurm gave to each task, or 0 if unknown. Slurm writes ``2`` or
-    ``a100:2``.
+    """Return the number of GPUs that Slurm gave to each task, or 0 if unknown. Slurm writes this number as
+    ``2`` or ``a100:2``.
     """
     given = environment.get("SLURM_GPUS_PER_TASK", "").rpartition(":")[2]
     return int(given) if given.isdecimal() else 0

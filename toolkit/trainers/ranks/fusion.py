@@ -1,22 +1,22 @@
-"""Assign gradients to messages, and decide which steps use gradients of the previous step. All ranks decide
-in the same way.
+"""Assign gradients to messages, and decide which training steps use gradients of the previous step. The
+decisions are the same on all ranks.
 """
 
 from collections.abc import Iterable, Sequence
 
 BUCKET = 1 << 20
-"""The number of values in a bucket, 4 MB of float32. Messages of this size reach the network's full speed,
-and ranks send the first bucket while most of the backward pass still runs.
+"""The number of values in a bucket, the group of gradients that a rank sends as one message: 4 MB of float32.
+Messages of 4 MB reach the network's full speed, and ranks send the first bucket while most of the backward
+pass still runs.
 """
 
 
 def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> list[list[int]]:
-    """Return the indices of the tensors in each bucket. The buckets are in the order in which ranks send
-    them.
+    """Return the indices of the tensors in each bucket. Ranks send the buckets in the returned order.
 
     ``sizes`` has the number of values of each tensor. ``kinds`` has the types of the tensors; all tensors of
     a bucket have the same type. The backward pass starts at the last layer, so the last tensors fill the
-    first bucket. A tensor that is larger than a bucket has its own bucket.
+    first bucket. A tensor that is larger than a bucket forms a separate bucket.
 
     >>> buckets([5, 1, 1, 3], ["float32"] * 4, limit=4)
     [[3, 2], [1], [0]]
@@ -35,8 +35,8 @@ def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> 
 def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
     """Return whether a step, counted from 0, uses the gradients of the previous step.
 
-    The first ``ksteps`` steps are synchronous: they use their own gradients. If ``ksteps`` is negative, the
-    last ``-ksteps`` of ``max_steps`` steps use their own gradients.
+    The first ``ksteps`` steps are synchronous: each of these steps uses the gradients of the same step. If
+    ``ksteps`` is negative, the last ``-ksteps`` of ``max_steps`` steps are synchronous instead.
 
     >>> [is_delayed(step, 2, 4) for step in range(4)], [is_delayed(step, -1, 4) for step in range(4)]
     ([False, False, True, True], [True, True, True, False])
@@ -47,7 +47,9 @@ def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
 
 
 def split(sizes: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the start and the end of each tensor in a bucket, from the sizes of the bucket's tensors."""
+    """Return the start and the end of each tensor in a bucket; ``sizes`` lists the sizes of the bucket's
+    tensors.
+    """
     places, at = [], 0
     for size in sizes:
         places.append((at, at + size))

@@ -1,4 +1,5 @@
-"""Detect ranks that compute on the same GPU. Without this check, the only symptom of this fault is low speed.
+"""Detect ranks that compute on the same GPU. Without this check, the only symptom of a shared GPU is low
+speed.
 
 A rank cannot see whether other ranks see the same GPUs: Slurm's ``--gpu-bind=closest`` and environment
 variables can show one GPU to several ranks. toolkit's developers tested this code only with simulated GPUs,
@@ -22,7 +23,7 @@ _ALWAYS_THERE = 2
 
 def check_own_gpus(world: World) -> None:
     """Check that no two ranks use the same GPU. Call this function only after the ranks have connected,
-    because it exchanges messages.
+    because this check exchanges messages.
 
     Raises:
         Trouble: if two ranks use the same GPU; all ranks stop.
@@ -38,7 +39,8 @@ def check_own_gpus(world: World) -> None:
 
 
 def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> Trouble | None:
-    """Return a fault if ``rank`` shares a GPU with a lower rank on the same node, otherwise ``None``.
+    """Return the error to report if ``rank`` shares a GPU with a lower rank on the same node, otherwise
+    ``None``.
 
     Args:
         rank: the rank that would report the fault.

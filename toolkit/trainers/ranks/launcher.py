@@ -3,30 +3,30 @@
 import math
 from collections.abc import Mapping
 
-# In this order: the variables of horovodrun with Gloo, of Open MPI's mpirun, of PMIx under srun (only for the
-# rank), of MPICH's Hydra or srun's pmi2, and of Slurm. Slurm is last, because ranks under mpirun inherit
-# Slurm's variables from mpirun or its daemon.
+# The order is: horovodrun with Gloo, Open MPI's mpirun, PMIx under srun (only the rank), PMI, Slurm.
+# MPICH's Hydra and srun's pmi2 set the variables of PMI.
+# Slurm's variables are last, because ranks under mpirun inherit them from mpirun or its daemon.
 _RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 _SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
 
 def started_rank(environment: Mapping[str, str]) -> int:
-    """Return this process's rank from the launcher's variables, or 0 if no variable is set."""
+    """Return this process's rank from the launcher's variables, or 0 if no launcher set a rank."""
     return first_number(environment, _RANK, 0)
 
 
 def started_size(environment: Mapping[str, str]) -> int:
-    """Return the number of processes that the launcher started, or 1 if no variable is set."""
+    """Return the number of processes that the launcher started, or 1 if no launcher set this number."""
     return first_number(environment, _SIZE, 1)
 
 
 def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node: int) -> int:
-    """Return the number of CPU cores for this rank: Slurm's number of cores per task, or the rank's share of
-    the allowed cores.
+    """Return the number of CPU cores for this rank: Slurm's number of cores per task or, if Slurm did not set
+    this number, the rank's share of the allowed cores.
 
     ``allowed`` is the number of cores on which the kernel lets the rank run. ``node`` is the number of cores
-    of the node. If the ranks are bound to a part of the node's cores, the function assumes that the ranks
-    share this part evenly.
+    of the node. If the kernel restricts the ranks to a part of the node's cores, the function assumes that
+    the ranks share this part evenly.
     """
     given = first_number(environment, ("SLURM_CPUS_PER_TASK",), 0)
     if given:

@@ -18,9 +18,10 @@ _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HO
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """This rank's number and host, and how the rank can reach rank 0. ``run`` identifies this run of the job.
+    """The rank and host of this process, and how the process can reach rank 0. ``run`` identifies this run of
+    the job.
 
-    ``hosts`` has possible addresses or names of rank 0's node, the most likely first.
+    ``hosts`` lists possible addresses and names of rank 0's node, with the most likely first.
     """
 
     run: str
@@ -31,11 +32,13 @@ class RankPlace:
     secret: bytes
     """The job's secret, which only its ranks can read."""
     listens: str = ""
-    """The address at which rank 0 listens; empty for all addresses of its node."""
+    """The address at which rank 0 listens. If this field is empty, rank 0 listens at all addresses of its
+    node.
+    """
 
     @property
     def ports(self) -> list[int]:
-        """The ports at which rank 0 may listen, the most likely first."""
+        """The ports at which rank 0 may listen, with the most likely port first."""
         return rendezvous.ports_of(self.run)
 
 
@@ -84,8 +87,7 @@ def _run(environment: Mapping[str, str]) -> str:
     slurm = ("CLUSTER_NAME", "JOB_ID", "STEP_ID", "RESTART_COUNT")
     names = [*(f"SLURM_{name}" for name in slurm), "PMIX_NAMESPACE"]
     if _by_mpirun(environment):
-        # mpirun's daemons may run in separate job steps or in no job step, so the ranks may have different
-        # step IDs.
+        # Under mpirun, ranks may have different step IDs, because mpirun's daemons may run in separate steps.
         names.remove("SLURM_STEP_ID")
     return "/".join([str(os.getuid()), *(environment.get(name, "") for name in names)])
 
@@ -112,6 +114,6 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
-    # ``caller`` is the address of the node on which srun was called. In a batch script, this node is the
-    # first node. Ranks can use the address without a name service.
+    # ``caller`` is the address of the node on which srun was called, in a batch script the first node.
+    # Ranks can connect to the address in ``caller`` without a name service.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

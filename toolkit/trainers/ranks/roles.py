@@ -21,7 +21,8 @@ class Role:
 def roles(tasks: int, servers: int = 0) -> list[Role]:
     """Return the role of each task: first a coordinator, then the servers, then the workers.
 
-    By default, a quarter of the tasks are servers. A job then has about three workers for each server.
+    By default, a quarter of the tasks are parameter servers, so a job has about three workers for each
+    server.
 
     Raises:
         Trouble: if the tasks are too few for the roles.
@@ -46,7 +47,7 @@ def roles(tasks: int, servers: int = 0) -> list[Role]:
 
 
 def cluster(every: list[Role], addresses: list[str]) -> dict[str, list[str]]:
-    """Return TensorFlow's cluster specification: the addresses of the tasks for each role."""
+    """Return TensorFlow's cluster specification, which lists the addresses of the tasks with each role."""
     found: dict[str, list[str]] = {}
     for role, address in zip(every, addresses, strict=True):
         found.setdefault(role.kind, []).append(address)

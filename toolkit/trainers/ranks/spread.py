@@ -16,8 +16,8 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True)
 class RankSpread:
-    """Options of a strategy. For ``devices`` and ``servers``, 0 means an automatic choice; for ``ksteps``, -1
-    means that all steps are synchronous.
+    """Command-line options that apply only to some strategies. For ``devices`` and ``servers``, 0 means an
+    automatic choice; for ``ksteps``, -1 means that all training steps are synchronous.
     """
 
     devices: int = 0
@@ -27,7 +27,7 @@ class RankSpread:
 
     @staticmethod
     def add_options(parser: argparse.ArgumentParser) -> None:
-        """Add the options to a command-line parser."""
+        """Add the options that apply only to some strategies to a command-line parser."""
         add = parser.add_argument_group("distribution").add_argument
         text = "mirrored, hybrid: devices of a rank: all its GPUs, or N parts of its CPU"
         add("--devices", type=count, default=0, metavar="N", help=text)
@@ -39,12 +39,14 @@ class RankSpread:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> Self:
-        """Remove the options of this class from all parsed ``options``, and return the removed options."""
+        """Remove the options of this class from the parsed command-line options, and return the removed
+        options.
+        """
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def misplaced(self, strategy: str) -> str:
-        """Return a sentence about the first option that the user set but ``strategy`` does not use, or an
-        empty string.
+        """Return an error message about the first option that the user set but ``strategy`` does not use.
+        Return an empty string if ``strategy`` uses all options that the user set.
         """
         for name, strategies in _FOR.items():
             if getattr(self, name) != getattr(PLAIN, name) and strategy not in strategies:

@@ -1,13 +1,13 @@
 """Connect ranks over TCP without MPI, to exchange small messages and to detect a lost rank immediately.
 
 Rank 0 listens on a port, and each other rank keeps a connection to rank 0 during the job. Rank 0 forwards
-messages to all ranks. If a connection closes without a final message, the rank at its other end is lost, and
-all ranks stop.
+messages to all ranks. If a connection closes without a final message, toolkit treats the rank at the other
+end as lost, and all ranks stop.
 
-Both ends of a connection first prove with an HMAC that they know the job's secret. Messages are not
-encrypted.
+Both ends of a connection first prove with an HMAC that they know the job's secret. The ranks do not encrypt
+their messages.
 
-Messages are bytes; :mod:`toolkit.trainers.strategies.tcp_world` defines their content.
+Messages are bytes; :mod:`toolkit.trainers.strategies.tcp_world` defines the content of the messages.
 """
 
 import json
@@ -27,11 +27,15 @@ from toolkit.trainers.rendezvous import proof, proves
 from toolkit.trainers.trouble import Trouble
 
 SECONDS = 240.0
-"""The seconds within which all ranks must join. Nodes need time to mount an image and load TensorFlow."""
+"""The number of seconds within which all ranks must join, because nodes need time to mount an image and load
+TensorFlow.
+"""
 
 _ANSWER_SECONDS = 5.0
 _TIME_TO_SPEAK = 3.0
-"""The seconds for which other ranks delay their exit, so that the failed rank can report first."""
+"""The number of seconds for which other ranks delay their exit, so that the failed rank can report its fault
+first.
+"""
 
 _LARGEST_HELLO = 4096
 _HEAD = struct.Struct(">cQ")
@@ -47,8 +51,8 @@ class Member:
 
 
 class TcpGroup:
-    """The group of all ranks of a job, with methods to exchange messages. All ranks must call these methods
-    in the same order.
+    """The group of all ranks of a job, with methods to exchange messages. All ranks must call the methods of
+    this class in the same order.
     """
 
     def __init__(self, place: RankPlace, seconds: float = SECONDS) -> None:
@@ -61,11 +65,13 @@ class TcpGroup:
         self._links: dict[int, Link] = {}
         self._done = False
         self.over = threading.Event()
-        """Set when another rank has failed or is lost, shortly before this rank exits."""
+        """An event that toolkit sets when another rank has failed or is lost, shortly before this
+        rank exits.
+        """
         if place.rank == 0:
             self._links = _receive(place, seconds, self._lost)
-            # Ranks on rank 0's node connect to 127.0.0.1, but ranks on other nodes need another address: the
-            # address to which such a rank has connected.
+            # Ranks on rank 0's node connect to 127.0.0.1, which ranks on other nodes cannot reach.
+            # For other nodes, use the address to which a rank on another node has connected.
             reached = next(
                 (one.reached for one in self._links.values() if one.host != place.host), "127.0.0.1"
             )
@@ -109,7 +115,9 @@ class TcpGroup:
             link.send(_BYE, b"")
 
     def fail(self, code: int) -> NoReturn:
-        """Stop all ranks with exit status ``code``. The caller must already have reported the reason."""
+        """Stop all ranks with exit status ``code``. The caller must report the reason before it calls this
+        method.
+        """
         self.dismiss(code)
         os._exit(code)
 
@@ -133,8 +141,7 @@ class TcpGroup:
                 link.send(_FAIL, bytes([code if code is not None else 1]))
         if not spoken:
             if self.rank:
-                # If rank 0 is lost, each other rank waits for a different time, so that one rank reports the
-                # loss first.
+                # If rank 0 is lost, each rank waits for a different time, so that one rank reports first.
                 time.sleep(min(0.3 * (self.rank - 1), _TIME_TO_SPEAK))
             where = f" on {self.members[rank].host}" if hasattr(self, "members") else ""
             print(
@@ -161,15 +168,17 @@ class Link:
         self._sending = threading.Lock()
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # A node that loses power does not close its connections. Therefore TCP probes a connection after 10 s
-        # of silence, for 15 s.
+        # A node that loses power does not close its connections, so TCP probes a silent connection.
+        # The first probe comes after 10 s without data, and after 15 s of failed probes the rank is lost.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
         threading.Thread(target=self._read, daemon=True).start()
 
     def send(self, kind: bytes, value: bytes) -> None:
-        """Send a message to the other rank. Ignore errors, because the reading thread detects a lost rank."""
+        """Send a message to the other rank. Ignore send errors, because the thread that reads from the
+        connection detects a lost rank.
+        """
         try:
             with self._sending:
                 self._connection.sendall(_HEAD.pack(kind, len(value)))
@@ -237,8 +246,8 @@ def _listening(place: RankPlace) -> socket.socket:
 
 
 def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
-    """Return the rank and host of the process that opened a new connection. Return rank -1 if the process
-    does not know the secret.
+    """Return the rank and host of the process that opened a new connection. If the process does not know the
+    job's secret, return -1 as its rank.
     """
     try:
         connection.settimeout(_ANSWER_SECONDS)
@@ -282,7 +291,9 @@ def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], N
 
 
 def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
-    """Return whether the other end proves that it is rank 0 of this job, and accepts this rank."""
+    """Return whether the process at the other end proves that it is rank 0 of this job, and accepts this
+    rank.
+    """
     said = {"run": place.run, "rank": place.rank, "size": place.size, "host": place.host}
     hello = json.dumps({**said, "nonce": os.urandom(16).hex()}).encode()
     _send(connection, hello)
@@ -295,8 +306,8 @@ def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
 
 
 def _parts(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
-    """Return the arguments of :func:`proof`: the secret, the sender's role, and the random values of both
-    ends.
+    """Return the arguments of :func:`proof`: the job's secret, the sender's role, and the random values of
+    both ends of a connection.
     """
     return place.secret, who, nonce.encode(), hello
 

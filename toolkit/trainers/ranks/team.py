@@ -1,4 +1,4 @@
-"""Average gradients over all ranks with MPI, in separate threads, while the backward pass runs."""
+"""Average gradients over all ranks with MPI, in threads that run during the backward pass."""
 
 import queue
 import threading
@@ -21,8 +21,8 @@ class GradientBuffer:
         self._error: BaseException | None = None
 
     def average(self, comm: "Comm") -> None:
-        """Replace the gradients by their means over the ranks of ``comm``. If MPI fails, store the error,
-        which :meth:`wait` then raises.
+        """Replace the gradients by their means over the ranks of ``comm``. If MPI fails, store the error, so
+        that :meth:`wait` raises it.
         """
         from mpi4py import MPI
 
@@ -34,8 +34,8 @@ class GradientBuffer:
         self._done.set()
 
     def wait(self) -> "numpy.ndarray":
-        """Wait until the buffer contains the means, and return the buffer. If the averaging failed, raise its
-        error.
+        """Wait until the buffer contains the means, and return the buffer. If MPI failed to average the
+        gradients, raise MPI's error.
         """
         self._done.wait()
         if self._error:
@@ -44,10 +44,10 @@ class GradientBuffer:
 
 
 class AveragingThread:
-    """A thread with a separate communicator. The thread averages gradient buffers in the order of the calls
-    of :meth:`submit`.
+    """A thread with a separate MPI communicator. The thread averages gradient buffers in the order of the
+    calls of :meth:`submit`.
 
-    All ranks must submit their buffers in the same order, so that the collective calls on the communicator
+    All ranks must submit their buffers in the same order, so that the collective MPI calls of the ranks
     match.
     """
 
@@ -93,8 +93,8 @@ class GradientBucket:
         """Return the mean gradients with which this step updates the model. Call :meth:`start` first.
 
         A delayed step uses the mean gradients of the previous step; the first delayed step uses zeros. The
-        first step after delayed steps uses the sum of the mean gradients of the previous step and of this
-        step, so that no gradient is lost.
+        first synchronous step after delayed steps uses the mean gradients of two steps, so that no gradient
+        is lost.
         """
         import numpy as np
 
@@ -125,20 +125,22 @@ class Team:
         self._begun = time.perf_counter()
 
     def configure(self, ksteps: int, max_steps: int, freq: int) -> None:
-        """Set which steps are delayed (see :func:`.is_delayed`), and after how many steps (``freq``) this
-        rank prints timing. If ``freq`` is 0, this rank never prints timing.
+        """Set which training steps are delayed (see :func:`.is_delayed`), and after how many steps (``freq``)
+        this rank prints timing. If ``freq`` is 0, this rank never prints timing.
         """
         self.ksteps, self.max_steps, self._freq, self.configured = ksteps, max_steps, freq, True
 
     def add_bucket(self) -> GradientBucket:
-        """Return a new bucket for gradients of the model. The team's threads get the buckets in turn."""
+        """Return a new bucket for gradients of the model. The team assigns its buckets to its threads in
+        turn.
+        """
         bucket = GradientBucket(self.threads[len(self._buckets) % len(self.threads)], self)
         self._buckets.append(bucket)
         return bucket
 
     def count_wait(self, bucket: GradientBucket, seconds: float, size: int) -> None:
-        """Add ``seconds`` of waiting and ``size`` sent bytes to the team's totals. Print the timing if the
-        configured number of steps is done.
+        """Add ``seconds`` of waiting time and ``size`` sent bytes to the team's totals. Print the timing
+        after every ``freq`` steps, a number that :meth:`configure` sets.
         """
         self._seconds += seconds
         self._bytes += size

@@ -14,8 +14,8 @@ USERS = ("horovod", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Settings for Horovod's messages, in MiB and ms. ``timeline`` and ``autotune`` are files that Horovod
-    writes.
+    """Settings for Horovod's messages: sizes in MiB and times in ms. ``timeline`` and ``autotune`` are files
+    that Horovod writes.
     """
 
     timeline: Path | None = None
@@ -62,7 +62,9 @@ class Tuning:
 
     @classmethod
     def taken(cls, options: dict[str, object]) -> "Tuning":
-        """Remove the options of this class from all parsed ``options``, and return the removed options."""
+        """Remove the options of this class from the parsed command-line options, and return the removed
+        options.
+        """
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def told(self) -> dict[str, str]:
@@ -82,11 +84,12 @@ class Tuning:
     def apply(
         self, strategy: str, environment: MutableMapping[str, str], usual: "Tuning | None" = None
     ) -> Trouble | None:
-        """Set Horovod's variables in ``environment``. Return a fault if the options are wrong, otherwise
-        ``None``.
+        """Set Horovod's environment variables in ``environment``. Return an error if the options are wrong,
+        otherwise ``None``.
 
-        ``usual`` has the model's default settings. Options and existing variables override these defaults. If
-        the user requests Horovod's autotuning, toolkit does not set the defaults.
+        ``usual`` has the model's default settings for Horovod. Options and existing environment variables
+        override the model's default settings. If the user requests Horovod's autotuning, toolkit does not set
+        the model's default settings.
         """
         told = self.told()
         if told and strategy not in USERS:
@@ -105,11 +108,12 @@ class Tuning:
 UNTUNED = Tuning()
 
 LARGE = Tuning(fusion_mb=8, cycle_ms=5)
-"""Settings for models of many megabytes with long steps, on CPUs.
+"""Settings of Horovod's messages for models of many megabytes with long training steps on CPUs.
 
-Horovod's thread computes on the cores of its rank, and a long cycle leaves more time to the model. Messages
-of 8 MiB stay in the CPU's cache while Horovod packs, sums and unpacks them. toolkit's developers measured
-ResNet50 on two ranks of one core each. Relative to the speed of two independent trainings, the speed was 0.92
-with Horovod's 128 MiB and 0.1 ms. It was 0.95 with 128 MiB and 5 ms, 0.96 with 8 MiB and 0.1 ms, and 0.97
-with 8 MiB and 5 ms. 2 MiB was as good as 8 MiB, and 32 MiB was no better than 128 MiB.
+Horovod's thread uses the CPU cores of its rank, so a long cycle time of Horovod leaves more time for the
+model. Messages of 8 MiB stay in the CPU's cache while Horovod packs, sums and unpacks the messages. toolkit's
+developers measured ResNet50 on two ranks of one core each, relative to the speed of two independent
+trainings. With messages of 128 MiB, the relative speed was 0.92 for a cycle time of 0.1 ms and 0.95 for 5 ms.
+With messages of 8 MiB, the relative speed was 0.96 for a cycle time of 0.1 ms and 0.97 for 5 ms. Messages of
+2 MiB were as fast as messages of 8 MiB, and messages of 32 MiB were as slow as messages of 128 MiB.
 """

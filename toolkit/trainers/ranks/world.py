@@ -1,7 +1,7 @@
 """The interface of the strategies, which distribute a training over ranks.
 
-A rank is a process that computes on one or several devices. In each step, each device of each rank processes
-one batch.
+A rank is a process that computes on one or several devices. In each training step, each device of each rank
+processes one batch.
 """
 
 import contextlib
@@ -28,13 +28,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WAIT_TO_BE_ENDED = 20.0
-"""The seconds for which a rank waits until a failed rank has reported its fault and stopped the job."""
+"""The number of seconds for which a rank waits until a failed rank has reported its fault and stopped the
+job.
+"""
 
 
 class World(Protocol):
     """The ranks of a training: this rank's number, the number of ranks, and how the ranks exchange values.
 
-    By default, the methods do what a single process with one device needs.
+    The default implementations of the methods are for a single process with one device.
     """
 
     rank: int
@@ -44,14 +46,14 @@ class World(Protocol):
     nodes: int
     versions: dict[str, str]
     framework: FrameworkName = "tensorflow"
-    """The framework that computes a step."""
+    """The framework that computes a training step."""
 
     devices: int = 1
-    """The number of this rank's devices. The rank gets one batch for each device."""
+    """The number of this rank's devices. In each training step, the rank gets one batch for each device."""
 
     wanted: int = 1
-    """The number of devices that this rank should use: a number of GPUs, or 0 for all GPUs. Without GPUs, a
-    number of logical CPU devices.
+    """The number of devices that this rank should use: a number of GPUs, or 0 for all GPUs. Without
+    GPUs, this field is a number of logical CPU devices.
     """
 
     @property
@@ -66,13 +68,13 @@ class World(Protocol):
 
     @property
     def averaged(self) -> int:
-        """The number of batches in one update of the model. The learning rate depends on this number."""
+        """The number of batches in one update of the model, on which the learning rate depends."""
         return self.width
 
     @property
     def summed(self) -> int:
-        """The number of devices whose gradients the optimizer adds. Each device must divide its loss by this
-        number.
+        """The number of devices whose gradients the optimizer adds. Each device must divide its loss by the
+        number of summed devices.
         """
         return 1
 
@@ -93,8 +95,8 @@ class World(Protocol):
         """Make a batch normalisation use the mean and variance over the batches of all devices."""
 
     def steered(self, steer: Steer | None, optimizer: "tf.keras.optimizers.Optimizer") -> Steer | None:
-        """Return the function that sets the learning rate in each step. Return ``None`` if the training loop
-        must not set the rate.
+        """Return the function with which the training loop sets the learning rate in each step. Return
+        ``None`` if the training loop must not set the learning rate.
         """
         return steer
 
@@ -109,20 +111,19 @@ class World(Protocol):
         compiled function.
 
         ``signature`` is the specification of the function's arguments (see
-        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples in each step except a
-        smaller last step.
+        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples in each training step
+        except a smaller last step of an epoch.
         """
         import tensorflow as tf
 
         compiled: Callable[..., Any] = tf.function(train, input_signature=signature)
-        # Trace the function now, because tracing also creates the optimizer's variables, which rank 0
-        # broadcasts afterwards.
+        # Trace the function now: tracing creates the optimizer's variables, which rank 0 broadcasts later.
         compiled.get_concrete_function()  # type: ignore[attr-defined]
         return compiled
 
     def compile_score(self, score: Step) -> Callable[..., Any]:
-        """Return a compiled function that scores a batch. The function must not exchange messages, because
-        one rank may call it more often than another rank.
+        """Return a compiled function that scores a batch. The compiled function must not exchange messages,
+        because one rank may call it more often than another rank.
         """
         import tensorflow as tf
 
@@ -139,12 +140,14 @@ class World(Protocol):
         """Copy the values of rank 0's variables to all ranks."""
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        """Return the value of a variable. The other ranks do not need to call this method."""
+        """Return the value of a variable. A single rank may call this method without the other ranks."""
         value: numpy.ndarray = variable.numpy()
         return value
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
-        """Set a variable on this rank's devices. The other ranks do not need to call this method."""
+        """Set a variable on this rank's devices. A single rank may call this method without the
+        other ranks.
+        """
         variable.assign(value)
 
     def total(self, values: Sequence[float]) -> list[float]:
@@ -162,8 +165,8 @@ class World(Protocol):
     def agree(self, trouble: Trouble | None) -> None:
         """Wait for all ranks. If any rank has a fault, report each different fault once, and stop the job.
 
-        Ranks that do not report a fault wait until the launcher stops the job. After a time limit, these
-        ranks stop the job themselves.
+        Ranks that do not report a fault wait until the launcher stops the job. After 20 seconds, a waiting
+        rank stops the job itself.
 
         Raises:
             Trouble: on the lowest rank that has this fault.
@@ -178,8 +181,8 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """Handle an unexpected error. If another rank caused the error and reports it, the method can exit
-        this process.
+        """Handle an unexpected error. If a fault of another rank caused the error, this method may wait for
+        that rank's report and exit this process.
         """
 
     def leave(self, code: int) -> NoReturn:
@@ -211,10 +214,10 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
 
 def complain_once(message: str) -> NoReturn:
     """Stop all processes of a job whose ranks are not connected yet. All processes must call this function,
-    and only the first process reports ``message``.
+    but only rank 0 prints ``message``.
     """
     if started_rank(os.environ) == 0:
         raise Trouble(message)
-    # A launcher stops all ranks at the first failure, so the other ranks wait until rank 0 has printed.
+    # The launcher stops all ranks at the first failure, so wait until rank 0 has printed ``message``.
     time.sleep(WAIT_TO_BE_ENDED)
     os._exit(2)

@@ -85,8 +85,8 @@ class DistributedTorch(World):
     def exchanging(
         self, model: "torch.nn.Module", *, now: bool
     ) -> "contextlib.AbstractContextManager[object]":
-        """Return a context manager for a backward pass. If ``now`` is true, the pass exchanges gradients;
-        otherwise it only accumulates them.
+        """Return a context manager for a backward pass. If ``now`` is true, the ranks exchange gradients in
+        this backward pass; otherwise each rank only accumulates its gradients.
         """
         kept: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
         return kept if now or self.size == 1 else model.no_sync()
@@ -96,19 +96,21 @@ class DistributedTorch(World):
         if self.size == 1:
             return
         for tensor in tensors:
-            # NCCL sends only GPU memory, but a tensor such as a counter of steps may be in the host's memory.
+            # NCCL sends only GPU memory, but some tensors, such as step counters, are in host memory.
             there = tensor.data.to(self.device)
             self._distributed.broadcast(there, 0)
             tensor.data.copy_(there)
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
-        """Return the complete tensor. With strategy ``ddp``, each rank already has the complete tensor. As
-        with other strategies, all ranks must call this method.
+        """Return the complete tensor. With strategy ``ddp``, each rank already has the complete tensor. All
+        ranks must call this method, because strategy ``fsdp`` collects the tensor from all ranks.
         """
         return tensor.detach()
 
     def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Copy the arrays of rank 0 into the tensors of all ranks. Other ranks may pass ``None``."""
+        """Copy the arrays of rank 0 into the tensors of all ranks. Other ranks may pass ``None`` as
+        ``arrays``.
+        """
         import torch
 
         for tensor, array in zip(tensors, arrays or (), strict=arrays is not None):
@@ -138,8 +140,8 @@ class DistributedTorch(World):
         return values
 
     def leave(self, code: int) -> NoReturn:
-        # srun stops all ranks when the first rank exits with a failure, so no rank exits before all ranks
-        # have arrived here. Other ranks still use the store of rank 0, so rank 0 exits last.
+        # No rank exits before all ranks call leave(), because srun stops all ranks at the first failed exit.
+        # Rank 0 exits last, because the other ranks still use its TCP store.
         if self.size > 1:
             self.total([0.0])
             if self.rank == 0:

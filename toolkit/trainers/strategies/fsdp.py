@@ -13,7 +13,9 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST = 10_000
-"""The minimum number of parameters of a layer that has separate messages. Smaller layers share messages."""
+"""The minimum number of parameters of a layer that ranks send in separate messages. Smaller layers share
+messages.
+"""
 
 
 class ShardedTorch(DistributedTorch):
@@ -26,13 +28,13 @@ class ShardedTorch(DistributedTorch):
     strategy = "fsdp"
 
     def wrapped(self, model: "torch.nn.Module") -> "torch.nn.Module":
-        """Return the model with its parameters divided among the ranks."""
+        """Return the model after dividing its parameters among the ranks."""
         if self.size == 1:
             return model
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
-        # Each rank has drawn its own weights, so all ranks first copy the weights of rank 0.
+        # Copy the weights of rank 0 to all ranks, because each rank has drawn different initial weights.
         self.spread(list(model.state_dict().values()))
         mesh = init_device_mesh(self.device.type, (self.size,))
         for layer in large_layers(model):
@@ -44,8 +46,8 @@ class ShardedTorch(DistributedTorch):
         """If ``now`` is true, exchange gradients in this backward pass. Otherwise, keep the gradients and the
         full parameters on each rank.
 
-        As a result, a rank that splits its batch into fewer pieces than other ranks still sends the same
-        messages.
+        All ranks send the same messages, even if one rank splits its batch into fewer pieces than other
+        ranks.
         """
         if self.size > 1:
             model.set_requires_gradient_sync(now)
@@ -79,8 +81,8 @@ class ShardedTorch(DistributedTorch):
 
 
 def large_layers(model: "torch.nn.Module") -> "Iterator[torch.nn.Module]":
-    """Yield the layers of a model that are large enough for separate messages. The result includes layers
-    inside containers such as ``Sequential``.
+    """Yield the layers of a model that are large enough for separate messages. The yielded layers include
+    layers inside containers such as ``Sequential``.
     """
     from torch import nn
 

@@ -24,14 +24,12 @@ class Horovod(World):
     """Ranks whose gradients Horovod averages, over MPI or Gloo, depending on the launcher's variables."""
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
-        # Horovod's default cycle time of 1 ms dominates the allreduce of a small network, in which a message
-        # takes 0.1 ms. Keep a value that the user set. With autotuning, set nothing, because Horovod tunes
-        # only settings that have no value.
+        # Lower Horovod's cycle time of 1 ms, which slows small networks, whose messages take only 0.1 ms.
+        # With autotuning, set no cycle time, because Horovod tunes only settings that have no value.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
-        # Let Open MPI yield the core while Horovod's thread polls for messages. Otherwise, if there are few
-        # cores, the polling takes time from the computation. With 2 ranks on 2 busy cores, this setting makes
-        # the training 2 to 5 times as fast.
+        # Let Open MPI yield the core while Horovod's thread polls, because polling slows the computation.
+        # With 2 ranks on 2 busy cores, mpi_yield_when_idle makes the training 2 to 5 times as fast.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:
             import horovod
@@ -80,8 +78,7 @@ class Horovod(World):
     def tell(self, value: T) -> T:
         from horovod.tensorflow import broadcast_object
 
-        # Give the message a name. Otherwise, Horovod uses the name of the value's type, which may differ on
-        # another rank.
+        # Name the message, because Horovod's default name is the value's type, which may differ by rank.
         told: T = broadcast_object(value, root_rank=0, name="tell")
         return told
 
@@ -94,16 +91,15 @@ class Horovod(World):
         return values
 
     def leave(self, code: int) -> NoReturn:
-        # srun and mpirun stop all ranks when the first rank fails, and srun then reports the signal instead
-        # of the exit status. Therefore no rank exits before all ranks have arrived here, and os._exit skips
-        # Python's slow shutdown. The first rank that shuts Horovod down finalizes MPI for all ranks. After
-        # that, a rank that is still writing could not even abort the job.
+        # No rank exits before all ranks call leave(): a launcher stops all ranks at the first failed exit.
+        # The first rank that shuts Horovod down finalizes MPI for all ranks, so all ranks must have finished.
+        # os._exit skips Python's slow shutdown, during which srun could stop this rank.
         self.total([0.0])
         self._hvd.shutdown()
         os._exit(code)
 
     def abort(self, code: int) -> NoReturn:
-        # Without mpi4py, or with Gloo, this exit status makes the launcher stop the other ranks.
+        # Without mpi4py, or with Gloo, the launcher stops the other ranks because of this exit status.
         with contextlib.suppress(ImportError):
             if self._hvd.mpi_enabled():
                 _mpi().COMM_WORLD.Abort(code)
@@ -111,11 +107,11 @@ class Horovod(World):
 
 
 def split_world(size: int, started: int) -> str:
-    """Return the error message for a launcher that started ``started`` processes, while MPI reports a world
-    of ``size`` ranks.
+    """Return the error message for a job in which the launcher started ``started`` processes, but MPI reports
+    a world of only ``size`` ranks.
 
-    Ranks in separate worlds would train independently and overwrite each other's output. A world with more
-    than ``started`` ranks is correct, because ``started`` may come from the variable of another launcher.
+    Ranks in separate MPI worlds would train independently and overwrite each other's output. A world with
+    more than ``started`` ranks is correct, because ``started`` may come from a variable of an outer launcher.
     """
     each = (
         "each rank is a world of size 1"
@@ -128,10 +124,10 @@ def split_world(size: int, started: int) -> str:
 
 
 def is_lost_rank(error: Exception) -> bool:
-    """Return whether an error means a lost rank. Horovod reports a lost rank with one of several TensorFlow
-    error classes.
+    """Return whether an error means that another rank is lost. Horovod reports a lost rank with one of
+    several TensorFlow error classes.
 
-    Horovod's errors for mismatched tensors have other classes, and mean a fault in a trainer.
+    For mismatched tensors, which mean a fault in a trainer, Horovod raises errors of other classes.
     """
     kinds = {"UnknownError", "AbortedError", "CancelledError", "HorovodInternalError"}
     return type(error).__name__ in kinds and "Horovod" in str(error)

@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 class Hybrid(Horovod, Replicas):
-    """A Horovod rank with a copy of the model on each of its devices. The rank sends each gradient once, not
-    once per device.
+    """A Horovod rank with a copy of the model on each of its devices. The rank sends each gradient once, as
+    the sum over its devices.
     """
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
@@ -32,17 +32,17 @@ class Hybrid(Horovod, Replicas):
     def distribute(
         self, optimizer: "tf.keras.optimizers.Optimizer", compression: str = "none"
     ) -> "tf.keras.optimizers.Optimizer":
-        # The optimizer of horovod.tensorflow.keras does not accept tensors in a graph.
+        # Do not use the optimizer of horovod.tensorflow.keras, which does not accept tensors in a graph.
         from horovod.tensorflow import allreduce
 
         return between(optimizer, allreduce)
 
 
-def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class that is made here
+def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - toolkit changes the class
     """Change an optimizer so that it adds the gradients of a rank's devices, and averages the sums over all
     ranks with ``allreduce``.
 
-    The allreduce runs once on each rank, on the sum of the devices' gradients.
+    Each rank calls ``allreduce`` once for each gradient, on the sum over the rank's devices.
     """
     base = type(optimizer)
 
@@ -62,10 +62,10 @@ def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - of a class
 
 
 def total(strategy: Any, gradient: Any) -> Any:  # noqa: ANN401
-    """Return the sum of a gradient over the rank's devices. The sum is on the first device, from which NCCL
-    can send it.
+    """Return the sum of a gradient over the rank's devices. The sum is in the memory of the first device,
+    from which NCCL can send the sum.
 
-    ``strategy.reduce`` would leave the sum in the host's memory.
+    TensorFlow's ``strategy.reduce`` would store the sum in the host's memory instead.
     """
     import tensorflow as tf
 

@@ -25,8 +25,8 @@ _JOIN_SECONDS = 300
 """The number of seconds for which a rank waits until all ranks have joined."""
 
 _LEAST = 256
-"""The smallest size of a message in bytes. Sizes are powers of two, so that XLA compiles code for only a few
-sizes.
+"""The smallest size of a message in bytes. Message sizes are powers of two, so that XLA compiles code for
+only a few sizes.
 """
 
 
@@ -69,8 +69,8 @@ class DistributedJax(World):
             )
 
     def _own_gpus(self) -> list[int] | None:
-        """Return the indices of the GPUs that this rank uses, among the GPUs that it sees. Return ``None`` if
-        the rank does not see a GPU.
+        """Return the indices of the GPUs that this rank uses, counted among the GPUs that the rank sees.
+        Return ``None`` if the rank does not see a GPU.
         """
         opens = len(openable(DEVICES))
         seen = visible_gpus(os.environ, opens)
@@ -80,8 +80,8 @@ class DistributedJax(World):
 
     @cached_property
     def layout(self) -> "RankLayout":
-        """The devices of all ranks, and the ways to place arrays on them. JAX starts its back end when a
-        caller first reads this property.
+        """The devices of all ranks, and the ways to place arrays on them. The first read of this property
+        starts JAX's back end.
         """
         layout = RankLayout()
         if self.size > 1:
@@ -109,8 +109,7 @@ class DistributedJax(World):
         return [pickle.loads(bytes(row)[: int(size)]) for row, (size,) in zip(rows, sizes, strict=True)]
 
     def leave(self, code: int) -> NoReturn:
-        # Rank 0 runs JAX's coordinator, which other ranks may still need. shutdown() therefore waits for all
-        # ranks.
+        # shutdown() waits for all ranks, because other ranks may still need JAX's coordinator on rank 0.
         if self.size > 1:
             import jax
 
@@ -119,8 +118,8 @@ class DistributedJax(World):
 
 
 class RankLayout:
-    """One device of each process, and two ways to place an array: a copy on each device, or a part on each
-    device.
+    """One device of each process, and two ways to place an array on these devices: a copy on each device, or
+    a part on each device.
     """
 
     def __init__(self) -> None:
@@ -147,13 +146,13 @@ class RankLayout:
         import jax
 
         if self._alone:
-            return array  # a compiled function copies a NumPy array to its device faster
+            return array  # faster: compiled functions copy NumPy arrays
         return jax.make_array_from_process_local_data(self.pieces, array)
 
     def on_all(self, tree: Any) -> Any:  # noqa: ANN401 - any tree of arrays
         """Return the tree of arrays with a copy of each array on the devices of all ranks.
 
-        The values must be equal on all ranks.
+        The values in ``tree`` must be equal on all ranks.
         """
         import jax
         import numpy as np
@@ -169,8 +168,8 @@ class RankLayout:
         return np.asarray(self._all(self._with_row(row)))
 
     def from_first(self, arrays: "Sequence[numpy.ndarray]") -> "list[numpy.ndarray]":
-        """Return rank 0's arrays on every rank. The other ranks pass arrays of the same shapes; toolkit
-        ignores the values of these arrays.
+        """Return rank 0's arrays on every rank. The other ranks pass arrays of the same shapes, whose values
+        toolkit ignores.
         """
         import jax
         import numpy as np
@@ -192,8 +191,8 @@ def _numbers(*values: int) -> "numpy.ndarray":
 
 
 def _row(text: bytes, size: int) -> "numpy.ndarray":
-    """Return bytes as an array with at least ``size`` elements. The array's length is a power of two; zeros
-    fill the elements after the bytes.
+    """Return bytes as an array with at least ``size`` elements. The array's length is a power of two; the
+    elements after the bytes are zeros.
     """
     import numpy as np
 

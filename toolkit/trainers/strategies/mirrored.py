@@ -50,7 +50,7 @@ class Replicas(World):
 
 
 class Mirrored(Replicas):
-    """A training's only rank, which trains on all devices that TensorFlow lists."""
+    """The only rank of a training, which trains on all devices that TensorFlow lists."""
 
     rank = local_rank = 0
     size = local_size = nodes = 1

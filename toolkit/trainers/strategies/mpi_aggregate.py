@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FOREVER = 1 << 62
-"""A number of steps that no training reaches."""
+"""A number of training steps that is larger than in any training."""
 
 
 class MpiAggregate(World):
@@ -90,10 +90,10 @@ class MpiAggregate(World):
         os._exit(code)
 
 
-def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - of a class that is made here
+def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - toolkit changes the class
     """Change a legacy optimizer so that its gradients pass through ``average``, and return the optimizer."""
     base = type(optimizer)
-    compute = base._compute_gradients  # noqa: SLF001 - as Horovod does it; others have none, and fail here
+    compute = base._compute_gradients  # noqa: SLF001 - only legacy optimizers have it
 
     def _compute_gradients(self: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
         pairs = compute(self, *args, **kwargs)

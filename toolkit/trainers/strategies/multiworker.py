@@ -45,8 +45,7 @@ class MultiWorker(TcpWorld, Replicas):
     def compile_score(self, score: Step) -> Callable[..., Any]:
         import tensorflow as tf
 
-        # Run ``score`` as a replica. Outside a replica, the value of a moving average is a mean over all
-        # ranks, and all ranks would have to read it.
+        # Run ``score`` as a replica, because a read of a moving average outside a replica needs all ranks.
         def one(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
             loss, right = self.strategy.run(score, (inputs, classes))
             local = self.strategy.experimental_local_results
@@ -56,7 +55,7 @@ class MultiWorker(TcpWorld, Replicas):
         return compiled
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        # Read this rank's own value, because a mean over all ranks would need a call on all ranks.
+        # Read only this rank's value of the variable, because a mean over all ranks needs all ranks.
         return own_value(variable)
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:
@@ -74,8 +73,8 @@ def reserve() -> socket.socket:
     """Return a socket that is bound to a free port, so that no other program takes the port before
     TensorFlow's server opens it.
     """
-    # This socket and TensorFlow's socket allow the reuse of the port. Connections reach TensorFlow's socket,
-    # because only TensorFlow's socket listens.
+    # With TF_GRPC_REUSE_PORT and SO_REUSEPORT, two sockets can use the same port.
+    # Connections reach TensorFlow's socket, because only TensorFlow's socket listens.
     os.environ["TF_GRPC_REUSE_PORT"] = "1"
     own = socket.socket(socket.AF_INET6 if socket.has_dualstack_ipv6() else socket.AF_INET)
     own.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)

@@ -28,14 +28,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""The number of parts into which the coordinator divides a slice of steps, so that a fast worker can compute
-more parts than a slow worker.
+"""The number of parts into which the coordinator divides several training steps, so that a fast worker can
+compute more parts than a slow worker.
 """
 
 
 class ParameterServers(TcpWorld):
-    """Rank 0 is the coordinator. The other ranks stay in :meth:`begin` as servers or workers until rank 0
-    exits.
+    """The ranks of a training with parameter servers. Rank 0 is the coordinator. The other ranks stay in
+    :meth:`begin` as servers or workers until rank 0 exits.
     """
 
     alone = False
@@ -66,8 +66,7 @@ class ParameterServers(TcpWorld):
         self.group.gather(b"")
         import tensorflow as tf
 
-        # Hide a wrong warning: TensorFlow says that a function was not traced, but traces the function before
-        # sending it to workers.
+        # Hide a wrong warning: TensorFlow does trace the function before sending the function to workers.
         logging.getLogger("tensorflow").addFilter(
             lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
         )
@@ -76,18 +75,17 @@ class ParameterServers(TcpWorld):
         self._coordinator = tf.distribute.coordinator.ClusterCoordinator(self.strategy)
         own.close()
         self._serving = True
-        # From here on, this rank treats the workers as its devices.
+        # From here on, the coordinator (rank 0) treats the workers as its devices.
         self.size = self.local_size = 1
         self.devices = len(described["worker"])
 
     def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
-        # Ignore signals that request a stop: only the coordinator handles them, and then stops this rank.
+        # Ignore signals that request a stop, because the coordinator handles them and stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
-        # With fewer threads, calls from workers that wait for each other could block all threads of this
-        # server.
+        # With fewer threads, workers that wait for each other could block all threads of this server.
         config = tf.compat.v1.ConfigProto(
             intra_op_parallelism_threads=tf.config.threading.get_intra_op_parallelism_threads(),
             inter_op_parallelism_threads=self.size + 1,
@@ -102,8 +100,8 @@ class ParameterServers(TcpWorld):
 
     @property
     def averaged(self) -> int:
-        # Without --sync, the gradients of each worker cause a separate update. With --sync, all workers
-        # together cause one update.
+        # Without --sync, the gradients of each worker cause a separate update of the model.
+        # With --sync, the gradients of all workers together cause one update of the model.
         return self.width if self._spread.sync else 1
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
@@ -125,13 +123,12 @@ class ParameterServers(TcpWorld):
     def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
         if not self._spread.sync:
             return steer
-        # Set the rate once per step for all workers. If each worker set the rate, the second worker would see
-        # no change, and so would not rescale the velocity.
+        # Set the learning rate once per step for all workers, so that the velocity is rescaled exactly once.
         self._steer = steer
         return None
 
-    def _accumulate(self, pairs: Any) -> None:  # noqa: ANN401 - of an optimizer
-        """Add a worker's gradients to extra variables. These variables are on the same servers as the model's
+    def _accumulate(self, pairs: Any) -> None:  # noqa: ANN401 - as in Keras
+        """Add a worker's gradients to extra variables, which are on the same parameter servers as the model's
         variables.
         """
         import tensorflow as tf
@@ -225,7 +222,7 @@ class ParameterServers(TcpWorld):
         return value
 
     def broadcast(self, variables: "Sequence[tf.Variable]") -> None:
-        """Do nothing, because there is only one copy of the model, which is on the servers."""
+        """Do nothing, because the parameter servers have the only copy of the model."""
 
     def total(self, values: Sequence[float]) -> list[float]:
         return list(values)

@@ -1,6 +1,4 @@
-"""Send the samples to each worker once, at the start. In each training step, send only the numbers that
-identify the samples.
-"""
+"""Send the samples to each worker once, at the start. In each training step, send only the sample numbers."""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -15,7 +13,7 @@ if TYPE_CHECKING:
 class Resident:
     """Samples that each worker keeps in memory, or that a worker reads or generates when it needs them."""
 
-    def __init__(self, data: Data, coordinator: Any) -> None:  # noqa: ANN401 - TensorFlow's
+    def __init__(self, data: Data, coordinator: Any) -> None:  # noqa: ANN401 - from TensorFlow
         import tensorflow as tf
 
         self._data = data
@@ -25,12 +23,10 @@ class Resident:
             self.signature: Any = (rows,)
             return
         parts = tf.constant(data.inputs), tf.constant(data.classes, tf.int32)
-        # Use a private method. TensorFlow's public interface for data on a worker accepts only a
-        # tf.data.Dataset, which fixes the samples of each worker.
+        # Use a private method, because TensorFlow's public method gives each worker a fixed set of samples.
         hold = coordinator._create_per_worker_resources  # noqa: SLF001
         self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
-        # Use the coordinator's tensor specifications in the signature, because they contain other names than
-        # the specifications of ``parts``.
+        # Use the coordinator's tensor specifications, because their names differ from the names in ``parts``.
         specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
         self.signature = (*specs, rows)
 
@@ -54,8 +50,8 @@ class Resident:
 
 
 class Numbers:
-    """A part of a table of sample numbers, with one row per step. The workers divide the columns among
-    themselves.
+    """A part of a table of sample numbers, with one row per step. The workers divide the columns of the table
+    among themselves.
     """
 
     def __init__(self, held: tuple[Any, ...], table: "numpy.ndarray") -> None:
@@ -65,8 +61,8 @@ class Numbers:
         return Numbers(self._held, self._table[start:stop])
 
     def part(self, start: int, stop: int, worker: int, workers: int) -> tuple[Any, ...]:
-        """Return a worker's arguments for these steps. The first workers may get one sample more than the
-        other workers.
+        """Return the arguments of worker ``worker`` for the steps ``start`` to ``stop`` - 1. The first
+        workers may get one sample more per step than the other workers.
         """
         each, more = divmod(self._table.shape[1], workers)
         first = worker * each + min(worker, more)

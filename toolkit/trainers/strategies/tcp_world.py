@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIME_TO_NOTICE = 2.0
-"""The number of seconds within which the group detects a lost rank."""
+"""The number of seconds within which the TCP group of the ranks detects a lost rank."""
 
 
 class TcpWorld(World):
@@ -44,14 +44,13 @@ class TcpWorld(World):
         self.local_rank = hosts[: self.rank].count(place.host)
         self.local_size, self.nodes = hosts.count(place.host), len(set(hosts))
         self.versions = {}
-        # Without this variable, gRPC would send messages for these nodes to the proxy that the user's
-        # environment names.
+        # no_grpc_proxy keeps gRPC from sending messages between ranks to the proxy in the user's environment.
         addresses = ",".join({one.address for one in self.members})
-        os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's own name
+        os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's name is in lower case
 
     def refuse(self, trouble: Trouble) -> NoReturn:
-        """Stop all ranks because of a fault that every rank has found. Only rank 0 raises and reports the
-        fault.
+        """Stop all ranks because of a fault that every rank has found. Only rank 0 raises the fault as an
+        exception and reports it.
         """
         if self.rank:
             time.sleep(WAIT_TO_BE_ENDED)
@@ -60,8 +59,8 @@ class TcpWorld(World):
         raise trouble
 
     def failing(self, error: Exception) -> None:
-        # TensorFlow may notice a lost rank before the TCP group does. Wait for the TCP group, which reports
-        # the lost rank and exits this process.
+        # TensorFlow may notice a lost rank before the TCP group does.
+        # Wait until the TCP group reports the lost rank and exits this process.
         if type(error).__module__.startswith("tensorflow") and self.group.over.wait(_TIME_TO_NOTICE):
             time.sleep(WAIT_TO_BE_ENDED)
 
@@ -78,7 +77,7 @@ class TcpWorld(World):
         return [sum(column) for column in zip(*every, strict=True)]
 
     def tell(self, value: T) -> T:
-        # unpickle() restricts the classes that a value can have.
+        # unpickle() accepts only certain classes, because pickled bytes could otherwise call any function.
         told: T = unpickle(self.group.broadcast(pickle.dumps(value) if self.rank == 0 else b""))
         return told
 
@@ -86,8 +85,7 @@ class TcpWorld(World):
         return [unpickle(one) for one in self.group.gather(pickle.dumps(value))]
 
     def leave(self, code: int) -> NoReturn:
-        # No rank exits before all ranks have arrived here, because TensorFlow's servers abort ranks that lose
-        # another rank.
+        # No rank exits before all ranks call leave(): TensorFlow aborts a rank that loses another rank.
         self.group.gather(b"")
         self.group.end()
         sys.stdout.flush()
@@ -101,11 +99,11 @@ class TcpWorld(World):
 class _Loader(pickle.Unpickler):
     """An unpickler that accepts only built-in values and the data classes of the trainers.
 
-    With the plain unpickler, any process that reaches the port of rank 0 could make this process call any
-    function.
+    With Python's standard unpickler, any process that reaches the port of rank 0 could make this process call
+    any function.
     """
 
-    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - of pickle
+    def find_class(self, module: str, name: str) -> Any:  # noqa: ANN401 - as in pickle
         if module.startswith("toolkit.trainers.") and module in sys.modules and "." not in name:
             found = vars(sys.modules[module]).get(name)
             if isinstance(found, type) and is_dataclass(found):
@@ -113,7 +111,7 @@ class _Loader(pickle.Unpickler):
         raise pickle.UnpicklingError(f"{module}.{name} is not a type that ranks exchange")
 
 
-def unpickle(value: bytes) -> Any:  # noqa: ANN401 - what another rank told
+def unpickle(value: bytes) -> Any:  # noqa: ANN401 - any value of another rank
     """Return the value that another rank pickled. Raise ``UnpicklingError`` if the value has a class that
     :class:`_Loader` refuses.
     """

@@ -1,5 +1,5 @@
-"""Measure the training speed. Make untimed warm-up steps, then several timed iterations of equally many
-steps.
+"""Measure the training speed. The benchmark makes untimed warm-up steps, then several timed iterations of
+equally many steps.
 
 The benchmark does not evaluate the model, and writes only the metrics (see ``docs/metrics.md``).
 """
@@ -54,7 +54,7 @@ class Speed:
     least: float
     most: float
     deviation: float
-    """The standard deviation in images per second; 0 for one iteration."""
+    """The standard deviation of the speed over all iterations, in images per second; 0 for one iteration."""
 
     @classmethod
     def of(cls, rates: Sequence[float]) -> Self:
@@ -109,8 +109,8 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
 
 
 def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], images: int) -> None:
-    """Write the speed to the metrics, and log it. ``rates`` has the images per second of each iteration,
-    which trains on ``images`` images.
+    """Write the speed to the metrics file and to the log. ``rates`` has the images per second of each
+    iteration, and each iteration trains on ``images`` images.
     """
     speed = Speed.of(rates)
     metrics.result(
@@ -127,8 +127,8 @@ def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], image
 def _time_iterations(
     protocol: Protocol, loop: Loop, images: int, world: "World", metrics: Metrics
 ) -> list[float]:
-    """Run all iterations. Log and return the images per second of each iteration. In an iteration, all ranks
-    together use ``images`` images.
+    """Run all iterations. Log and return the images per second of each iteration. In each iteration, all
+    ranks together train on ``images`` images.
     """
     rates = []
     for number in range(1, protocol.iterations + 1):

@@ -1,9 +1,9 @@
 """Write and read checkpoints. A checkpoint is either complete or absent, and a trainer does not load a
 damaged checkpoint.
 
-A checkpoint is a folder with two files. ``state.npy`` has the arrays of model and optimizer, one after the
-other, as ``numpy.save`` writes them. ``manifest.json`` has the progress of the training, the digest of
-``state.npy``, and a digest of all other fields of ``manifest.json``. toolkit writes a checkpoint under a
+A checkpoint is a folder with two files. ``state.npy`` contains the arrays of model and optimizer, one after
+another, in the format of ``numpy.save``. ``manifest.json`` contains the progress of the training, the digest
+of ``state.npy``, and a digest of all other fields of ``manifest.json``. toolkit writes a checkpoint under a
 temporary name, synchronises the files to the disk, and renames the folder; see ``docs/checkpoints.md``.
 """
 
@@ -36,9 +36,9 @@ class EpochPart:
     """The progress of an epoch.
 
     ``images`` is the number of samples that all ranks together have used. ``loss`` and ``right`` are the sums
-    of losses and right answers. In a checkpoint, the sums are over the samples of all ranks, otherwise over
-    this rank's samples. ``seconds`` is the training time in this epoch. ``waited`` is the steps' total
-    waiting time for samples in seconds, added up over all ranks.
+    of losses and right answers. In a checkpoint, ``loss`` and ``right`` cover the samples of all ranks;
+    otherwise, they cover only this rank's samples. ``seconds`` is the training time in this epoch. ``waited``
+    is the total time in seconds for which training steps waited for samples, added up over all ranks.
     """
 
     images: int = 0
@@ -91,8 +91,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # An existing checkpoint with this name must be damaged. Otherwise, the training would have
-                # resumed from it and would not write it again.
+                # An existing checkpoint of this name is damaged, because the training did not resume from it.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -248,19 +247,19 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, written: str, keep: int) -> None:
-    """Keep the checkpoint ``written`` and the ``keep`` - 1 checkpoints before it. Remove checkpoints with
-    more progress, which :func:`newest` would otherwise return.
+    """Keep the checkpoint ``written`` and the ``keep`` - 1 checkpoints before it. Also remove checkpoints
+    with more progress than ``written``, because :func:`newest` would otherwise return such a checkpoint.
     """
     known = names(folder)
     at = known.index(written)
     for name in [*known[:at], *known[at + keep :]]:
-        # A file that cannot be removed only uses disk space, so the training continues.
+        # The training continues even if a checkpoint cannot be removed, because it only uses disk space.
         with contextlib.suppress(OSError):
             _remove(folder / name)
 
 
 def _remove(path: Path) -> None:
-    """Rename a checkpoint and then remove it, so that no reader finds a partial checkpoint."""
+    """Rename a checkpoint before removing it, so that no reader finds a partly removed checkpoint."""
     gone = path.with_name(f".{path.name}.{os.getpid()}.gone")
     shutil.rmtree(gone, ignore_errors=True)
     path.rename(gone)

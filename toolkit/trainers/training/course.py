@@ -25,8 +25,8 @@ _SHORTEST = 1e-4
 
 @dataclass(frozen=True, slots=True)
 class EpochResult:
-    """The results of an epoch. ``seconds`` does not include the evaluation, and ``images`` counts the images
-    of all ranks.
+    """The results of an epoch. ``seconds`` is the training time without the evaluation, and ``images`` counts
+    the images of all ranks.
     """
 
     epoch: int
@@ -38,9 +38,9 @@ class EpochResult:
     test_loss: float
     test_accuracy: float
     input_seconds: float | None
-    """The part of ``seconds`` in which ranks waited for samples: the mean of all ranks."""
+    """The part of ``seconds`` in which a rank waited for samples, as the mean over all ranks."""
     learning_rate: float
-    """The learning rate of the last step."""
+    """The learning rate of the epoch's last step."""
     memory_bytes: int
     """Resident host memory of rank 0, in bytes."""
 
@@ -93,7 +93,7 @@ class Course:
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
         self.metrics.started(marks())
         held_back = self.loop.evaluate(self.test)
-        # The metrics round seconds to 1e-4. A smaller value would become 0, and a division by it would fail.
+        # The metrics round seconds to 1e-4, so prevent a value of 0, by which a division would fail.
         seconds = max(trained.seconds, _SHORTEST)
         images = self.passes * self.samples
         return EpochResult(
@@ -137,7 +137,7 @@ class Course:
 
 
 def totals(records: Sequence[Record]) -> dict[str, Value]:
-    """Return the fields of the metrics' result line, computed from the earlier lines."""
+    """Return the fields of the result line in the metrics file, computed from the earlier lines."""
     done = [record for record in records if record["record"] == "epoch"]
     seconds = sum(float(str(record["seconds"])) for record in done)
     images = sum(int(str(record["images"])) for record in done)

@@ -30,8 +30,8 @@ def divergence_error(epoch: int, why: str) -> Trouble:
 
 
 def is_lost(arrays: "Iterable[numpy.ndarray]") -> bool:
-    """Return whether any array contains a NaN. The last update of an epoch may cause a NaN that is not yet in
-    the losses.
+    """Return whether any array contains a NaN. The last update of an epoch may cause a NaN in a weight before
+    any loss is NaN.
     """
     import numpy as np
 

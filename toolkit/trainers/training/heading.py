@@ -15,7 +15,7 @@ Settings = dict[str, str | int | float]
 
 
 def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
-    """Return the settings that two runs must share if one run resumes the other."""
+    """Return the settings that must be equal in two runs if one run resumes the training of the other run."""
     return {
         "trainer": trainer.name,
         "batch_size": options.batch_size,
@@ -28,8 +28,8 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
 
 
 def resumable_settings(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
-    """Return the values that may change when a run resumes the training. ``seconds`` is the duration of the
-    start.
+    """Return the values for the metrics header that may change when a run resumes the training. ``seconds``
+    is the time that the start of the run took.
     """
     return {
         "world_size": world.size,
@@ -67,8 +67,8 @@ def say(world: "World", line: str) -> None:
 
 
 def tell_epochs(asked: int, each: int) -> str:
-    """Return a phrase with the number of epochs per rank. Return an empty string if this number equals the
-    value of the user's option ``--epochs``.
+    """Return a phrase with the number of epochs per rank. Return an empty string if the number of epochs per
+    rank equals the value of ``--epochs``.
     """
     if each == asked:
         return ""

@@ -34,8 +34,9 @@ Values = tuple[Any, Any, Any]
 class JaxLoop(Rounds):
     """Trains a JAX model on this rank's share of the samples. All ranks make their training steps together.
 
-    XLA compiles the training step for the batch of all ranks. The step therefore averages gradients over all
-    ranks, normalises over the whole batch, and draws the same random numbers for any number of ranks.
+    XLA compiles the training step for the batch of all ranks. The compiled training step averages gradients
+    over all ranks, computes batch normalisation over the whole batch, and draws the same random numbers for
+    any number of ranks.
     """
 
     SUMS_ALL = True
@@ -72,14 +73,13 @@ class JaxLoop(Rounds):
         step = partial(_step, self.model, learning, augment)
         self._train = jax.jit(step, donate_argnums=0, out_shardings=(same, same, same))
         self._score = jax.jit(partial(_score, self.model), out_shardings=(same, same))
-        # Compile the step for a full batch now, so that the time of the first epoch does not include the
-        # compilation.
+        # Compile the step for a full batch now, so that the first epoch's time excludes the compilation.
         rows = np.zeros(self._batch, np.int32)
         self._train.lower(self._values, *self._step_inputs(rows, 0.0)).compile()
 
     def _open(self, table: "numpy.ndarray", turn: int) -> RowTable:
-        # The parts of all ranks in a batch must have the same width. In a smaller last step, however, the
-        # number of samples may differ between ranks, so use the largest number.
+        # All ranks must have equally many samples in a step, so use the largest number of any rank.
+        # Only in an epoch's smaller last step does the number of samples differ between ranks.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))
@@ -95,16 +95,15 @@ class JaxLoop(Rounds):
         right: int,
     ) -> tuple[float, int]:
         sums = [self._step(rows, done + each * number) for number, rows in enumerate(portion)]
-        # float() waits until the device has made the last step. Each sum is over all ranks, so only rank 0
-        # adds it to its totals.
+        # float() waits until the device has made the last training step.
+        # Each sum covers all ranks, so only rank 0 adds the sum to its totals.
         found = [(float(more), int(hits)) for more, hits in sums]
         if self._world.rank:
             return loss, right
         return loss + sum(more for more, _ in found), right + sum(hits for _, hits in found)
 
     def _seconds_waited(self) -> float:
-        # Steps do not wait for samples, because the samples are in memory and each step gathers its batch
-        # itself.
+        # Training steps do not wait for samples, because all samples are in memory.
         return 0.0
 
     def _step(self, rows: "numpy.ndarray", at: float) -> "tuple[jax.Array, jax.Array]":
@@ -122,8 +121,7 @@ class JaxLoop(Rounds):
         """Return the global batch of a step, the seed of its random draws, and its learning rate."""
         import numpy as np
 
-        # The seed depends only on the point in the training, so that a resumed training draws the same
-        # numbers.
+        # The seed depends only on the training's progress, so a resumed training draws the same numbers.
         draw = np.uint32(fold_seed(self._seed, round(at * 1e9)))
         batch = self._batch_of(self._samples, rows, self._most, self._learning.accumulate)
         return batch, draw, np.float32(self._rate)
@@ -131,8 +129,8 @@ class JaxLoop(Rounds):
     def _batch_of(
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
     ) -> tuple[Array, Array, Array]:
-        """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts. A
-        repeated sample that only fills up the batch has weight 0.
+        """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts. If a
+        sample repeats only to fill up the batch, the weight of the repeated sample is 0.
         """
         import numpy as np
 
@@ -150,7 +148,7 @@ class JaxLoop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the last step."""
+        """The learning rate of the last training step."""
         return self._rate
 
     @property
@@ -189,8 +187,8 @@ class JaxLoop(Rounds):
         self._values = jax.tree.unflatten(tree, self._layout.on_all(list(arrays)))
 
     def save(self, path: Path) -> None:
-        """Write parameters and state to a NumPy ``.npz`` file. The name of an array is its path in the tree
-        of arrays.
+        """Write parameters and state to a NumPy ``.npz`` file. Each array in the file has its path in the
+        tree of arrays as its name.
         """
         import jax
         import numpy as np
@@ -272,7 +270,7 @@ def _step(
         return loss, (state, _hits(logits, classes, weights))
 
     gradients, loss, right = None, jnp.zeros(()), jnp.zeros(())
-    # This Python loop unrolls the pieces, because XLA's convolutions on CPUs are slow inside lax.scan.
+    # Use a Python loop over the pieces, because XLA's convolutions on CPUs are slow inside lax.scan.
     for number in range(len(batch[1])):
         key = jax.random.fold_in(jax.random.key(draw), number)
         piece = tuple(part[number] for part in batch)

@@ -1,5 +1,5 @@
-"""The training loop for TensorFlow. Each call of the compiled function makes training steps for a few
-seconds.
+"""The training loop for TensorFlow. Each call of the compiled training function makes as many training steps
+as take a few seconds.
 """
 
 import time
@@ -78,8 +78,8 @@ class Loop(Rounds):
         return self._feed.waited()
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
-        """Make ``steps`` training steps. Return the time in seconds until all ranks have finished these
-        steps, and the score of these steps.
+        """Make ``steps`` training steps. Return the time in seconds until all ranks have finished the steps,
+        and the score over the samples of the steps.
 
         Each device processes ``batch`` samples per step. If ``batch`` is 0, each device processes as many
         samples per step as in the training.
@@ -94,7 +94,7 @@ class Loop(Rounds):
         begun = time.monotonic()
         with reading(self._data, table.flat):
             loss, right = self._train(portion, steps, 0.0, 0.0, 0.0, 0)
-        # float() waits until the device has made the last step.
+        # float() waits until the device has made the last training step.
         loss, right = self._world.total([float(loss), float(right)])
         seconds = time.monotonic() - begun
         images = steps * batch * self._world.width
@@ -102,7 +102,7 @@ class Loop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the last step."""
+        """The learning rate of the last training step."""
         return float(self._world.value(self._optimizer.learning_rate))
 
     @property
@@ -156,7 +156,7 @@ class Loop(Rounds):
 
 
 def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
-    """Yield this rank's share of the samples for an evaluation, as large batches of inputs and classes."""
+    """Yield this rank's share of the evaluation samples as large batches of inputs and classes."""
     import numpy as np
 
     if isinstance(data, Samples):
@@ -177,8 +177,8 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return the augmentation as a function of the inputs and of the training's progress, which serves as the
-    random seed.
+    """Return a function that augments a batch. Its arguments are the inputs and the training's progress,
+    which serves as the random seed.
     """
     import tensorflow as tf
 
@@ -196,11 +196,13 @@ def _steps(
     steer: Steer | None,
     change: "Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None",
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
-    """Return a function that makes the training steps of a portion, and returns the new sums.
+    """Return a function that makes the training steps of a portion, and returns the new sum of losses and
+    number of right answers.
 
-    The returned function takes the portion, its number of steps, the number of trained epochs, and the
-    fraction of an epoch that one step covers. The last two arguments of the returned function are the sum of
-    losses and the number of right answers so far. The returned function is TensorFlow graph code.
+    The arguments of the returned function start with the portion (the input of several steps), the number of
+    its steps, the number of trained epochs, and the fraction of an epoch that one step covers. The last two
+    arguments are the sum of losses and the number of right answers so far. The returned function is
+    TensorFlow graph code.
     """
     import tensorflow as tf
 

@@ -1,4 +1,4 @@
-"""Read the available memory of this node and its cgroups, and the memory that this process uses."""
+"""Read how much memory this node and its cgroups have left, and how much memory this process uses."""
 
 import os
 from collections.abc import Iterator
@@ -8,7 +8,9 @@ _NO_LIMIT = 1 << 62
 _CGROUPS = Path("/sys/fs/cgroup")
 _V2 = ("memory.max", "memory.current", "memory.stat")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
-"""The files of a cgroup in version 2 and in version 1: the limit, the usage, and the kinds of usage."""
+"""The names of a cgroup's memory files in cgroup versions 2 and 1: the limit, the usage, and the usage by
+kind.
+"""
 
 
 def resident() -> int:
@@ -29,9 +31,9 @@ def left_in_cgroups(own: Path, root: Path) -> int:
     """Return the smallest free memory in bytes among the cgroups of this process and their parents, up to the
     folder ``root``.
 
-    ``own`` is the file in which the kernel lists the cgroups of this process. Slurm sets the limits of a job,
-    step or task on these cgroups. In a container of Apptainer, ``root`` is the host's cgroup folder, so the
-    limits of the job are in folders below ``root``.
+    ``own`` is the file in which the kernel lists the cgroups of this process. Slurm sets the memory limits of
+    a job, step or task on these cgroups. In a container of Apptainer, ``root`` is the host's cgroup folder,
+    so this process finds the job's memory limits in folders below ``root``.
     """
     try:
         lines = own.read_text().splitlines()
@@ -41,7 +43,7 @@ def left_in_cgroups(own: Path, root: Path) -> int:
     for line in lines:
         _, kinds, path = line.split(":", 2)
         if not kinds:
-            # On systems with both versions of cgroups, version 2 is at the second path.
+            # On systems with both cgroup versions, version 2 is in the folder ``unified``.
             tops = [(root, _V2), (root / "unified", _V2)]
         elif "memory" in kinds.split(","):
             tops = [(root / "memory", _V1)]
@@ -53,11 +55,10 @@ def left_in_cgroups(own: Path, root: Path) -> int:
 
 def _upwards(top: Path, path: str) -> Iterator[Path]:
     """Yield the folder of a cgroup and the folders of all its parents. ``top`` is the folder of the root
-    cgroup.
+    cgroup, which is the last yielded folder.
     """
     parts = PurePosixPath(path.lstrip("/"))
-    # If the cgroup is above the root cgroup of the container, its path contains "..", and this process cannot
-    # read its files.
+    # This process cannot read a cgroup above the container's root cgroup, whose path contains "..".
     if ".." not in parts.parts:
         yield from (top / one for one in (parts, *parts.parents))
 
@@ -67,10 +68,9 @@ def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
     try:
         most, now = limit.read_text().strip(), int(used.read_text())
         told = dict(line.split() for line in stat.read_text().splitlines())
-        # Prefer total_inactive_file: in version 1 of cgroups, inactive_file does not include child cgroups,
-        # although the usage does.
+        # Prefer total_inactive_file, because inactive_file excludes child cgroups in cgroup version 1.
         cached = told.get("total_inactive_file") or told.get("inactive_file", "0")
         return max(0, int(most) - now + int(cached)) if most.isdecimal() else _NO_LIMIT
     except (OSError, ValueError):
-        # This cgroup has no file with a limit, or this kernel version writes another format.
+        # This cgroup has no file with a memory limit, or this kernel version writes another format.
         return _NO_LIMIT

@@ -1,8 +1,8 @@
 """Write ``metrics.jsonl``: a header line, a line after each epoch, and a result line.
 
-A resumed training first writes the lines of its checkpoint, and then a line ``resumed``.
+A resumed training first writes the metrics lines that its checkpoint contains, and then a line ``resumed``.
 
-``docs/metrics.md`` describes the fields.
+``docs/metrics.md`` describes the fields of ``metrics.jsonl``.
 """
 
 import contextlib
@@ -28,9 +28,9 @@ Record = Mapping[str, Value]
 class Metrics:
     """Writes the metrics of one run to ``folder``. Ranks other than 0 pass ``None`` and write nothing.
 
-    The first line replaces the file of an earlier run. A run that fails before its first line therefore
-    leaves the earlier file unchanged. If a write fails, the object raises a :class:`Trouble` that names the
-    file.
+    When a run writes its first line, the new file replaces the metrics file of an earlier run. A run that
+    fails before its first line leaves the metrics file of an earlier run unchanged. If a write fails, the
+    class raises a :class:`Trouble` that names the metrics file.
     """
 
     def __init__(self, folder: Path | None, scalars: Scalars | None = None) -> None:
@@ -38,19 +38,21 @@ class Metrics:
         self._file: IO[str] | None = None
         self._starting = True
         self.records: list[Record] = []
-        """All lines that were written so far."""
+        """All metrics lines that this run has written so far, including the lines of its checkpoint."""
 
     def header(self, **values: Value) -> None:
         self._begin([{"record": "header", "schema": SCHEMA, **values}])
 
     def resumed(self, before: Sequence[Record], **values: Value) -> None:
-        """Replace the content of the file with the lines of the checkpoint (``before``) and a line
+        """Replace the content of the metrics file with the lines of the checkpoint (``before``) and a line
         ``resumed``.
         """
         self._begin([*before, {"record": "resumed", **values}])
 
     def started(self, marks: Mapping[str, float]) -> None:
-        """Write the line ``start`` once, as soon as ``marks`` contains all times of the start."""
+        """Write the metrics line ``start`` once, as soon as ``marks`` contains the times of all parts of the
+        rank's start.
+        """
         if self._starting and is_complete(marks):
             self._starting = False
             self._write({"record": "start", **marks})
@@ -80,12 +82,11 @@ class Metrics:
     def _write(self, values: Record) -> None:
         if self._file and self._path:
             self.records.append(values)
-            # JSON has no NaN. known() replaces NaN by null.
+            # JSON has no NaN, so known() has already replaced each NaN by null.
             line = json.dumps(values, allow_nan=False) + "\n"
             with writing(self._path):
                 self._file.write(line)
-                # Write the line to the file now, because another program may read the file during the run,
-                # and Slurm may stop the job between two epochs.
+                # Write the line at once: other programs read the file, and Slurm may kill the job any time.
                 self._file.flush()
             if self._scalars:
                 self._scalars.write(values)
@@ -97,17 +98,16 @@ class Metrics:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file:
-            # After a failed write, close() fails, too. Ignore this, because the trainer has already reported
-            # the failure.
+            # After a failed write, which the trainer has already reported, close() fails, too.
             with contextlib.suppress(OSError):
                 self._file.close()
 
 
 def known(values: Mapping[str, Value]) -> dict[str, Value]:
-    """Return the values of a line, with ``None`` instead of infinite values and NaN.
+    """Return the values of a metrics line, with ``None`` instead of infinite values and NaN.
 
-    A test loss can overflow and become infinite. With float16, this can happen if the moving averages lag
-    behind the weights, because activations then become large.
+    A test loss can overflow and become infinite. For example, a float16 test loss can overflow if the moving
+    averages of a batch normalisation lag behind the weights, because activations become large.
     """
     return {
         name: None if isinstance(one, float) and not math.isfinite(one) else one
@@ -116,7 +116,9 @@ def known(values: Mapping[str, Value]) -> dict[str, Value]:
 
 
 def is_finished(folder: Path) -> bool:
-    """Return whether the last line of the metrics in a folder is a result."""
+    """Return whether the last line of the metrics file in ``folder`` is a result line, so that the training
+    is complete.
+    """
     try:
         lines = (folder / FILE).read_bytes().splitlines()
         return bool(lines) and json.loads(lines[-1]).get("record") == "result"
@@ -130,7 +132,7 @@ def write_whole(path: Path, write: Callable[[Path], object]) -> None:
     Raises:
         Trouble: if the file cannot be written.
     """
-    # Keras derives the format from the suffix of the file name, so the temporary name has the same suffix.
+    # Keep the suffix in the temporary name, because Keras derives the file format from the suffix.
     beside = path.with_name(f".{path.stem}.{os.getpid()}.part{path.suffix}")
     with writing(path):
         try:

@@ -1,4 +1,4 @@
-"""Write the log lines during a long epoch. A line has the progress of the epoch and the recent loss."""
+"""Write the log lines during a long epoch. A log line has the progress of the epoch and the recent loss."""
 
 import time
 from collections.abc import Callable
@@ -14,8 +14,8 @@ class ProgressLine:
     def __init__(
         self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic
     ) -> None:
-        """Store the settings. ``images`` is the number of samples in an epoch. ``size`` is the number of
-        equal shares of the samples, of which rank 0's sum of losses covers one.
+        """Store the settings. ``images`` is the number of samples in an epoch. ``size`` is the number by
+        which rank 0's sum of losses must be multiplied to estimate the sum over all ranks.
         """
         self._seconds, self._epochs, self._images, self._size, self._clock = (
             seconds,
@@ -27,12 +27,12 @@ class ProgressLine:
         self._part, self._told = EpochPart(), clock()
 
     def begin(self, part: EpochPart) -> None:
-        """Start the measurement for the next log line at ``part``, the present progress of an epoch."""
+        """Start to measure for the next log line. ``part`` is the present progress of the epoch."""
         self._part, self._told = part, self._clock()
 
     def line(self, number: int, part: EpochPart) -> str:
-        """Return the log line for epoch ``number``, counted from 0. Return an empty string if no line is due
-        yet.
+        """Return the log line for epoch ``number``, counted from 0. Return an empty string if it is too early
+        for the next log line.
         """
         images, seconds = part.images - self._part.images, part.seconds - self._part.seconds
         if self._clock() - self._told < self._seconds or images <= 0 or seconds <= 0:

@@ -27,8 +27,8 @@ _OWNER = ".job"
 class TrainingStart:
     """The point at which a training starts: epoch 0, or the checkpoint ``name``.
 
-    ``passes`` is the number of passes over the data in an epoch. A resumed training keeps this number of
-    passes, even with another number of ranks. ``records`` and ``arrays`` have values only on rank 0.
+    ``passes`` is the number of passes over the data in an epoch. A resumed training keeps its number of
+    passes per epoch, even with another number of ranks. ``records`` and ``arrays`` are set only on rank 0.
     """
 
     passes: int
@@ -40,8 +40,8 @@ class TrainingStart:
     arrays: "Sequence[numpy.ndarray] | None" = None
 
     def sentence(self, count: int, size: int) -> str:
-        """Return a sentence about the point from which the training resumes. The data set has ``count``
-        samples, and the run has ``size`` ranks.
+        """Return a sentence for the log that says from which checkpoint and epoch the training resumes. The
+        data set has ``count`` samples, and the run has ``size`` ranks.
         """
         images = self.passes * count
         done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
@@ -51,16 +51,14 @@ class TrainingStart:
         return f"resumes from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
     def _began(self, size: int) -> int:
-        """Return the total number of devices that the previous run of this training used, or ``size`` if
-        unknown.
-        """
+        """Return the total number of devices of the previous run of this training, or ``size`` if unknown."""
         told = [record for record in self.records if "world_size" in record]
         return int(str(told[-1]["world_size"])) * int(str(told[-1].get("devices", 1))) if told else size
 
 
 class RankCheckpoints:
-    """Writes and finds the checkpoints of one training. All ranks must call the same methods in the same
-    order.
+    """Writes and finds the checkpoints of one training. All ranks must call the same methods of this class in
+    the same order.
     """
 
     def __init__(self, output: Path, world: World, *, keep: int) -> None:
@@ -75,20 +73,20 @@ class RankCheckpoints:
         if not self._world.tell(found is not None):
             return TrainingStart(passes=self._world.size)
         told = found and (found[0].name, found[0].epochs, found[0].part, found[0].passes, found[0].settings)
-        name, epochs, part, passes, settings = self._world.tell(told)  # type: ignore[misc]  # rank 0 has it
+        name, epochs, part, passes, settings = self._world.tell(told)  # type: ignore[misc]  # rank 0 sends it
         if found:
             return TrainingStart(passes, name, epochs, part, settings, found[0].records, found[1])
-        # The sums in a checkpoint are over all ranks, so only rank 0 continues these sums.
+        # The sums of losses in a checkpoint cover all ranks, so only rank 0 continues these sums.
         return TrainingStart(
             passes, name, epochs, EpochPart(images=part.images, seconds=part.seconds), settings
         )
 
     def differs(self, start: TrainingStart, settings: Settings) -> Trouble | None:
-        """Return a fault that names the first setting whose value differs from the value in ``start``. Return
-        ``None`` if all settings are equal.
+        """Return an error that names the first setting whose value differs between this run and the
+        checkpoint in ``start``. Return ``None`` if all settings are equal.
         """
         for name, value in settings.items():
-            # A checkpoint of an older toolkit release lacks newer settings. Such a setting counts as equal.
+            # A setting that the checkpoint of an older toolkit release lacks counts as equal.
             theirs = (start.settings or {}).get(name, value)
             if theirs != value:
                 word = name.replace("_", "-")
@@ -146,8 +144,7 @@ class RankCheckpoints:
         if self._first:
             arrays = loop.state()
             if divergence.is_lost(arrays):
-                # A checkpoint at the start of an epoch contains the weights after the previous epoch, so the
-                # training diverged in the previous epoch.
+                # If this checkpoint is at the start of an epoch, the training diverged in the previous epoch.
                 raise divergence.divergence_error(
                     epochs if part.images else epochs - 1, "a weight is not a number"
                 )

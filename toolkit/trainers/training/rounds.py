@@ -1,5 +1,5 @@
-"""The base class of the training loops, which divides an epoch into slices of several steps and adds up the
-results.
+"""The base class of the training loops. It divides an epoch into slices of several training steps and adds up
+the results of the slices.
 """
 
 import time
@@ -20,15 +20,17 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 _SLICE_SECONDS = 2.0
-"""The intended duration of a slice in seconds. A request to stop takes effect after at most one slice."""
+"""The intended duration of a slice (several training steps) in seconds. A request to stop takes effect after
+at most one slice.
+"""
 
 _FIRST_SLICE = 32
-"""The number of steps of the first slice, in which toolkit measures the duration of a step."""
+"""The number of training steps in a run's first slice, in which toolkit measures the duration of a step."""
 
 Pause = Callable[[EpochPart, int], int]
-"""A function that runs between two slices. Its arguments are the progress of the epoch and this rank's
-proposed number of steps. It returns the number of steps for all ranks, or raises an exception to stop the
-training.
+"""A function that runs between two slices. The arguments of this function are the progress of the epoch and
+the number of steps that this rank proposes for the next slice. The function returns the number of steps for
+all ranks, or raises an exception to stop the training.
 """
 
 
@@ -56,7 +58,7 @@ class Trained:
     """The results of a trained epoch: the score, the training time, and ``waited``, the steps' waiting
     time for samples.
 
-    Times are in seconds. ``waited`` is the mean over all ranks, or ``None`` if unknown.
+    Times are in seconds. ``waited`` is the mean waiting time over all ranks, or ``None`` if unknown.
     """
 
     score: Score
@@ -65,10 +67,10 @@ class Trained:
 
 
 class StepTable(Protocol):
-    """A table of sample numbers, which a training loop reads in portions of several steps."""
+    """A table of sample numbers, from which a training loop takes the rows for several steps at a time."""
 
-    def take(self, start: int, stop: int) -> Any:  # noqa: ANN401 - what the framework's steps take
-        """Return the framework's input for the steps ``start`` to ``stop`` - 1."""
+    def take(self, start: int, stop: int) -> Any:  # noqa: ANN401 - depends on the framework
+        """Return the input that the framework needs for the steps ``start`` to ``stop`` - 1."""
 
 
 class RowTable:
@@ -85,8 +87,8 @@ class Rounds:
     """Trains epochs in slices of a few seconds. Each framework has a subclass, which makes the training
     steps.
 
-    ``batch`` is the number of samples per device in one update. If ``SUMS_ALL`` is true, rank 0's sums of
-    losses and right answers cover the samples of all ranks, and the sums of the other ranks are 0.
+    ``batch`` is the number of samples per device in one update. If ``SUMS_ALL`` is true, the sums of losses
+    and right answers on rank 0 cover the samples of all ranks, and the sums on the other ranks are 0.
     """
 
     SUMS_ALL = False
@@ -104,15 +106,15 @@ class Rounds:
 
     def _make_steps(
         self,
-        portion: Any,  # noqa: ANN401 - what the framework's steps take
+        portion: Any,  # noqa: ANN401 - depends on the framework
         steps: int,
         done: float,
         each: float,
         loss: float,
         right: int,
     ) -> tuple[float, int]:
-        """Make ``steps`` training steps. Add the losses and the right answers to ``loss`` and ``right``, and
-        return both sums.
+        """Make ``steps`` training steps. Add the losses to ``loss`` and the number of right answers to
+        ``right``, and return both sums.
 
         ``done`` is the number of trained epochs before the first step. ``each`` is the fraction of an epoch
         that one step covers.
@@ -124,13 +126,13 @@ class Rounds:
         raise NotImplementedError
 
     def collect(self) -> None:
-        """Copy values that are sharded over the ranks to rank 0. By default, do nothing, because every rank
-        has all values.
+        """Copy values that are sharded over the ranks to rank 0. This default implementation does nothing,
+        because every rank has all values.
         """
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
-        """Make the remaining training steps of epoch ``number``, counted from 0. Return the results of the
-        whole epoch.
+        """Make the training steps that remain in epoch ``number``, counted from 0. Return the results of the
+        whole epoch, including its earlier steps.
 
         Raises:
             Trouble: if the training diverged.
@@ -140,8 +142,7 @@ class Rounds:
             before = part.seconds
             part = self._train_slice(one, number, part, images)
             if not one.last:
-                # All ranks must make slices of the same length, so pause() chooses the number of steps for
-                # all ranks.
+                # pause() chooses the number of steps, because all ranks must make equally many steps.
                 self._pace = pause(part, paced_steps(len(one.rows), part.seconds - before))
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, number)
@@ -150,7 +151,7 @@ class Rounds:
         return Trained(score, part.seconds, waited / self._world.size if known else None)
 
     def _slices(self, number: int, passes: int, done: int) -> Iterator[Slice]:
-        """Yield the slices of epoch ``number`` that remain after the ranks together have used ``done``
+        """Yield the slices that remain in epoch ``number`` after the ranks together have used ``done``
         samples.
         """
         tables = deal(
@@ -179,8 +180,7 @@ class Rounds:
         before, begun = self.waited, time.monotonic()
         done, each = number + part.images / images, self._batch * self._world.width / images
         with reading(self._data, one.rows.flat):
-            # The steps add to the sums of earlier slices, so that rounding does not depend on the length of
-            # slices.
+            # Add to the sums of earlier slices, so that rounding does not depend on the length of a slice.
             loss, right = self._make_steps(one.portion, len(one.rows), done, each, part.loss, part.right)
         mark("first_batch")
         seconds = time.monotonic() - begun
@@ -193,8 +193,8 @@ class Rounds:
         return self._seconds_waited() or 0.0
 
     def _score_all(self, sums: Sequence[float]) -> Score:
-        """Return the score over all ranks. ``sums`` has this rank's sum of losses, and its numbers of right
-        answers and samples.
+        """Return the score over all ranks. ``sums`` contains this rank's sum of losses, number of right
+        answers, and number of samples.
         """
         loss, right, everyone = self._world.total(sums)
         return Score(loss / everyone, right / everyone)

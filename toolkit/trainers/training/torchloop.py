@@ -58,8 +58,7 @@ class TorchLoop(Rounds):
         self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
         self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
         self._whole: list[torch.Tensor] = []
-        # The initial weights are already drawn and equal on all ranks. With this seed, dropout differs
-        # between ranks.
+        # From here on, each rank has another seed, so that dropout differs between ranks.
         torch.manual_seed(fold_seed(seed, world.rank) if world.rank else seed)
 
     def _open(self, table: "numpy.ndarray", turn: int) -> "RowTable":
@@ -81,8 +80,7 @@ class TorchLoop(Rounds):
         return loss, right
 
     def _seconds_waited(self) -> float:
-        # Steps do not wait for samples, because the samples are in memory and each step gathers its batch
-        # itself.
+        # Training steps do not wait for samples, because all samples are in memory.
         return 0.0
 
     def _step(self, rows: "numpy.ndarray", at: float) -> tuple[float, int]:
@@ -97,7 +95,7 @@ class TorchLoop(Rounds):
         loss, right = 0.0, 0
         pieces = [piece for piece in np.array_split(rows, self._learning.accumulate) if len(piece)]
         for number, piece in enumerate(pieces):
-            # All ranks exchange gradients once, after the last piece of a batch.
+            # All ranks exchange gradients once per step, after the last piece of the batch.
             with self._ranks.exchanging(self._shared, now=number + 1 == len(pieces)):
                 inputs, classes = self._batch_of(piece, at)
                 outputs = self._shared(inputs)
@@ -113,8 +111,7 @@ class TorchLoop(Rounds):
         inputs = torch.from_numpy(self._samples.inputs[rows])
         classes = torch.from_numpy(self._samples.classes[rows].astype("int64"))
         if self._augment:
-            # The seed depends only on the rank and the training's progress, so that a resumed training draws
-            # the same numbers.
+            # The seed depends only on rank and progress, so a resumed training draws the same numbers.
             draws = torch.Generator().manual_seed(
                 fold_seed(self._seed, round(at * 1e9) * self._world.size + self._world.rank)
             )
@@ -123,7 +120,7 @@ class TorchLoop(Rounds):
 
     @property
     def learning_rate(self) -> float:
-        """The learning rate of the last step."""
+        """The learning rate of the last training step."""
         return float(self._optimizer.param_groups[0]["lr"])
 
     @property
@@ -163,7 +160,7 @@ class TorchLoop(Rounds):
         self._ranks.load(tensors, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model's ``state_dict`` to a file. The file contains the values that :meth:`collect`
+        """Write the model's ``state_dict`` to a file. The saved values are the values that :meth:`collect`
         copied to rank 0.
         """
         import torch
@@ -182,7 +179,7 @@ class TorchLoop(Rounds):
         loss = right = 0.0
         self.model.eval()
         with torch.no_grad():
-            # With a sharded model, every forward pass needs all ranks, so all ranks make equally many passes.
+            # All ranks make equally many forward passes: each pass of a sharded model needs all ranks.
             for at in range(0, -(-len(data) // size), _EVALUATION_BATCH):
                 rows = inputs[at : at + _EVALUATION_BATCH]
                 batch = torch.from_numpy((rows if len(rows) else data.inputs[:1]).copy())

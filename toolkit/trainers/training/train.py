@@ -117,9 +117,9 @@ def _open_metrics(
         metrics: the metrics file.
         start: the point at which this run starts.
         epochs: the number of epochs.
-        settings: values that must be equal in a resumed training.
-        first: values for the header of a new training that the line ``resumed`` does not have.
-        resumable: values that may differ in a resumed training.
+        settings: header values that must be equal in a resumed training.
+        first: further values for the header, which a resumed training does not write again.
+        resumable: header values that may differ in a resumed training.
     """
     if start.name:
         metrics.resumed(_before(start, epochs), **_from(start), **resumable)
@@ -131,15 +131,14 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     try:
         return trainer.load(data or Path())
     except OSError as error:
-        # The file existed when the trainer checked the data. Since then, a file server failed, or another
-        # process deleted the file.
+        # The data passed the check before the training, so a file server failed or a process deleted a file.
         where = error.filename or data
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
 
 def _check_same(world: World, samples: int, test: int) -> None:
-    """Check that all ranks have equally many samples. With different numbers of samples, the ranks would make
-    different numbers of steps and hang.
+    """Check that all ranks have equally many samples. If the numbers of samples differed, the ranks would
+    make different numbers of steps and hang.
 
     Raises:
         Trouble: if a number differs; all ranks stop.
@@ -160,13 +159,13 @@ def _complete(output: Path, model: str) -> bool:
 
 
 def _from(start: TrainingStart) -> dict[str, Value]:
-    """Return the fields of the metrics line ``resumed``: the checkpoint, the epoch, and the number of used
-    samples in the epoch.
+    """Return the fields of the metrics line ``resumed``: the checkpoint, the epoch, and the number of samples
+    that the epoch has already used.
     """
     return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
 
 
 def _before(start: TrainingStart, epochs: int) -> list[Record]:
-    """Return the metric lines of the checkpoint, with the new number of epochs in the header."""
+    """Return the metrics lines of the checkpoint, with this run's number of epochs in the header line."""
     header, *others = start.records or ({},)
     return [{**header, "epochs": max(epochs, start.epochs)}, *others]

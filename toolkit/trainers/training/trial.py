@@ -1,7 +1,7 @@
 """``--batch-size auto``: double the batch size until the memory is full, and choose the fastest size.
 
-All ranks measure at the same time, without messages between ranks. Each node therefore has the same load as
-in the training.
+All ranks measure the batch sizes at the same time, so that each node has the same load as in the training.
+The ranks exchange no messages during a measurement.
 """
 
 import gc
@@ -27,16 +27,18 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 16, 4096
 _SECONDS = 1.0
 _SHARE = 0.8
-"""The share of the free memory that a trial may use. The rest is for memory that epochs need but trials do
-not.
+"""The share of the free memory that a trial of a batch size may use. The remaining memory is for data that an
+epoch needs but a trial does not need.
 """
 
 _LONGEST = 20.0
-"""The duration of a step in seconds above which toolkit tries no larger batch: users would not wait."""
+"""The duration of a training step in seconds above which toolkit tries no larger batch size, because users
+would not wait.
+"""
 
 _AS_FAST = 0.97
-"""toolkit prefers the smallest batch that reaches this share of the best speed, because smaller batches make
-more updates.
+"""toolkit chooses the smallest batch size that reaches this share of the best speed, because smaller batches
+give more updates per epoch.
 """
 
 
@@ -67,10 +69,11 @@ def with_batch(
     *,
     repeated: bool = False,
 ) -> Options:
-    """Return the options with a batch size. If the user sets no size, a resumed training uses the size in
-    ``before``, the settings of the earlier run. A new training finds the size by trial.
+    """Return the options with a batch size. If the user sets no batch size, a resumed training uses the batch
+    size in ``before``, the settings of the earlier run. If the user sets no batch size, a new training finds
+    the batch size by trial.
 
-    ``repeated`` says whether a step of all ranks may use a sample several times.
+    ``repeated`` is true if one training step of all ranks may use a sample several times.
 
     Raises:
         Trouble: if not even the smallest batch fits into the memory.
@@ -103,7 +106,7 @@ def batch_size(
 ) -> int:
     """Find the batch size per device by trial; it is at most ``limit``. All ranks return the same size.
 
-    ``repeated`` says whether a step of all ranks may use a sample several times.
+    ``repeated`` is true if one training step of all ranks may use a sample several times.
 
     Raises:
         Trouble: if not even the smallest batch fits into the memory.
@@ -112,11 +115,11 @@ def batch_size(
 
     limit, most = largest(limit, len(data), world.width, repeated=repeated)
     alone = replace(learning, accumulate=1, compression="none", sync_batch_norm=False)
-    world_of_one: World = Alone()  # type: ignore[abstract]  # bodies that do nothing are meant
+    world_of_one: World = Alone()  # type: ignore[abstract]  # its empty methods suffice
     loop = Loop(model, data, world_of_one, alone, batch=min(SMALLEST, limit), epochs=1, seed=seed)
     tried, why = _double(loop, world, limit, most)
     del loop
-    # Reset everything that the trial changed, so that the trial has no effect on the training.
+    # Reset TensorFlow and the random seeds, so that the trial has no effect on the training.
     tf.keras.backend.clear_session()
     gc.collect()
     tf.keras.utils.set_random_seed(seed)
@@ -129,7 +132,9 @@ def batch_size(
 
 
 def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[int, str]:
-    """Return the largest batch size that toolkit tries, and the reason for this limit."""
+    """Return the largest batch size that toolkit tries, and the reason why toolkit tries no larger batch
+    size.
+    """
     share = max(1, samples // width)
     if repeated or limit <= share:
         return limit, f"the limit is {limit}"
@@ -144,7 +149,7 @@ def fastest(tried: Sequence[BatchSpeed]) -> int:
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
     """Measure the speed with batch sizes that double each time. Return the speeds, and the reason why toolkit
-    did not try a larger batch. ``most`` is a text with the reason for ``limit``.
+    did not try a larger batch. ``most`` is the reason for ``limit``, as text for the log.
     """
     import tensorflow as tf
 
@@ -155,8 +160,8 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # The next batch adds about twice the memory that this batch added, or at least as much memory as all
-        # batches so far. The ranks of a node share the node's memory.
+        # The next batch size needs twice the memory that this size added, or as much as all sizes so far.
+        # Divide the available memory by the number of ranks that share this node's memory.
         need, left = (
             2 * max(grown, (before - first) // 2),
             int(_SHARE * memory.available()) // world.local_size,
@@ -181,7 +186,7 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
 
 def _speed(loop: Loop, batch: int) -> float:
     """Return the speed in samples per second with ``batch`` samples per step. Return 0 if the memory does not
-    suffice.
+    suffice for this batch size.
     """
     import tensorflow as tf
 

@@ -1,4 +1,5 @@
-"""Check, every few seconds of a training, for a request to stop, and whether a checkpoint is due.
+"""Check, every few seconds of a training, whether the user or Slurm requests a stop and whether it is time
+for a checkpoint.
 
 To request a stop, a job script creates the file ``stop-asked`` in the folder ``TOOLKIT_JOB_DIR``, because
 signals may not reach a process inside a container. SIGTERM or SIGUSR1 to any rank also requests a stop.
@@ -43,13 +44,13 @@ def name_job(environment: Mapping[str, str]) -> str:
 
 
 class Watch:
-    """Decides for all ranks whether the training continues. As a context manager, a ``Watch`` installs signal
-    handlers.
+    """Decides for all ranks whether the training continues. As a context manager, ``Watch`` installs handlers
+    for the signals that request a stop.
     """
 
     def __init__(self, world: World, seconds: float, file: Path) -> None:
-        """Store the arguments. ``seconds`` is the time between two checkpoints; ``file`` is the file whose
-        existence requests a stop.
+        """Store the arguments. ``seconds`` is the time between two checkpoints. If ``file`` exists, it
+        requests a stop.
         """
         self._world, self._seconds, self._file = world, seconds, file
         self._asked = False
@@ -57,8 +58,8 @@ class Watch:
         self._before: dict[signal.Signals, _Handler] = {}
 
     def look(self, steps: int) -> NextSteps:
-        """Return the next action of all ranks. Rank 0 decides for all ranks, except that a signal to any rank
-        requests a stop.
+        """Return the next action of all ranks. Rank 0 decides for all ranks; in addition, a signal to any
+        rank requests a stop.
         """
         stop, save = self._asked, False
         if self._world.rank == 0:
@@ -68,7 +69,7 @@ class Watch:
         return NextSteps(bool(told[0]), bool(told[1]), int(told[2]))
 
     def saved(self) -> None:
-        """Restart the countdown to the next checkpoint. Call this method after a checkpoint."""
+        """Restart the countdown to the next checkpoint. Call this method after writing a checkpoint."""
         self._saved = time.monotonic()
 
     def __enter__(self) -> Self:
