@@ -11,7 +11,7 @@ _SECONDS = 10.0
 def commit() -> str:
     """Return the commit of toolkit's checkout, with ``+changes`` if files are modified.
 
-    The result is empty if toolkit does not run from a checkout.
+    Return an empty string if toolkit does not run from a git checkout.
     """
     git = ("git", "-C", str(package().parent))
     try:
@@ -24,8 +24,7 @@ def commit() -> str:
         )
     except Missing:
         return ""
-    # The installation folder of toolkit may be inside the checkout of another project, which does not track
-    # toolkit's files.
+    # toolkit's installation folder may be inside another project's checkout, which lacks toolkit's files.
     if not known.ok or not head.ok:
         return ""
     return head.text.strip() + ("+changes" if changed.stdout.strip() else "")

@@ -1,9 +1,9 @@
 """Label the Docker objects that ``make`` creates, so that ``make clean`` removes only this clone's objects.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone, and ``TOOLKIT_MADE`` to the path of a file
-that lists images. Containers, networks and volumes have the identity as a label. Images get no such label,
-because equal locks must give images with equal digests in every clone, and a label changes the digest.
-Instead, toolkit adds the names of images to the file.
+that lists images. Containers, networks and volumes get the clone's identity as a label. Images get no label,
+because a label changes an image's digest, and equal locks must give images with equal digests in every clone.
+Instead, toolkit adds the names of images to the file in ``TOOLKIT_MADE``.
 """
 
 import contextlib
@@ -22,7 +22,9 @@ def labels() -> dict[str, str]:
 
 
 def record_image(image: str, name: str) -> None:
-    """Record the ID and name of an image that ``make`` created. Outside ``make``, do nothing."""
+    """Record the ID and name of an image that ``make`` created. If ``make`` did not start this process, do
+    nothing.
+    """
     if target := os.environ.get("TOOLKIT_MADE"):
         # If the write fails, `make clean` leaves the image in the engine, which is harmless.
         with contextlib.suppress(OSError), Path(target).open("a", encoding="utf-8") as file:

@@ -12,7 +12,7 @@ from toolkit.run.conversation import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command as a list of words, which no shell interprets.
+    """A command as a list of words (the program and its arguments), which no shell interprets.
 
     ``env`` contains variables that the runner adds to the command's environment. ``timeout`` is in seconds.
     ``cwd`` is a folder on the runner's host.
@@ -26,11 +26,11 @@ class Command:
 
     @classmethod
     def of(cls, *words: str, timeout: float | None = None, stdin: bytes | None = None) -> "Command":
-        """Create a command from its words."""
+        """Create a command from its words: the program and its arguments."""
         return cls(words, timeout=timeout, stdin=stdin)
 
     def shown(self) -> str:
-        """Return the words as a user would type them in a shell."""
+        """Return the command as a user would type it in a shell."""
         return shlex.join(self.words)
 
 
@@ -58,7 +58,7 @@ class Completed:
         return self.stderr.decode("utf-8", "replace")
 
     def require(self, doing: str, fix: str = "") -> "Completed":
-        """Return this result if the command succeeded.
+        """Return this result if the command succeeded; otherwise, raise an error.
 
         Raises:
             CheckFailed: if the command failed, with the last lines of its output.
@@ -76,8 +76,8 @@ OnBytes = Callable[[int, int], None]
 
 
 class Runner(Protocol):
-    """Runs commands on one host, and copies files to and from the host. In all methods, ``target`` is a path
-    on the host.
+    """Runs commands on one host, and copies files to and from the host. In all methods of a runner,
+    ``target`` is a path on the runner's host.
     """
 
     @property
@@ -93,9 +93,10 @@ class Runner(Protocol):
 
     def stream(self, command: Command, on_line: OnLine) -> Completed:
         """Run a command until it exits. Pass each line of standard output and standard error to ``on_line``
-        as soon as the command writes it.
+        as soon as the command writes the line.
 
-        The result contains at least the last 64 KiB of each stream; earlier output may be missing.
+        The result contains at least the last 64 KiB of standard output and of standard error; earlier output
+        may be missing.
         """
 
     def converse(self, command: Command) -> Conversation:
@@ -108,12 +109,12 @@ class Runner(Protocol):
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         """Copy a file of this machine to ``target``. If ``target`` already contains the first part of the
-        file, send only the rest.
+        file, send only the remaining part of the file.
 
-        The runner does not check the existing bytes, and does not delete a partial file after a failure.
-        :mod:`toolkit.run.stage` checks and renames the complete file. The first call of ``progress`` receives
-        the number of bytes that ``target`` already contained. The runner creates the parent folders of
-        ``target``.
+        The runner does not check the existing bytes, and does not delete a partial file after a failure. The
+        module :mod:`toolkit.run.stage` checks and renames the complete file. The first call of ``progress``
+        receives the number of bytes that ``target`` already contained. The runner creates the parent folders
+        of ``target``.
         """
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:

@@ -10,7 +10,9 @@ _MOST_ERRORS = 1 << 16
 
 
 class Conversation(Protocol):
-    """A running command. Several threads may write to the command, but only one thread may read."""
+    """A running command. Several threads may write to the command's input, but only one thread may read its
+    output.
+    """
 
     def read(self) -> bytes:
         """Return the next output of the command as soon as it arrives, or no bytes after the end of the
@@ -25,10 +27,12 @@ class Conversation(Protocol):
         """
 
     def errors(self) -> str:
-        """Return the first part of the command's standard error."""
+        """Return the beginning of the command's standard error as text."""
 
     def close(self) -> None:
-        """Close the command's input, so that a command that reads until the end of its input exits."""
+        """Close the command's input. A command that reads its input to the end exits when its input
+        closes.
+        """
 
 
 class SshConversation:

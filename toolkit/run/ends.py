@@ -9,7 +9,7 @@ HEAD, TAIL = 1 << 20, 7 << 20
 """How many bytes toolkit keeps from the beginning and from the end of a job's output."""
 
 PIECE = 4 << 20
-"""The number of bytes that one read requests."""
+"""The number of bytes that toolkit requests with one read from a remote file."""
 
 
 class Ends:
@@ -21,7 +21,7 @@ class Ends:
         self._tail: deque[bytes] = deque()
         self._tail_size = 0
         self.skipped = 0
-        """The number of dropped bytes between the beginning and the end."""
+        """The number of dropped bytes between the kept beginning and the kept end of the stream."""
 
     def take(self, chunk: bytes) -> None:
         """Add the next bytes of the stream."""
@@ -41,15 +41,15 @@ class Ends:
             self.skipped += dropped
 
     def content(self) -> bytes:
-        """Return the whole stream, or its beginning and its end, with a line in between that gives the number
-        of dropped bytes.
+        """Return the whole stream. If the stream is too long, return its beginning and its end, with a line
+        between them that gives the number of dropped bytes.
         """
         ends = bytes(self._head), b"".join(self._tail)
         return join_ends(*ends, self.skipped) if self.skipped else b"".join(ends)
 
 
 def join_ends(head: bytes, tail: bytes, skipped: int) -> bytes:
-    """Join the beginning and the end of an output with a line that gives the number of missing bytes."""
+    """Join the beginning and the end of a long output with a line that gives the number of omitted bytes."""
     return b"%s\n[toolkit: %d bytes are left out here]\n%s" % (head, skipped, tail)
 
 

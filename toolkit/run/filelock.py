@@ -1,4 +1,4 @@
-"""Take file locks, so that only one process at a time does a piece of work."""
+"""Lock files, so that only one process at a time can do a certain task."""
 
 import fcntl
 from io import FileIO
@@ -7,7 +7,8 @@ from toolkit.model.progress import Tell
 
 
 def wait_for_lock(lock: int | FileIO, tell: Tell, wait: str) -> None:
-    """Lock an open file or folder; if another process holds the lock, print the message ``wait`` first.
+    """Lock an open file or folder. If another process holds the lock, print the message ``wait`` and wait for
+    the lock.
 
     The kernel releases the lock when the process exits or the file is closed.
     """

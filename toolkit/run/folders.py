@@ -15,7 +15,7 @@ def make_writable(folder: Path, option: str) -> Path:
     """Check that ``folder`` is writable, and return it. Create the folder if necessary.
 
     ``option`` is the command-line option with which the user names the folder. The check writes a test file,
-    because neither the folder's mode nor the user ID shows whether a disk is writable.
+    because the folder's permissions do not show whether the disk is writable.
 
     Raises:
         BadInput: if toolkit cannot create the folder or write to it.
@@ -28,7 +28,8 @@ def make_writable(folder: Path, option: str) -> Path:
 
 
 def would_take(folder: Path, option: str) -> Path:
-    """Check that toolkit can create ``folder``, and return it. This function does not create the folder.
+    """Check that toolkit could create ``folder`` and write to it, and return ``folder``. This function does
+    not create the folder.
 
     Raises:
         BadInput: if toolkit cannot create the folder or write to it.
@@ -45,9 +46,10 @@ def would_take(folder: Path, option: str) -> Path:
 
 
 def check_file(target: Path, option: str, example: str) -> None:
-    """Raise an error if an output path exists and is not a regular file, because the output would replace it.
+    """Raise an error if an output path exists and is not a regular file, because the output file would
+    replace, for example, a device.
 
-    If the path is a folder, the fix in the message suggests the file name ``example``.
+    If the path is a folder, the error message suggests the file name ``example`` in this folder.
 
     Raises:
         BadInput: if the path exists and is not a regular file.
@@ -59,7 +61,7 @@ def check_file(target: Path, option: str, example: str) -> None:
 
 
 def in_cache(*below: str) -> Path:
-    """Return a writable folder in the cache, and create the folder if necessary.
+    """Return a writable folder in toolkit's cache, and create the folder if necessary.
 
     Raises:
         Missing: if toolkit cannot create the folder or write to it.
@@ -111,7 +113,7 @@ def folder_mode(mode: int) -> int:
     """Return the mode with which to create the folder for a file of mode ``mode``. The umask still applies to
     the returned mode.
 
-    A private file gets a private folder. Files that toolkit later writes to this folder, such as a job's
-    output and metrics, are then private, too.
+    A private file gets a private folder. A private folder also keeps files private that toolkit later writes
+    to the folder, such as a job's output and metrics.
     """
     return 0o777 if mode & 0o077 else PRIVATE

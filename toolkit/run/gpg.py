@@ -23,7 +23,9 @@ _KEYBOX = b"KBXf"
 _FINGERPRINT = 40
 """The number of digits of a version 4 fingerprint, the only version that fits into a SIF file."""
 _AT_HOME = ("can't create directory", "keyblock resource", "homedir")
-"""Parts of gpg's messages (LC_ALL=C) if gpg cannot create or use its home folder (gnupg: g10, common)."""
+"""Texts in gpg's error messages (with LC_ALL=C) for a home folder that gpg cannot create or use (GnuPG's
+source: g10, common).
+"""
 _NO_PERSON = ("inappropriate ioctl", "no pinentry", "cancelled", "no such device", "timeout")
 
 
@@ -41,7 +43,8 @@ def is_installed() -> bool:
 
 
 def signing_key(key_name: str) -> SigningKey:
-    """Return the secret key that a fingerprint, the end of a fingerprint, or an e-mail address identifies.
+    """Return the secret key that ``key_name`` identifies: a fingerprint, the end of a fingerprint, or an
+    e-mail address.
 
     Raises:
         Missing: if gpg is not installed, or cannot use its home folder.
@@ -50,7 +53,7 @@ def signing_key(key_name: str) -> SigningKey:
     """
     if not key_name.strip() or key_name.startswith("-"):
         raise BadInput(f"--key '{key_name}': give a fingerprint or an e-mail address")
-    # gpg compares an address in <> with the whole address, and any other text with parts of the user ID.
+    # With <>, gpg compares the whole e-mail address. Without <>, gpg also finds parts of user IDs.
     exact = f"<{key_name}>" if "@" in key_name and "<" not in key_name else key_name
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     keys = _keys(listed.text)
@@ -86,7 +89,7 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     """Return the text with a PGP signature. gpg's agent asks the user for the passphrase if necessary.
 
     Raises:
-        CheckFailed: if gpg does not sign; the error has gpg's message.
+        CheckFailed: if gpg does not sign; the error contains gpg's message.
     """
     words = ("--digest-algo", "SHA256", "--local-user", key.fingerprint, "--status-fd", "2", "--clearsign")
     done = _gpg(*words, stdin=text, seconds=_PERSON_SECONDS)
@@ -110,7 +113,7 @@ def verifier(keyring: Path | None) -> Iterator["Verifier"]:
     verifier uses the user's keys.
 
     Raises:
-        BadInput: if the file has no public keys.
+        BadInput: if the file ``keyring`` has no public keys.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-keys-") as folder:
         if keyring is None:
@@ -203,7 +206,9 @@ def _unusable(done: Completed, what: str) -> Missing:
 
 
 def _keys(text: str) -> list[tuple[str, str, str, str]]:
-    """Return fingerprint, validity, capabilities and user ID of each secret key in gpg's colon listing."""
+    """Return the fingerprint, validity, capabilities and user ID of each secret key that gpg's
+    ``--with-colons`` output lists.
+    """
     keys: list[tuple[str, str, str, str]] = []
     for row in (line.split(":") for line in text.splitlines()):
         if row[0] == "sec" and len(row) > 11:
@@ -217,8 +222,7 @@ def _keys(text: str) -> list[tuple[str, str, str, str]]:
 
 def _gpg(*words: str, stdin: bytes | None = None, seconds: float = _SECONDS) -> Completed:
     env = {"LC_ALL": "C"}
-    # gpg's agent asks for the passphrase on the terminal that GPG_TTY names. Keep a value that the user has
-    # set.
+    # gpg's agent asks for the passphrase on the terminal in GPG_TTY. Keep a value that the user set.
     if "GPG_TTY" not in os.environ and sys.stdin is not None and sys.stdin.isatty():
         env["GPG_TTY"] = os.ttyname(sys.stdin.fileno())
     command = Command(("gpg", "--batch", "--yes", *words), stdin=stdin, env=env, timeout=seconds)

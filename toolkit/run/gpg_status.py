@@ -17,7 +17,9 @@ _VERDICTS: dict[str, SignatureState] = {
 _NO_KEY = "9"
 """The reason code in an ERRSIG line for a missing key."""
 _SOUND = {"8", "9", "10", "11"}
-"""The codes of SHA-256, SHA-384, SHA-512 and SHA-224 (RFC 4880, 9.4). toolkit accepts no other hash."""
+"""The codes of SHA-256, SHA-384, SHA-512 and SHA-224 (RFC 4880, 9.4). toolkit accepts no signature with
+another hash.
+"""
 _MORE = {"NODATA", "UNEXPECTED", "BADARMOR"}
 _HEX = re.compile(r"[0-9A-F]{16,64}")
 
@@ -25,12 +27,13 @@ _HEX = re.compile(r"[0-9A-F]{16,64}")
 def signature(status: str, text: bytes) -> Signature:
     """Return the signature of one clear-signed message from the status lines of ``gpg --verify``.
 
-    gpg's exit status does not suffice: it is 0 for a signature of an expired or revoked key.
+    gpg's exit status does not suffice, because gpg also exits with 0 for a signature of an expired or revoked
+    key.
     """
-    # splitlines() would also split at a Unicode line break, which a user ID may contain.
+    # Do not use splitlines(), which also splits at Unicode line breaks inside a user ID.
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     verdicts = [row for row in rows if row[0] in _VERDICTS]
-    # If a second signed message follows the first, gpg prints a second result or stops with an error.
+    # For a second signed message in the file, gpg prints a second result or an error.
     if len(verdicts) != 1 or any(_is_trouble(row) for row in rows):
         return Signature(state="unreadable")
     word, *rest = verdicts[0]
@@ -41,7 +44,7 @@ def signature(status: str, text: bytes) -> Signature:
     key = rest[0] if rest and _HEX.fullmatch(rest[0]) else ""
     user = _safe_user(" ".join(rest[1:]))
     if len(valid) != 1 or len(valid[0]) < 11:
-        # gpg prints a fingerprint for every mathematically valid signature, so this signature is not valid.
+        # Without a fingerprint (VALIDSIG line) from gpg, the signature is mathematically invalid.
         return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
     seconds, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
     if state == "good" and algorithm not in _SOUND:
@@ -52,8 +55,8 @@ def signature(status: str, text: bytes) -> Signature:
 def is_answer(status: str) -> bool:
     """Return whether gpg's status lines show that gpg used its keys to check the message.
 
-    If gpg printed no line about the message, gpg checked nothing, for example because it has no home folder.
-    If gpg cannot open its keyring, gpg reports every key as missing, so the function returns False.
+    If gpg printed no status line about the message, gpg checked nothing, for example because gpg has no home
+    folder. If gpg cannot open its keyring, gpg reports every key as missing, so the function returns False.
     """
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):
@@ -72,7 +75,7 @@ def _is_trouble(row: list[str]) -> bool:
 
 
 def _parse_errsig(rest: list[str], text: bytes) -> Signature:
-    """Parse an ERRSIG line, whose words are key, algorithms, class, time, reason and fingerprint."""
+    """Parse the words of gpg's ERRSIG line: key, algorithms, class, time, reason and fingerprint."""
     if len(rest) < 6 or rest[5] != _NO_KEY:
         return Signature(state="unreadable")
     names = [word for word in (rest[6] if len(rest) > 6 else "", rest[0]) if _HEX.fullmatch(word)]

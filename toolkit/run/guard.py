@@ -1,9 +1,9 @@
 """Kill the child processes of toolkit if a SIGKILL kills toolkit.
 
 A small shell process reads from a pipe, and toolkit holds the pipe's write end. When toolkit exits, the
-kernel closes the pipe. The shell then kills every process session that toolkit registered and did not
-unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) does not suffice. Grandchildren do not get its signal, and a child
-gets the signal too early, when the *thread* that started the child exits.
+kernel closes the pipe. When the pipe closes, the shell kills every process session that toolkit registered
+and did not unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) does not suffice: grandchildren do not get the signal,
+and a child already gets the signal when the *thread* that started the child exits.
 """
 
 import contextlib
@@ -31,7 +31,7 @@ signal=TERM; signal
 sleep 1
 signal=KILL; signal
 """
-"""The script of the shell; ``$4`` is field 6 of proc_pid_stat(5), the session, after the program's name."""
+"""The script of the shell. ``$4`` is the process's session: field 6 of proc_pid_stat(5)."""
 
 _PATH = "/usr/bin:/bin"
 
@@ -40,7 +40,8 @@ class Guard:
     """Registers process sessions with a shell, which kills the sessions if a signal kills this process.
 
     If this process is killed between the start of a child and :meth:`watch`, the child continues to run. A
-    call of :meth:`prepare` before the start reduces this interval to one system call.
+    call of :meth:`prepare` before the start of the child shortens the interval between start and
+    :meth:`watch` to one system call.
     """
 
     def __init__(self) -> None:
@@ -49,20 +50,20 @@ class Guard:
         self._pipe = -1
 
     def prepare(self) -> None:
-        """Start the shell, unless this process has already started it. Call this method before the start of a
-        child.
+        """Start the guarding shell, unless this process has already started it. Call this method before the
+        start of a child process.
         """
         with self._lock:
-            if self._owner != os.getpid():  # after a fork, the pipe belongs to the parent
+            if self._owner != os.getpid():  # after a fork, the pipe belongs to the parent process
                 self._pipe, self._owner = _start_guard(), os.getpid()
 
     def watch(self, session: int) -> None:
-        """Register a session, which the shell kills if this process exits before :meth:`release`."""
+        """Register a process session, which the shell kills if this process exits before :meth:`release`."""
         with self._lock:
             self._tell(f"+ {session}\n")
 
     def release(self, session: int) -> None:
-        """Unregister a session after its first process has exited."""
+        """Unregister a process session after its first process has exited."""
         with self._lock:
             if self._owner == os.getpid():
                 self._tell(f"- {session}\n")

@@ -1,4 +1,6 @@
-"""Delay interrupts while the Docker engine creates an object, so that toolkit can remove the object."""
+"""Delay interrupts while the Docker engine creates a container or another object, so that toolkit can remove
+the object.
+"""
 
 import contextlib
 import signal
@@ -12,8 +14,8 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def delay_signals() -> Iterator[None]:
     """Delay signals until the ``with`` block ends.
 
-    The block calls the Docker engine, which creates a new object even after an interrupt. Without the delay,
-    toolkit would not know about the new object and could not remove it.
+    The ``with`` block calls the Docker engine, which creates a container even if an interrupt stops toolkit.
+    Without the delay, toolkit would not know about the new container and could not remove it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # Python delivers signals only to the main thread

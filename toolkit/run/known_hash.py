@@ -1,7 +1,6 @@
 """Store the SHA-256 of a large remote file in the cache, and use the stored hash while the file is unchanged.
 
-For files of this machine, :func:`toolkit.image.files.digest.known_sha256` decides in the same way whether a
-file is unchanged.
+For local files, :func:`toolkit.image.files.digest.known_sha256` uses the same test for unchanged files.
 """
 
 import hashlib
@@ -20,12 +19,13 @@ _STAT_OUTPUT = re.compile(r"(\d+ \d+ \d+ -?\d+\.\d{9} (-?\d+\.\d{9}))\n(\d+)\n")
 
 
 def known_remote_hash(runner: Runner, path: str) -> str:
-    """Return the SHA-256 of a file on the host; use the cached value if the file is unchanged.
+    """Return the SHA-256 of a file on the runner's host. If the file is unchanged, return the cached hash.
 
     The host's kernel sets a file's change time at each write and rename, and programs cannot set a change
-    time (inode(7)). toolkit does not cache the hash of a file that changed within the last two seconds. Such
-    a file may change again within the same clock tick. If the host does not print change times, toolkit
-    computes the hash each time. The result is empty if the file does not exist.
+    time (inode(7)). toolkit does not cache the hash of a file that changed within the last two seconds. A
+    recently changed file may change again within the same clock tick, so that its change time stays equal. If
+    the host does not print change times, toolkit computes the hash each time. Return an empty string if the
+    file does not exist.
 
     Raises:
         CheckFailed: if sha256sum failed.
@@ -44,7 +44,7 @@ def _identity(runner: Runner, path: str) -> tuple[str, bool]:
     """Return a text that changes whenever the file changes, and whether the file last changed more than two
     seconds ago.
 
-    The text is empty if the host does not print the file's change time.
+    The returned text is empty if the host does not print the file's change time.
     """
     done = runner.run(Command.of("sh", "-c", _LOOK, "sh", path, timeout=_SECONDS))
     match = _STAT_OUTPUT.fullmatch(done.text) if done.ok else None

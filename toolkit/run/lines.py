@@ -3,14 +3,15 @@
 from toolkit.run.command import OnLine
 
 _LONGEST = 4 << 20
-"""The largest number of bytes that are kept from an unfinished line."""
+"""The largest number of bytes of an unfinished line that toolkit keeps in memory."""
 
 
 class Lines:
     """Passes each line to a function as soon as the line is complete.
 
     The run time is proportional to the size of the input, even if a progress bar or a core dump writes lines
-    of megabytes. The class passes on a line of more than 4 MiB in parts, to limit the memory use.
+    of megabytes. To limit the memory use, the class passes a line of more than 4 MiB to the function in
+    parts.
     """
 
     def __init__(self, on_line: OnLine) -> None:
@@ -19,7 +20,9 @@ class Lines:
         self._size = 0
 
     def take(self, chunk: bytes) -> None:
-        """Pass on each line that ``chunk`` completes, and keep the unfinished line for the next call."""
+        """Pass each line that ``chunk`` completes to the function, and keep the unfinished line for the next
+        call.
+        """
         first, *following = chunk.split(b"\n")
         self._rest.append(first)
         self._size += len(first)
@@ -33,7 +36,7 @@ class Lines:
         self._rest, self._size = [rest], len(rest)
 
     def end(self) -> None:
-        """Pass on the last line even if it has no line break."""
+        """Pass the last line to the function, even if it has no line break."""
         if last := b"".join(self._rest):
             self._say(last)
         self._rest, self._size = [], 0

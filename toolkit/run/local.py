@@ -23,7 +23,9 @@ from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
 _TAIL = 1 << 16
-"""How many of the last bytes of each stream the result of a streamed command contains."""
+"""How many bytes the result of a streamed command keeps from the end of standard output and of standard
+error.
+"""
 _GRACE = 5.0
 """The number of seconds between SIGTERM and SIGKILL for a process group."""
 
@@ -99,8 +101,7 @@ class LocalRunner:
             goal.parent.mkdir(folder_mode(mode), parents=True, exist_ok=True)
             write_whole(goal, content, mode)
         except OSError:
-            # Remove the new folders, the deepest first. A folder that another process uses is not empty and
-            # stays.
+            # Remove the folders that this call created, the deepest first. rmdir() keeps folders with files.
             for folder in absent:
                 with contextlib.suppress(OSError):
                     folder.rmdir()
@@ -132,7 +133,7 @@ class _LocalConversation:
     def __init__(self, command: Command) -> None:
         self._reading = threading.Lock()
         self._closed = threading.Event()
-        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the conversation
+        self._errors = tempfile.TemporaryFile()  # noqa: SIM115 - close() closes the file
         try:
             self._process = _start(command, stdin=subprocess.PIPE, stderr=self._errors)
         except BaseException:
@@ -140,13 +141,12 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # close() must not run during read(), because a newly opened file could get the closed pipe's
-        # descriptor.
+        # Keep close() from closing the pipe during read(): a new file could get the same descriptor.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
             content = os.read(self._process.stdout.fileno(), 1 << 16)
-            if self._closed.is_set():  # close() was called during the read, and could not wait for it
+            if self._closed.is_set():  # close() ran during the read and left the pipe open
                 self._process.stdout.close()
             return content
 
@@ -171,8 +171,8 @@ class _LocalConversation:
             self._process.wait()
         GUARD.release(self._process.pid)
         self._closed.set()
-        # A thread in read() now gets the end of the stream. If a child process keeps the pipe open, the
-        # thread in read() closes the pipe.
+        # Wait until read() has got the end of the stream, and close the pipe.
+        # If a child process keeps the pipe open, read() itself closes the pipe later.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
             self._reading.release()
@@ -196,7 +196,7 @@ def _start(
             start_new_session=True,
         )
     except (FileNotFoundError, PermissionError) as error:
-        # A folder on PATH that the user may not read raises PermissionError for every missing program.
+        # A missing program raises PermissionError if the user may not read a folder on PATH.
         program = command.words[0]
         if isinstance(error, FileNotFoundError) or ("/" not in program and shutil.which(program) is None):
             raise Missing(
@@ -230,8 +230,8 @@ def _pump(
     on_line: OnLine,
     deadline: float | None,
 ) -> bool:
-    """Write the input to a process, and pass on its output lines until all streams end. Return False if the
-    deadline comes before the streams end.
+    """Write the input to a process, and pass its output lines to ``on_line`` until both output streams end.
+    Return False if the deadline comes first.
 
     The function alternates between reads and writes. If the function first wrote the whole input, a process
     with much input and output could cause a deadlock.
@@ -268,7 +268,7 @@ def _give(
     """Write as many bytes to the process's standard input as the pipe accepts without blocking. Return the
     bytes that the pipe did not accept.
 
-    toolkit does not raise an error if the process does not read its input.
+    If the process does not read its input, toolkit drops the input without an error.
     """
     if process.stdin is None:
         return ungiven

@@ -1,7 +1,7 @@
 """Find programs that are on PATH only in a login shell.
 
 A command over SSH does not run in a login shell. If a centre adds Slurm to PATH in ``/etc/profile.d`` or in a
-module, ``ssh host squeue`` fails, although ``squeue`` works after a login.
+module, ``ssh HOST squeue`` fails, although ``squeue`` works in a login shell.
 """
 
 from collections.abc import Callable
@@ -15,13 +15,15 @@ from toolkit.run.conversation import Conversation
 _NOT_FOUND = 127
 _SECONDS = 30.0
 _MARK = "toolkit-path:"
-"""The mark before the value of PATH in the output, because start-up files may print other lines."""
+"""The mark before the value of PATH in the output of a login shell, whose start-up files may print other
+lines.
+"""
 
 _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
-    """Runs commands through another runner. If a program is missing, the runner also searches the login
+    """Runs commands through another runner. If a program is missing, this runner also searches the login
     shell's PATH.
     """
 
@@ -82,7 +84,6 @@ class LoginPathRunner:
         paths = [line.removeprefix(_MARK).split(":") for line in lines if line.startswith(_MARK)]
         if len(paths) != 2 or set(paths[1]) <= set(paths[0]):
             return False
-        # In PATH, the login shell's folders come last, so that they cannot hide the programs in the folders
-        # before them.
+        # The login shell's folders come last in PATH, so that their programs do not hide other programs.
         self._path = ":".join(dict.fromkeys(paths[1]))
         return True

@@ -1,5 +1,5 @@
-"""Retry a call after a lost connection, with growing pauses. Use this module only for commands that may run
-twice.
+"""Retry a call after a lost connection, with growing pauses. Use this module only for commands for which a
+second run does no harm.
 """
 
 import threading
@@ -19,7 +19,9 @@ OnLost = Callable[[str], None]
 """A function that receives the reason for each lost connection."""
 
 AWAY_SECONDS = 300.0
-"""The number of seconds without a connection after which a command gives up, unless it follows a job."""
+"""The number of seconds without a connection after which a toolkit command gives up, unless the command
+follows a job.
+"""
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
 """The first and the largest pause before a retry, in seconds.
@@ -34,7 +36,7 @@ def tell_of_loss(tell: Tell) -> OnLost:
 
 
 class PatientRunner:
-    """A runner for queries and copies that repeats a call after a lost connection.
+    """A runner that repeats a query or a copy after a lost connection.
 
     Do not use this runner for a command that must run only once, such as sbatch. A ``PatientRunner`` does not
     retry a refused login or an unknown host, because centres lock users out after repeated attempts.
@@ -85,8 +87,8 @@ class PatientRunner:
         return self._try_patiently(lambda: self._runner.size(target))
 
     def stop(self) -> None:
-        """Stop all retries. Call this method when other threads still use this runner, but no caller needs
-        their results.
+        """Stop all retries. Call this method when other threads still use this runner but their results are
+        not needed.
         """
         self._stopped.set()
 
@@ -107,8 +109,8 @@ def patiently(
     """Repeat a call after a lost connection until it succeeds, or until the host was unreachable for
     ``seconds``.
 
-    ``arrived`` returns the number of transferred bytes. If this number grows between two failures, the limit
-    of ``seconds`` starts again.
+    ``arrived`` returns the number of transferred bytes. If more bytes arrived since the last failure, the
+    limit of ``seconds`` starts again.
 
     Raises:
         Lost: if the host was unreachable for ``seconds``, or ``stopped`` returns true.

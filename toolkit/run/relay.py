@@ -2,10 +2,10 @@
 end of a tunnel.
 
 The far end runs on a compute node. For each connection that the near end (:mod:`toolkit.run.tunnel`) accepts,
-the far end connects to 127.0.0.1:PORT on its node. The far end exits when its input ends. The two ends
-exchange text lines, ``@ NUMBER KIND BASE64``, because a launcher between them may forward output only in
+the far end connects to 127.0.0.1:PORT on its node. The far end exits when its standard input ends. The two
+ends exchange text lines, ``@ NUMBER KIND BASE64``, because a launcher between them may forward output only in
 whole lines. The relay ignores other lines, such as the banner of a login shell. This file needs only Python
-3.6, which nodes of RHEL 8 have.
+3.6, the Python version of RHEL 8.
 """
 
 import base64
@@ -23,15 +23,15 @@ if TYPE_CHECKING:
 OPEN, DATA, END, GONE, HELLO = "o", "d", "e", "c", "h"
 """The kinds of lines in the relay's protocol.
 
-In this order: connect; bytes; no more bytes in this direction; the connection is closed; the far end is
-ready.
+The meanings of OPEN, DATA, END, GONE and HELLO are: connect; bytes; no more bytes in this direction; the
+connection is closed; the far end is ready.
 """
 
 _CHUNK = 6144
 _MOST_WAITING = 64 << 20
-"""The largest number of bytes that are kept for a connection whose other side does not read.
+"""The largest number of bytes that the relay keeps for a connection whose other side does not read.
 
-The relay closes a connection that exceeds this limit.
+The relay closes a connection for which more bytes than this limit wait.
 """
 
 _CONNECT_SECONDS = 10
@@ -39,7 +39,7 @@ _CONNECT_SECONDS = 10
 
 class Connections:
     """The relayed connections at one end of the tunnel, by their numbers. ``write`` sends a line to the other
-    end.
+    end of the tunnel.
     """
 
     def __init__(self, write: "Callable[[bytes], None]") -> None:
@@ -48,29 +48,30 @@ class Connections:
         self._open = {}  # type: dict[int, _Connection]
 
     def say(self, number: int, kind: str, content: bytes = b"") -> None:
-        """Send a line to the other end. Raise ``OSError`` or ``ValueError`` if the pipe is broken."""
+        """Send a line to the other end of the tunnel. Raise ``OSError`` or ``ValueError`` if the pipe to the
+        other end is broken.
+        """
         line = f"@ {number} {kind} {base64.b64encode(content).decode('ascii')}\n"
         with self._wire:
             self._write(line.encode("ascii"))
 
     def add(self, number: int, connection: socket.socket, opened: bool = True) -> None:
-        """Relay a connection, which gets the number ``number``. With ``opened=False``, first ask the other
-        end to open its connection.
+        """Relay a connection, which gets the number ``number``. If ``opened`` is false, first ask the other
+        end of the tunnel to connect to its port.
 
         Raises:
             OSError: if the pipe to the other end is broken.
             ValueError: if the pipe to the other end is closed.
         """
-        # Register the connection before the first line, because the other end may reply at once that its port
-        # is closed.
+        # Register the connection first, because the other end may reply at once that its port is closed.
         carrier = self._open[number] = _Connection(self, number, connection)
         if not opened:
             self.say(number, OPEN)
         carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the other end. If the line has the number of an unknown connection, only return
-        the kind of the line and this number.
+        """Handle a line from the other end of the tunnel. If the line has the number of an unknown
+        connection, only return the kind of the line and this connection number.
         """
         frame = _parse_frame(line)
         if frame is None:
@@ -109,7 +110,7 @@ def _parse_frame(line: bytes) -> "tuple[int, str, bytes] | None":
 
 
 class _Connection:
-    """One relayed connection, with a thread for each direction."""
+    """One relayed TCP connection, with a thread for each direction."""
 
     def __init__(self, carried: Connections, number: int, connection: socket.socket) -> None:
         self._carried, self._number, self._socket = carried, number, connection
@@ -122,8 +123,8 @@ class _Connection:
             threading.Thread(target=work, daemon=True).start()
 
     def give(self, content: bytes) -> None:
-        """Queue bytes that the connection's thread then writes to the socket. Empty ``content`` means that
-        the other end sends no more bytes.
+        """Queue bytes, which the connection's thread writes to the socket. Empty ``content`` means that the
+        other end of the tunnel sends no more bytes.
         """
         with self._lock:
             self._size += len(content)
@@ -174,7 +175,7 @@ class _Connection:
 
 
 def main(port: int) -> None:
-    """Run the far end until its input ends."""
+    """Run the far end of the tunnel until its standard input ends."""
     out = sys.stdout.buffer
 
     def write(line: bytes) -> None:

@@ -1,7 +1,7 @@
 """Find Singularity or Apptainer on this machine, use it to inspect SIF files, and run commands in SIF files.
 
-toolkit uses the library spython for these tasks, but spython calls only a program named ``singularity``.
-Therefore toolkit adds a folder to PATH in which ``singularity`` is a link to the real program.
+toolkit uses the library spython to run Singularity or Apptainer. spython calls only a program named
+``singularity``, so toolkit adds a folder to PATH in which ``singularity`` is a link to the real program.
 """
 
 import contextlib
@@ -20,21 +20,23 @@ NAMES = ("apptainer", "singularity")
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The result of a command in an image. ``output`` has the output of the command and of the runtime."""
+    """The result of a command in an image. ``output`` has the output of the command and of the container
+    runtime.
+    """
 
     status: int
     output: str
 
 
 class InstalledRuntime(Protocol):
-    """A runtime that can inspect a SIF file and run commands in it."""
+    """A container runtime that can inspect a SIF file and run commands in the SIF file's container."""
 
     @property
     def description(self) -> str:
-        """The runtime's name with its version and its path."""
+        """The container runtime's name with its version and its path."""
 
     def labels(self, sif: Path) -> Mapping[str, str]:
-        """Return the labels that the runtime reads from a SIF file.
+        """Return the labels that the container runtime reads from a SIF file.
 
         Raises:
             CheckFailed: if the runtime cannot read the image.
@@ -64,20 +66,22 @@ class HostApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(description)}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # The user's home folder and environment could make a command in a correct image fail.
+        # Hide the user's home folder and environment, which could make a command in a correct image fail.
         options = ["--cleanenv", "--no-home"]
         with _spython(self.path) as client:
             done = client.execute(str(sif), list(words), return_result=True, options=options)
             if "loop device" in _text(done):
-                # If toolkit runs in a container, Apptainer has no loop devices, even as root. In a user
-                # namespace, Apptainer mounts the image with FUSE instead.
+                # If toolkit runs in a container, Apptainer has no loop devices, even as root.
+                # With --userns, Apptainer mounts the image with FUSE instead of a loop device.
                 options.append("--userns")
                 done = client.execute(str(sif), list(words), return_result=True, options=options)
         return Outcome(done["return_code"], _text(done))
 
 
 def find() -> HostApptainer | None:
-    """Return the runtime on PATH: Apptainer, otherwise Singularity, otherwise ``None``."""
+    """Return the container runtime on PATH: Apptainer if it is installed, otherwise Singularity. Return
+    ``None`` if neither is installed.
+    """
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
         return None
@@ -125,6 +129,6 @@ class _Client(Protocol):
 
 
 def _text(result: object) -> str:
-    """Return the output in a spython result as one text."""
+    """Return the output that a spython result contains as one text."""
     message = result.get("message", "") if isinstance(result, dict) else result
     return "\n".join(map(str, message)) if isinstance(message, list) else str(message)

@@ -20,7 +20,7 @@ from toolkit.units import format_size
 _HASH_SECONDS = 600.0
 _MOVE_SECONDS = 60.0
 _PIECE_BYTES = 64 << 10
-"""The largest total size of the paths in one command, in bytes.
+"""The largest total size of the paths in one ``sha256sum`` command, in bytes.
 
 SSH passes a command to a shell as one argument, which Linux limits to 128 KiB (execve(2), MAX_ARG_STRLEN).
 """
@@ -45,10 +45,11 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
     """Copy the files that are missing on the host or differ there, and return the number of copied files.
 
     toolkit renames a copy to its final name only after the host has computed the correct SHA-256 of the copy.
-    A lost connection leaves a partial copy, which this call or the next call resumes.
+    After a lost connection, this call or the next call resumes the partial copy on the host.
 
     Raises:
-        CheckFailed: if a copy has wrong bytes (the copy is deleted), or a digest cannot be computed.
+        CheckFailed: if a copy has wrong bytes (toolkit deletes the copy), or if the host cannot compute a
+            SHA-256.
         Missing: if the host is unreachable, or its disk is full.
     """
     patient = PatientRunner(runner, tell_of_loss(tell), AWAY_SECONDS)
@@ -63,8 +64,8 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
 
 
 def part_name(parcel: Parcel) -> str:
-    """Return the path of the partial copy, in the target's folder. The file name contains the SHA-256 of the
-    content.
+    """Return the path of the partial copy in the target's folder. The name of the partial copy contains the
+    first 16 digits of the content's SHA-256.
     """
     folder, name = posixpath.split(parcel.target)
     return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
@@ -75,12 +76,12 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     resumed = _send(direct, parcel, part, tell)
     hashes = remote_hashes(runner, [part])
     if resumed and hashes.get(part) not in {None, parcel.sha256}:
-        # The partial copy from an earlier try may contain wrong bytes, so start again without it.
+        # The partial copy from an earlier try contains wrong bytes, so delete it and copy the whole file.
         _remove(runner, part)
         _send(direct, parcel, part, tell)
         hashes = remote_hashes(runner, [part])
     if part not in hashes:
-        # Another process may have copied the same file, and renamed it before this process could.
+        # Another process that copied the same file may have renamed the partial copy.
         if remote_hashes(runner, [parcel.target]).get(parcel.target) == parcel.sha256:
             return
         raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read on the target")
@@ -91,7 +92,7 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
             fix="run the same command again; if it fails twice, check the disk of the target",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
-    # If mv fails, an earlier try may have renamed the file, although its result did not reach toolkit.
+    # A failed mv is harmless if an earlier try, whose result was lost, has already renamed the file.
     if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
         moved.require(f"renaming {parcel.target} on {runner.place}")
 
@@ -101,10 +102,10 @@ def _remove(runner: Runner, path: str) -> None:
 
 
 def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
-    """Copy a file in a separate thread, so that an interrupt stops the copy between two packets.
+    """Copy a file in a separate thread, so that an interrupt stops the copy between two network packets.
 
-    An interrupt within a packet would break the connection. The function returns whether the host already had
-    a partial copy.
+    An interrupt within a packet would break the SSH connection. The function returns whether the host already
+    had a partial copy of the file.
     """
     stopped = threading.Event()
     begun: list[int] = []
@@ -135,7 +136,7 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
 
 def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
     """Return a mapping from path to SHA-256 for the files that exist on the host. The function runs as few
-    commands as possible.
+    commands on the host as possible.
 
     Raises:
         CheckFailed: if sha256sum failed.
@@ -144,7 +145,7 @@ def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
 
 
 def _pieces(paths: Iterable[str]) -> Iterator[list[str]]:
-    """Split a list of paths into parts that fit into one command line."""
+    """Split a list of paths into parts, each of which fits into one command line."""
     piece: list[str] = []
     size = 0
     for path in paths:
@@ -159,7 +160,7 @@ def _pieces(paths: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    # Without --zero, sha256sum escapes unusual file names.
+    # Use --zero, because sha256sum otherwise escapes unusual file names.
     done = _sha256sum(runner, "--zero", "--", *paths)
     if not done.stdout and _NO_SUCH_OPTION.search(done.errors):  # coreutils before 8.25, or BusyBox
         return _one_by_one(runner, paths)
@@ -172,7 +173,7 @@ def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
 
 
 def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
-    # sha256sum starts a line with a backslash if the file name has a line break or a backslash.
+    # Remove the backslash with which sha256sum starts a line for an unusual file name.
     answers = {path: _sha256sum(runner, "--", path).text.lstrip("\\").split(" ")[0] for path in paths}
     return {path: digest for path, digest in answers.items() if digest}
 
@@ -180,8 +181,8 @@ def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
 def _sha256sum(runner: Runner, *words: str) -> Completed:
     command = Command(("sha256sum", *words), env={"LC_ALL": "C"}, timeout=_HASH_SECONDS)
     done = runner.run(command)
-    # sha256sum exits with 1 for a missing file. A shell that cannot start may also exit with 1, but only
-    # sha256sum prints its own name.
+    # sha256sum exits with 1 for a missing file, and its error message starts with its name.
+    # Status 1 without a message of sha256sum may come from a shell that could not start.
     absent = done.status == 1 and "sha256sum: " in done.errors
     if done.timed_out or not (done.ok or absent):
         done.require(

@@ -1,7 +1,7 @@
-"""Forward connections from a local port to a port on a remote machine.
+"""Forward TCP connections from a local port to a port on a remote machine.
 
-The program at the remote end is :mod:`toolkit.run.relay`; any launcher, such as srun in a job, may start it.
-The tunnel needs neither a server on a login node nor an open port between the machines.
+The program at the remote end is :mod:`toolkit.run.relay`. Any launcher, such as srun in a job, may start this
+program. The tunnel needs neither a server on a login node nor an open port between the machines.
 """
 
 import contextlib
@@ -15,12 +15,12 @@ from toolkit.run.conversation import Conversation
 from toolkit.run.relay import HELLO, Connections
 
 _LONGEST_BANNER = 200
-"""The largest number of lines, such as a login banner, that may precede the relay's first line."""
+"""The largest number of lines, for example of a login banner, that may come before the relay's first line."""
 
 
 class Tunnel:
-    """A listening socket on this machine. While :meth:`serve` runs, toolkit relays the connections to this
-    socket.
+    """The local end of the tunnel: a listening socket on this machine. While :meth:`serve` runs, toolkit
+    relays the connections to this socket.
     """
 
     def __init__(self, port: int = 0) -> None:
@@ -45,16 +45,16 @@ class Tunnel:
 
     @property
     def port(self) -> int:
-        """The local port."""
+        """The local port at which the tunnel listens."""
         port: int = self._socket.getsockname()[1]
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Relay connections until the remote relay exits. ``far`` transports the relay's input and output.
-        Call ``on_ready`` when the relay is ready.
+        """Relay connections until the remote relay exits. ``far`` is the conversation with the remote relay,
+        which transports its input and output. Call ``on_ready`` when the remote relay is ready.
 
         Raises:
-            CheckFailed: if the relay did not start.
+            CheckFailed: if the remote relay did not start.
         """
         carried = Connections(far.write)
         lines = _lines(far)
@@ -74,7 +74,7 @@ class Tunnel:
             carried.close()
 
     def close(self) -> None:
-        """Stop listening. Relayed connections stay open until :meth:`serve` returns."""
+        """Stop accepting connections. Relayed connections stay open until :meth:`serve` returns."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

@@ -30,11 +30,13 @@ _BOOTSTRAP_SECONDS = 900
 _TRUSTED = Path("/etc/apt/trusted.gpg.d")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TESTING = frozenset({"forky", "duke", "sid"})
-"""Debian releases that change daily. Debian's archive declares their package index valid for one week."""
+"""Debian releases that change daily. In Debian's archive, the package index of these releases is valid for
+one week.
+"""
 ACCEPT_OLD_INDEX = ('--aptopt=Acquire::Check-Valid-Until "false"',)
-"""The apt option that accepts an outdated package index; apt still checks its signature.
+"""The apt option that accepts an outdated package index; apt still checks the signature of the index.
 
-The image keeps this option.
+The apt configuration of the base image keeps this option.
 """
 _EXPIRED = re.compile(r"Release file for \S+ is expired \(invalid since [^)]{1,60}\)")
 LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/share/locale/*")
@@ -63,10 +65,12 @@ def local_name(release: str) -> str:
 def ensure_base(
     client: "DockerClient", release: str, published: str, tell: Tell, *, fresh: bool = False
 ) -> BaseImage:
-    """Return the base image of a Debian ``release``; pull or build the image if the engine does not have it.
+    """Return the base image of a Debian ``release``. If the Docker engine does not have the image, pull or
+    build it.
 
-    toolkit prefers the base image that the engine already has, so that later builds use the same base image.
-    With ``fresh``, toolkit asks the registry first. ``published`` is the image's reference in the registry.
+    toolkit prefers the base image that the Docker engine already has, so that later builds use the same base
+    image. If ``fresh`` is true, toolkit asks the registry first. ``published`` is the image's reference in
+    the registry.
 
     Raises:
         Missing: if no registry has the image and mmdebstrap is not installed.
@@ -113,7 +117,7 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # Compare the repository, because a push to another registry also gives a bootstrapped image a digest.
+        # Compare the repository: a bootstrapped image also gets a digest if a user pushes it to a registry.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)
@@ -127,7 +131,7 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
     import requests
 
     tell.step(f"Asking the registry for {reference}")
-    # The timeout is short, so that an unreachable registry does not delay the build by a minute.
+    # Use a short timeout, so that an unreachable registry does not delay the build by a minute.
     asking = connect(timeout=_REGISTRY_SECONDS)
     try:
         digest = asking.images.get_registry_data(reference).id
@@ -143,7 +147,9 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
 
 
 def _registry_message(error: Exception) -> str:
-    """Return the registry's message in an error of the engine, or "no answer in time"."""
+    """Return the registry's message from an error of the Docker engine, or "no answer in time" if the error
+    has no message.
+    """
     words = str(getattr(error, "explanation", None) or "").split()
     return " ".join(words)[:300] or "no answer in time"
 
@@ -172,7 +178,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
 def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
     where = os.environ.get(MIRROR, "").strip()
-    # Other users can see a command line, so mmdebstrap reads an address with a password from standard input.
+    # Pass a mirror's password on standard input, because other users can see a command line.
     hidden = where != without_login(where)
     mirror = ["-"] if hidden else [where] if where else []
     # Keep the copyright files, because a redistributed image must contain them.
@@ -201,7 +207,9 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 
 def _advice(errors: str) -> str:
-    """Return the fix to print after mmdebstrap failed; ``errors`` is mmdebstrap's error output."""
+    """Return the fix for the error message after mmdebstrap failed; ``errors`` is mmdebstrap's
+    error output.
+    """
     setting = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(errors):
         return f"the mirror is out of date ({expired[0]}): {setting} to an up-to-date mirror"

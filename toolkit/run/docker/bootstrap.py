@@ -1,8 +1,9 @@
-"""Build a base image from the packages that a lock lists. The build uses no network, and gives the same bytes
-on every machine.
+"""Build a base image from the packages that a lock lists. The build uses no network, and gives the same base
+image on every machine.
 
-mmdebstrap runs the scripts of these packages as root, and a lock may come from an untrusted author. Therefore
-the build runs in a container without network and with few capabilities, never on this machine.
+mmdebstrap runs the scripts of the locked packages as root, and a lock may come from an untrusted author. For
+safety, the build runs in a container without network and with few capabilities, never directly on this
+machine.
 """
 
 import re
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 SCRIPT = "make-base.sh"
-"""The script that builds ``base.tar`` from the packages in its folder."""
+"""The name of the script that builds ``base.tar`` from the packages in the script's folder."""
 
 _SECONDS = 900.0
 _MEMORY = 2 << 30
@@ -38,7 +39,7 @@ _FOLDER = "toolkit-base"
 _CAPABILITIES = ("CHOWN", "DAC_OVERRIDE", "FOWNER", "FSETID", "MKNOD", "SETGID", "SETUID", "SYS_CHROOT")
 """The Linux capabilities that chroot, dpkg and mknod need in the build (capabilities(7))."""
 
-# This command creates links that packages need, so it runs before mmdebstrap unpacks the first package.
+# This command creates links such as /bin, which must exist before mmdebstrap unpacks the first package.
 _MERGED = 'for d in bin sbin lib lib64; do mkdir -p "$1/usr/$d" && ln -s "usr/$d" "$1/$d"; done'
 
 # These commands remove logs and caches that differ between runs, and files that only the build needs.
@@ -51,7 +52,9 @@ echo "# Everything here is from a lock; to install more, name a mirror of Debian
 """
 
 MANNER = "\n".join((_MERGED, _CUSTOMIZE, *LEFT_OUT))
-"""The text that identifies this build method. If the text changes, the contents of a base change."""
+"""The commands that determine the contents of a base image besides the packages. If this text changes, base
+images change.
+"""
 
 
 def base_files(
@@ -69,8 +72,8 @@ def base_files(
         packages: the packages of the base image.
         files: the path of each package file on this machine, by SHA-256.
         epoch: the modification time of every file in the base image, in seconds since 1970.
-        archive: a processor type such as ``x86_64``, if the script must write an image archive, as ``docker
-            save`` does. For an empty string, the script writes a tar of the root file system.
+        archive: a processor type such as ``x86_64`` if the script must write an image archive, as ``docker
+            save`` does. If ``archive`` is empty, the script writes a tar of the root file system.
     """
     named = {_file_name(package): package for package in packages}
     script = render(
@@ -80,8 +83,7 @@ def base_files(
             "version": __version__,
             "release": release,
             "epoch": epoch,
-            # List packages by name, because the archive's priorities may differ from the priorities in the
-            # packages.
+            # List packages by name, because a package's priority may differ between archive and package file.
             "names": [package.name for package in packages],
             "left_out": LEFT_OUT,
             "merged": _MERGED,
@@ -102,8 +104,8 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
     """Run the build script of ``context`` in a container, and write the root file system to ``target`` as a
     tar.
 
-    The root file system contains no mirror address, because mirrors differ between machines and the bytes
-    must be equal.
+    The root file system contains no mirror address, because mirrors differ between machines and the tar must
+    be equal on all machines.
 
     Raises:
         Missing: if no Debian base image is available for the container with mmdebstrap.
@@ -116,7 +118,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         user="0:0",
         root_archive=pack_context({f"{_FOLDER}/{name}": content for name, content in context.items()}),
         capabilities=_CAPABILITIES,
-        scratch=_MEMORY // 2,  # dpkg calls fsync for every file; this is fast in memory
+        scratch=_MEMORY // 2,  # in memory, because dpkg calls fsync for each file
         output_file=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
     )
     ran = run_once(client, box, ("sh", f"/{_FOLDER}/{SCRIPT}", "--in-container"), tell.detail)
@@ -146,7 +148,7 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
 
 
 def _file_name(package: LockedFile) -> str:
-    """Return the name of a package file in ``base/``. An escape such as ``%3a`` becomes ``_``, because apt
-    would decode ``%3a``.
+    """Return the name of a package file in ``base/``. The function replaces an escape such as ``%3a`` in the
+    name by ``_``, because apt would decode the escape.
     """
     return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

@@ -29,7 +29,9 @@ _DOCKERFILE = "Dockerfile"
 _MOVED = "moved.Dockerfile"
 _BOOTSTRAP = "bootstrap.Dockerfile"
 _BOOTSTRAP_RELEASE = "bookworm"
-"""The Debian release whose mmdebstrap builds base images. Other versions of mmdebstrap write other bytes."""
+"""The Debian release whose mmdebstrap builds base images. Another version of mmdebstrap would write a base
+image with other bytes.
+"""
 _SOURCE = "toolkit.source"
 _APPTAINER = "TOOLKIT_APPTAINER"
 """The environment variable that selects another Apptainer: ``VERSION:SHA256`` of a package in Debian's pool.
@@ -60,7 +62,7 @@ class ContainedApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # Use -u to make Apptainer mount the file with FUSE, because a container has no loop devices.
+        # With -u, Apptainer mounts the SIF file with FUSE, because a container has no loop devices.
         call = ("apptainer", "exec", "-u", "--cleanenv", "--no-home", f"/target/{sif.name}", *words)
         ran = self._look(sif, call)
         return Outcome(ran.status, "\n".join(ran.lines))
@@ -72,8 +74,8 @@ class ContainedApptainer:
 
 
 def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptainer:
-    """Return an object that runs Apptainer in a container. Build the builder image if the engine does not
-    have it.
+    """Return an object that runs Apptainer in a container. If the Docker engine does not have the builder
+    image, build it.
     """
     ensure_builder(client, tell)
     ran = run_once(client, Box(BUILDER), ("apptainer", "--version"))
@@ -81,15 +83,17 @@ def contained_apptainer(client: "DockerClient", tell: Tell) -> ContainedApptaine
 
 
 def ensure_builder(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of the builder image; build it if it is missing or its Dockerfile has changed."""
+    """Return the name of the builder image. If the image is missing or its Dockerfile has changed,
+    build it.
+    """
     return _ensure(
         client, BUILDER, _DOCKERFILE, RELEASE, {"APPTAINER": _selected_apptainer()}, "Apptainer", tell
     )
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image of an older Debian ``release`` with Apptainer. The image also contains the
-    newer glibc that Apptainer needs.
+    """Return the name of an image of an older Debian ``release`` with Apptainer. The image of the older
+    release also contains the newer glibc that Apptainer needs.
     """
     arguments = {"BUILDER": ensure_builder(client, tell)}
     return _ensure(
@@ -98,9 +102,10 @@ def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> st
 
 
 def ensure_bootstrapper(client: "DockerClient", tell: Tell) -> str:
-    """Return the name of an image with mmdebstrap; build it if it is missing or its Dockerfile has changed.
+    """Return the name of an image with mmdebstrap. If the image is missing or its Dockerfile has changed,
+    build it.
 
-    The image's packages come from Debian's archive; apt checks the archive's signatures.
+    The packages of the mmdebstrap image come from Debian's archive; apt checks the archive's signatures.
 
     Raises:
         Missing: if no Debian base image is available.

@@ -1,4 +1,4 @@
-"""Parse the event stream of a build: the current step, its output, and the cause of a failure."""
+"""Parse the event stream of an image build: the current step, its output, and the cause of a failure."""
 
 import re
 from collections import deque
@@ -16,7 +16,9 @@ _STATUS = re.compile(r"returned a non-zero code: (?P<status>\d+)")
 _NOISE = re.compile(r"^( ---> |Removing intermediate container )")
 _KILLED = 137
 _FAULT = re.compile(r"[:)] (?:fatal )?error: |^\s*CMake Error|: undefined reference to ")
-"""A pattern for error lines of compilers, CMake and linkers, which are often far above the last line."""
+"""A pattern for error lines of compilers, CMake and linkers, which are often far above the last line of a
+build's output.
+"""
 _KEPT_FAULTS = 6
 
 
@@ -58,7 +60,7 @@ class BuildLog:
                     self._tell.detail(line.rstrip())
 
     def where(self) -> str:
-        """Return a phrase that names the current step, for messages."""
+        """Return a phrase for messages that names the current build step."""
         return f"in step {self._step} ({self._instruction})" if self._step else "before the first step"
 
     def recent(self) -> tuple[str, ...]:
@@ -75,7 +77,7 @@ class BuildLog:
         self._step = f"{step['number']} of {step['of']}"
         self._instruction = _shorten(step["instruction"])
         doing = f"{self._what}, step {self._step}: {self._instruction}"
-        # RUN, COPY and ADD take time; other instructions only set metadata.
+        # Only RUN, COPY and ADD take time; other Dockerfile instructions only set metadata.
         slow = step["instruction"].startswith(("RUN", "COPY", "ADD"))
         (self._tell.step if slow else self._tell.detail)(doing)
 

@@ -34,17 +34,17 @@ _OWNER = "toolkit.owner"
 class Box:
     """The specification of a temporary container.
 
-    The container sees only the host files in ``binds``, which maps each host path to its path in the
-    container.
+    The container sees only the host files that ``binds`` lists. ``binds`` maps each host path to its path in
+    the container.
 
-    - ``nested`` permits a container runtime in the container: namespaces, mounts and FUSE.
+    - ``nested`` permits a container runtime to run in the container: namespaces, mounts and FUSE.
     - ``timeout`` is in seconds, ``memory`` in bytes.
     - ``user`` is the user of the command; empty text means the image's default user.
-    - ``init`` adds a first process that reaps orphaned processes; its program is visible in the container.
+    - ``init`` adds a process with PID 1 that reaps orphans; its program is visible in the container.
     - ``network`` is ``none`` or ``host``.
     - ``volumes_from`` lists containers whose volumes this container shares.
     - ``root_archive`` is a tar that toolkit unpacks at the container's root.
-    - ``capabilities`` are the only Linux capabilities of the command; ``None`` means the engine's default.
+    - ``capabilities`` are the command's only Linux capabilities; ``None`` means Docker's default.
     - ``output_file`` is a file that toolkit copies out of the container if the command succeeds.
     - ``scratch`` is the size in bytes of an in-memory ``/tmp``; with 0, ``/tmp`` is not in memory.
     """
@@ -85,7 +85,7 @@ def run_once(
 
     Raises:
         Missing: if the image lacks the program, or the engine stops answering.
-        CheckFailed: if the file to copy is not a regular file, or too large.
+        CheckFailed: if the output file is not a regular file, or too large.
     """
     what = f"running {words[0]} in {box.image}"
     with (
@@ -134,7 +134,7 @@ def create_container(
             )
         yield name
     finally:
-        # Ignore errors, because the container may not exist, or the engine may have stopped.
+        # Ignore errors, because the container may be missing, or the Docker engine may have stopped.
         with contextlib.suppress(Exception):
             client.api.remove_container(name, force=True, v=True)
 
@@ -188,7 +188,7 @@ def _collect(container: "Container", on_line: OnLine) -> list[str]:
 
 def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
     binds = [f"{outside}:{inside}" for outside, inside in box.binds.items()]
-    # ``init`` adds a process that reaps orphans and also forwards signals to the command.
+    # With ``init``, Docker adds a process that reaps orphans and forwards signals to the command.
     settings = client.api.create_host_config(
         binds=binds,
         network_mode=box.network,
@@ -196,13 +196,12 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         volumes_from=list(box.volumes_from),
         mem_limit=box.memory,
         memswap_limit=box.memory,
-        # Without these options, Docker permits neither programs nor device nodes in the mount.
-        tmpfs={"/tmp": f"exec,suid,dev,size={box.scratch}"} if box.scratch else None,  # noqa: S108 - in the container
+        # Without exec, suid and dev, Docker permits neither programs nor device nodes in /tmp.
+        tmpfs={"/tmp": f"exec,suid,dev,size={box.scratch}"} if box.scratch else None,  # noqa: S108 - /tmp of the container
         **_rights(box),
     )
     if box.nested:
-        # Empty lists have the effect of the docker command's option systempaths=unconfined, which the SDK
-        # lacks.
+        # Empty lists replace the docker command's option systempaths=unconfined, which the SDK lacks.
         settings |= {"MaskedPaths": [], "ReadonlyPaths": []}
     return {"environment": dict(box.env), "user": box.user or None, "host_config": settings}
 
@@ -217,8 +216,7 @@ def _rights(box: Box) -> dict[str, Any]:
         }
     if not box.nested:
         return {}
-    # Docker's default capabilities suffice, because Apptainer mounts in its own user namespaces (see
-    # nodes.py).
+    # Docker's default capabilities suffice: Apptainer mounts in user namespaces (see nodes.py).
     return {
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],
@@ -226,7 +224,7 @@ def _rights(box: Box) -> dict[str, Any]:
 
 
 def _end(container: "Container", expired: threading.Event) -> None:
-    # Set the event first: another thread may read the container's status before kill() returns.
+    # Set the event before kill(), because another thread may read the exit status before kill() returns.
     expired.set()
     with contextlib.suppress(Exception):
         container.kill()

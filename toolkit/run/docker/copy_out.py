@@ -1,4 +1,6 @@
-"""Copy one file out of a container safely, even if a program in the container made the file malicious."""
+"""Copy one file out of a container safely, even if a program in the container replaced the file by a
+malicious one.
+"""
 
 import io
 import shutil
@@ -28,7 +30,7 @@ class CopyOut:
 
 
 class ChunkReader(io.RawIOBase):
-    """A file object that reads a stream of chunks once."""
+    """A file object over a stream of chunks, which a caller can read only once."""
 
     def __init__(self, stream: Iterator[bytes]) -> None:
         self._stream, self._rest = stream, b""

@@ -1,7 +1,7 @@
 """Connect to the Docker engine, build images, and save images.
 
-The SDK supports only the classic builder, so toolkit's Dockerfiles use no BuildKit features. This module
-translates every error of the engine, so that no caller receives an error of the SDK.
+The Docker SDK supports only the classic builder, so toolkit's Dockerfiles use no BuildKit features. This
+module translates every error of the Docker engine, so that no caller receives an exception of the Docker SDK.
 """
 
 import contextlib
@@ -38,7 +38,9 @@ _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
 _SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
 
 Files = Mapping[str, bytes | Path]
-"""A build context: for each path in the context, the content or a file on this machine."""
+"""A Docker build context: a mapping from each path in the context to the content, or to a file on this
+machine.
+"""
 
 _CHUNK = 1 << 20
 
@@ -47,10 +49,10 @@ _CHUNK = 1 << 20
 class BuildOptions:
     """Options of a build.
 
-    ``memory`` is the limit of each step in bytes. ``timeout`` is the time limit of the whole build in
-    seconds. ``arguments`` are build arguments. toolkit adds ``labels`` in the last step. ``network`` is the
-    network of the steps: ``none``, or ``host``, which also works with engines without address translation.
-    ``fresh`` disables the engine's cache.
+    ``memory`` is the memory limit of each build step in bytes. ``timeout`` is the time limit of the whole
+    build in seconds. ``arguments`` are build arguments. toolkit adds ``labels`` to the image in the last
+    build step. ``network`` is the network of the build steps: ``none``, or ``host``, which also works with
+    engines without address translation. ``fresh`` disables the engine's build cache.
     """
 
     memory: int = 4 << 30
@@ -62,10 +64,11 @@ class BuildOptions:
 
 
 def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
-    """Return a client of the engine that the ``docker`` command uses.
+    """Return a client of the Docker engine that the ``docker`` command uses.
 
-    ``DOCKER_HOST`` selects the engine. Without ``DOCKER_HOST``, toolkit uses the command's current context,
-    which rootless Docker and Docker Desktop set. Without a context, toolkit uses the engine of this machine.
+    ``DOCKER_HOST`` selects the engine. Without ``DOCKER_HOST``, toolkit uses the current context of the
+    ``docker`` command, which rootless Docker and Docker Desktop set. If the ``docker`` command has no current
+    context, toolkit uses this machine's engine.
 
     Raises:
         Missing: if no engine answers, or this user has no access to it.
@@ -86,7 +89,7 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 
 def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
     """Return a client of the engine at the address ``where``, after the engine has answered. ``why`` says
-    where the address comes from; error messages show it after the address.
+    where the address comes from; error messages show ``why`` after the address.
     """
     with contextlib.ExitStack() as unless_it_answers:
         try:
@@ -96,8 +99,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
             unless_it_answers.callback(client.close)
             client.ping()
         except Exception as error:
-            # If the engine has an ssh:// address, the SDK raises errors of the resolver, the socket or
-            # paramiko.
+            # For an ssh:// address, the SDK also raises errors of the resolver, of sockets and of paramiko.
             if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
                 raise
             raise no_engine(error, f"{where}{why}") from error
@@ -106,8 +108,8 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 
 def _knock(path: str) -> None:
-    """Raise ``OSError`` if no process listens on the socket ``path``. Without this check, the SDK would leak
-    a socket if no process listens.
+    """Raise ``OSError`` if no process listens on the socket ``path``. Without this check, the Docker SDK
+    would leak a socket if no process listens.
     """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
@@ -120,7 +122,7 @@ def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays i
 
     try:
         context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
-    except Exception as error:  # the SDK raises a plain Exception for a damaged file
+    except Exception as error:  # for a damaged file, the SDK raises a plain Exception
         raise Missing(
             f"the docker command's context cannot be read: {error}",
             fix="list the contexts: `docker context ls`",
@@ -129,7 +131,7 @@ def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays i
 
 
 class ParallelBuilds:
-    """Builds in several threads, which toolkit can stop together after a failure or an interrupt."""
+    """Image builds in several threads, which toolkit can stop together after a failure or an interrupt."""
 
     def __init__(self, client: "DockerClient") -> None:
         self._client = client
@@ -146,7 +148,9 @@ class ParallelBuilds:
             raise Interrupted("interrupted")
 
     def end(self) -> None:
-        """Stop the builds: remove their containers, which makes the current step fail at once."""
+        """Stop all builds of this object. The removal of a build's container makes its current step fail at
+        once.
+        """
         self._ended.set()
         for log in self._logs:
             _remove_container(self._client, log.container)
@@ -162,11 +166,11 @@ def build_image(
 ) -> str:
     """Build the context ``files``, which includes a ``Dockerfile``, and return the ID of the untagged image.
 
-    The caller tags the image after a check, so a tag never refers to an unfinished image. ``what`` names the
-    image in messages. The engine caches each finished step, even if a later step fails.
+    The caller tags the image after a check, so that a tag never refers to an unfinished image. ``what`` names
+    the image in messages. The engine caches each finished step, even if a later step fails.
 
     Raises:
-        CheckFailed: if a step fails; the error names the step and has its last lines.
+        CheckFailed: if a step fails; the error names the step and shows its last output lines.
         Missing: if the engine stops answering.
     """
     log = BuildLog(what, tell, options.memory)
@@ -175,7 +179,7 @@ def build_image(
             abreast.joined(log)
         with translate_errors(f"building {what}"):
             events = client.api.build(
-                # a generator, so that the SDK sends the first files while toolkit packs the next
+                # The SDK sends the first files of this generator while toolkit packs the next files.
                 fileobj=pack_context(add_labels(files, options.labels)),
                 custom_context=True,
                 dockerfile=_STEPS,
@@ -203,7 +207,7 @@ def build_image(
 
 
 def find_image(client: "DockerClient", name: str) -> "Image | None":
-    """Return the engine's image with this name or ID, or ``None``."""
+    """Return the Docker engine's image with this name or ID, or ``None`` if the engine has no such image."""
     import docker
 
     with translate_errors(f"looking for the image {name}"):
@@ -214,8 +218,8 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
 
 
 def tag_image(client: "DockerClient", image: str, tag: str) -> None:
-    """Tag an image. Remove the image that had this tag before, but keep the cached build steps of the removed
-    image.
+    """Tag an image. If another image had this tag before, remove that image but keep its cached
+    build steps.
     """
     former = find_image(client, tag)
     with translate_errors(f"tagging {tag}"):
@@ -229,7 +233,7 @@ def forget_image(client: "DockerClient", image: str) -> None:
     """Remove an image that has no tag, but keep its cached build steps."""
     import docker
 
-    # Ignore errors, because the engine does not remove an image that another tag or a container uses.
+    # Ignore errors: the Docker engine keeps an image that another tag or a container uses.
     with contextlib.suppress(docker.errors.APIError, OSError):
         if not client.images.get(image).tags:
             client.api.remove_image(image, noprune=True)
@@ -265,9 +269,9 @@ def stream_archive(client: "DockerClient", image: str) -> Iterator[bytes]:
 
 
 def build_memory(client: "DockerClient") -> int:
-    """Return the memory limit of a build step in bytes: ``TOOLKIT_BUILD_MEMORY``, or a default.
+    """Return the memory limit of a build step in bytes: the value of ``TOOLKIT_BUILD_MEMORY``, or a default.
 
-    The default is three quarters of the engine's memory, at most 6 GiB.
+    The default memory limit is three quarters of the memory of the Docker engine's machine, at most 6 GiB.
     """
     if limit := os.environ.get(MEMORY):
         match = _SIZE.fullmatch(limit.strip().lower())
@@ -309,7 +313,7 @@ def _follow(
 def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
     """Return a build context in which the last step of the Dockerfile sets the labels.
 
-    Labels in the build request would be worse, because the engine would run a separate step for each label.
+    If the build request contained the labels instead, the engine would run a separate step for each label.
     """
     if not labels:
         return files
@@ -350,7 +354,7 @@ def _content(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:
-    """Remove the container of an interrupted build step immediately. The engine itself may remove the
+    """Remove the container of an interrupted build step immediately. The Docker engine itself may remove the
     container too late.
     """
     if container:

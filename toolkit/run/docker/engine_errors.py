@@ -8,8 +8,8 @@ from toolkit.errors import CheckFailed, Missing
 
 @contextlib.contextmanager
 def translate_errors(doing: str) -> Iterator[None]:
-    """Translate the SDK's errors into toolkit's errors. ``doing`` is the part of the message that says what
-    toolkit was doing, for example ``tagging X``.
+    """Translate the Docker SDK's errors into toolkit's errors. ``doing`` is the part of the message that says
+    what toolkit was doing, for example ``tagging X``.
     """
     try:
         yield
@@ -20,7 +20,7 @@ def translate_errors(doing: str) -> Iterator[None]:
 
 
 def is_engine_error(error: BaseException) -> bool:
-    """Return whether the SDK, or its HTTP or SSH library, raised the error."""
+    """Return whether the Docker SDK, or its HTTP or SSH library, raised the error."""
     top = type(error).__module__.partition(".")[0]
     return top in {"docker", "requests", "urllib3", "paramiko"} or isinstance(
         error, ConnectionError | TimeoutError

@@ -24,7 +24,7 @@ _MOST_TEXT = 16 << 20
 
 
 def named_image(client: "DockerClient", name: str) -> "Image":
-    """Return the engine's image with this name or ID.
+    """Return the Docker engine's image with this name or ID.
 
     Raises:
         BadInput: if the engine has no such image; the error lists similar names.
@@ -56,7 +56,7 @@ def size_of(image: "Image") -> int:
     size = int(image.attrs.get("Size") or 0)
     if not image.attrs.get("Descriptor"):
         return size
-    # With containerd's image store, the engine itself reports only the size of the compressed layers.
+    # With containerd's image store, the Docker engine reports only the size of the compressed layers.
     with translate_errors(f"asking for the size of {str(image.id)[:19]}"):
         return max(size, sum(int(step.get("Size") or 0) for step in image.history()))
 
@@ -79,11 +79,12 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
 
 
 def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
-    """Load an image from a docker-archive, unless the engine already has the image. In both cases, tag the
-    image ``name``.
+    """Load an image from a docker-archive, unless the Docker engine already has the image. Also tag the image
+    ``name``, whether or not the engine had the image.
 
-    ``identity`` is the image's ID in the engine that saved the archive. An engine uses either the digest of
-    the configuration or the digest of the manifest as the ID, so the IDs in two engines may differ.
+    ``identity`` is the image's ID in the engine that saved the archive. A Docker engine uses either the
+    digest of the configuration or the digest of the manifest as an image's ID, so the IDs in two engines may
+    differ.
 
     Raises:
         CheckFailed: if the archive contains an image other than ``identity``.
@@ -113,7 +114,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             names += _LOADED.findall(event.get("stream") or "")
     loaded = {str(image.id) for name in names if (image := find_image(client, name)) is not None}
     if not loaded and (existing := _first(client, _identities(archive))):
-        # containerd's image store uses the name in the archive, and cannot find an image by a short name.
+        # containerd's image store cannot find the image by a short name, so look for it by its ID.
         loaded = {existing}
     if len(loaded) != 1:
         raise CheckFailed(f"{archive}: {len(loaded)} images are in the archive; expected one")
@@ -135,7 +136,7 @@ def _identities(archive: Path) -> tuple[str, ...]:
             texts = {name: json.load(file) for name, file in lists.items() if file is not None}
         return tuple(_named_in(texts))
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError):
-        return ()  # the engine has a better error message
+        return ()  # the Docker engine's error message is better
 
 
 def _named_in(texts: dict[str, Any]) -> Iterator[str]:

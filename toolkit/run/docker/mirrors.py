@@ -16,7 +16,7 @@ Mirrors = Mapping[Archive, tuple[str, ...]]
 """The mirrors' addresses for each archive, without a trailing slash, in the order in which apt tries them."""
 
 MIRROR = "TOOLKIT_DEBIAN_MIRROR"
-"""The environment variable that names the Debian mirror to use, which may be a snapshot."""
+"""The environment variable with the address of the Debian mirror to use, which may be a snapshot."""
 
 _SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 _ADDRESS = re.compile(r"https?://\S+?/(?P<archive>debian(?:-security)?)(?:/(?=\s|$)|(?=\s|$))")
@@ -34,20 +34,22 @@ def read_mirrors(text: str) -> Mirrors:
 
 
 def chosen_mirror() -> Mirrors:
-    """Return the mirror in ``TOOLKIT_DEBIAN_MIRROR``, with the usual address of the mirror's security
-    archive.
+    """Return the mirror in ``TOOLKIT_DEBIAN_MIRROR``, together with the usual address of the same mirror's
+    security archive.
     """
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
 
 
 def of_machine() -> Mirrors:
-    """Return the mirrors from the environment, followed by the mirrors in this machine's package sources."""
+    """Return the Debian mirror from the environment, followed by the mirrors in this machine's package
+    sources.
+    """
     return join_mirrors(chosen_mirror(), read_mirrors("\n".join(_texts())))
 
 
 def of_image(client: "DockerClient", image: str) -> Mirrors:
-    """Return the mirrors in the package sources of an image."""
+    """Return the Debian mirrors in the package sources of an image."""
     return read_mirrors("\n".join(run_once(client, Box(image), ("sh", "-c", _CAT)).lines))
 
 

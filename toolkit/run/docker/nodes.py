@@ -1,6 +1,7 @@
 """Long-lived containers that simulate machines, with their network and their volumes.
 
-toolkit finds containers, networks and volumes by their labels, and keeps no list of the objects to remove.
+toolkit finds the containers, networks and volumes by their labels. It keeps no list of the Docker objects
+that it must remove.
 """
 
 import contextlib
@@ -28,10 +29,10 @@ _GRACE = "5"
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """The specification of a container that simulates a machine.
 
-    ``volumes`` maps each volume to its mount point. ``address`` is the container's name on ``network``.
-    The engine publishes ``ports`` at ``published``, an address and a port of this machine. If the port is
-    empty, the engine chooses a free port. ``memory`` and ``shared_memory`` (the size of ``/dev/shm``) are in
-    bytes.
+    ``volumes`` maps each volume to its mount point. ``address`` is the container's name on ``network``. The
+    Docker engine publishes ``ports`` at ``published``, an address and a port of this machine. If the port in
+    ``published`` is empty, the engine chooses a free port. ``memory`` and ``shared_memory`` (the size of
+    ``/dev/shm``) are in bytes.
     """
 
     name: str
@@ -60,11 +61,11 @@ def configuration(machine: Machine) -> dict[str, Any]:
     """Return the parameters with which the engine's API creates a container.
 
     The container has Docker's default capabilities, which suffice for Slurm's daemons. Apptainer mounts file
-    systems in its own user namespaces. Without CAP_SYS_ADMIN, Docker's seccomp profile forbids such
+    systems in its own user namespaces. Without CAP_SYS_ADMIN, Docker's seccomp profile forbids user
     namespaces, so toolkit disables the profile. ``apptainer exec --containall`` also mounts a new ``/proc``.
-    In a user namespace, the kernel permits this mount only if the container's own ``/proc`` has no masked
-    path (``mnt_already_visible`` in fs/namespace.c). Therefore ``/proc/sys`` stays writable, and root in the
-    container has the power of root on the host.
+    In a user namespace, the kernel permits a mount of ``/proc`` only if the container's own ``/proc`` has no
+    masked path (``mnt_already_visible`` in fs/namespace.c). toolkit masks no path below ``/proc``, so
+    ``/proc/sys`` stays writable, and root in the container has the power of root on the host.
     """
     return {
         "Image": machine.image,
@@ -81,8 +82,7 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # To resolve the name of a stopped node, Docker asks the host's DNS. Without these options, such a
-            # request often times out only after ten seconds.
+            # Docker asks the host's DNS for a stopped node's name, and by default may wait for ten seconds.
             "DnsOptions": ["timeout:1", "attempts:1"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
@@ -112,14 +112,16 @@ def open_nodes() -> Iterator["Nodes"]:
 
 
 class Nodes:
-    """The containers, networks and volumes of a Docker engine."""
+    """Creates, finds and removes the containers, networks and volumes of a Docker engine."""
 
     def __init__(self, client: "DockerClient") -> None:
         self.client = client
         self._api = client.api
 
     def containers_with(self, label: str) -> dict[str, NodeContainer]:
-        """Return the containers with a label (``KEY`` or ``KEY=VALUE``), running or not, by name."""
+        """Return the running and stopped containers with a label (``KEY`` or ``KEY=VALUE``), sorted
+        by name.
+        """
         with translate_errors("listing containers"):
             listed = self._api.containers(all=True, filters={"label": label})
         machines = [_as_found(entry) for entry in listed]
@@ -150,7 +152,7 @@ class Nodes:
             raise
 
     def make_network(self, name: str, labels: Mapping[str, str]) -> None:
-        """Create a network if it does not exist. The engine chooses the network's addresses."""
+        """Create a network if it does not exist. The Docker engine chooses the network's addresses."""
         with delay_signals(), translate_errors(f"making the network {name}"):
             if not [n for n in self._api.networks(names=[name]) if n["Name"] == name]:
                 self._api.create_network(name, driver="bridge", labels=dict(labels), check_duplicate=True)
@@ -186,7 +188,7 @@ class Nodes:
         if command.timeout is not None:
             words = ("timeout", "-k", _GRACE, str(command.timeout), *words)
         status = self.stream(name, words, take, user=user, env=command.env)
-        # timeout(1) exits with 124 after SIGTERM, and with 137 after SIGKILL.
+        # At the time limit, timeout(1) exits with 124 after SIGTERM, and with 137 after SIGKILL.
         timed_out = command.timeout is not None and status in (124, 137)
         return Completed(command, status, bytes(out), bytes(err), timed_out)
 
@@ -211,7 +213,7 @@ class Nodes:
                     on_output(out or b"", err or b"")
             finally:
                 chunks.close()
-                chunks._response.close()  # noqa: SLF001 - the SDK's close() leaves the socket's file open
+                chunks._response.close()  # noqa: SLF001 - the SDK does not close its socket
             return int(self._api.exec_inspect(started)["ExitCode"])
 
     def log(self, name: str, lines: int) -> list[str]:
@@ -222,8 +224,8 @@ class Nodes:
 
     @staticmethod
     def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:
-        """Remove a Docker object. Ignore the error if another process has removed the object or is removing
-        it.
+        """Remove a Docker object. Ignore the error if another process has removed the Docker object or is
+        removing it.
         """
         import docker
 

@@ -1,4 +1,4 @@
-"""Pack the files of an image as squashfs, with mksquashfs in a container of this image.
+"""Pack the files of an image as squashfs. mksquashfs runs in a container of the image.
 
 toolkit does not need to copy the image's files out of the Docker engine. The builder image provides
 mksquashfs with its loader and libraries, so mksquashfs works in an image with any contents.
@@ -21,14 +21,16 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _PLACE = ".toolkit-sif"
-"""The folder with mksquashfs in the container, which the squashfs does not contain."""
+"""The container's folder with mksquashfs. The squashfs does not contain this folder."""
 _TOOLS = f"/{_PLACE}/tools"
 _ADDED = f"/{_PLACE}/added"
 _TARGET = f"/{_PLACE}/target"
 _LEFT_OUT = (_PLACE, ".dockerenv")
 _HARMLESS = re.compile(r"Pseudo file .* exists in source filesystem|Ignoring, exclude it|Unrecognised xattr")
 _XATTRS = r"^(user\.|security\.capability$)"
-"""A pattern for the extended attributes to keep; SELinux labels belong to the host and are left out."""
+"""A pattern for the extended attributes to keep in the squashfs. The squashfs has no SELinux labels, because
+they belong to the host.
+"""
 _WORK_MEMORY = 1 << 30
 _PERCENT = re.compile(r"\d{1,3}")
 
@@ -38,9 +40,9 @@ class Squash:
     """The source and the target of a squashfs; ``name`` is the image's name in messages.
 
     ``target`` is an empty file, in which the squashfs starts at byte ``offset``. ``added`` defines files to
-    add, in the format of mksquashfs's pseudo files. ``without`` lists the files of the image to leave out.
-    ``epoch`` is an upper limit for modification times of files, in seconds since 1970. ``memory`` is the
-    container's memory limit in bytes.
+    add to the image's files, in the format of mksquashfs's pseudo files. ``without`` lists the files of the
+    image to leave out. ``epoch`` is the latest permitted modification time of a file in the squashfs, in
+    seconds since 1970. ``memory`` is the container's memory limit in bytes.
     """
 
     image: str
@@ -95,7 +97,7 @@ def _words(work: Squash) -> tuple[str, ...]:
 
 
 def _environment(epoch: int) -> Mapping[str, str]:
-    # Some engines mount the host's GPU drivers in containers; the value void prevents this.
+    # NVIDIA_VISIBLE_DEVICES=void keeps Docker from mounting the host's GPU drivers in the container.
     return {"SOURCE_DATE_EPOCH": str(epoch), "NVIDIA_VISIBLE_DEVICES": "void"}
 
 
@@ -109,7 +111,7 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
 
 def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
     """Raise an error if mksquashfs failed or printed a warning. A warning counts as a failure, because
-    mksquashfs stores an unreadable file as an empty file and only prints a warning.
+    mksquashfs only prints a warning when it stores an unreadable file as an empty file.
     """
     if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return

@@ -1,6 +1,6 @@
 """Settings of this machine that a build uses: certificates, proxies and pip's settings.
 
-Only the build stage gets the proxies and certificates; the final image does not contain them.
+Only the build stage gets the proxies and certificates; the final image contains neither.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,17 +16,19 @@ SYSTEM = (
 
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _PIP_PLACES = ("PIP_FIND_LINKS",)
-"""Variables whose value is a folder of this machine, which a build cannot read, or an address."""
+"""pip's environment variables whose value is either an address or a folder of this machine. A build cannot
+read a folder of this machine.
+"""
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
-"""Docker's predefined build arguments for proxies, which do not affect the cache of a step."""
+"""Docker's predefined build arguments for proxies, which do not affect the build cache."""
 
 
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
     """Return the certificates that programs on this machine trust, or ``None``.
 
-    The function tries the files that environment variables name, then the files in ``system``. The function
-    reads only the first of these files that exists.
+    The function reads the first existing file among the files that environment variables name and the files
+    in ``system``.
     """
     named = (env.get(variable, "") for variable in _CERTIFICATES)
     paths = (Path(file) for file in (*named, *system) if file)

@@ -26,8 +26,8 @@ _MEMORY = 2 << 30
 _URI = re.compile(r"'(?P<url>[^']+)' (?P<file>\S+\.deb) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 _ARCHIVE = re.compile(r"(?P<root>https?://[^/]+/.*?(?P<archive>debian(?:-security)?))/(?P<path>pool/.*)")
 
-# Each argument of the script is one package set. With an empty status file, apt lists every needed package,
-# even packages that the image has.
+# Each argument of this script is one package set.
+# With an empty status file, apt also lists packages that the image already has.
 _ASK = r"""
 set -eu
 if [ -n "$SOURCES" ]; then
@@ -53,16 +53,18 @@ sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
 """
 
 ESSENTIAL_PACKAGES = ("?essential", "?priority(required)", "apt", "usrmerge-")
-"""The minimal system as apt's patterns. ``usrmerge-`` selects usr-is-merged, which needs no Perl."""
+"""The packages of a minimal Debian system, as patterns of apt. ``usrmerge-`` makes apt select usr-is-merged,
+which needs no Perl.
+"""
 
 
 DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64el"}
-"""Debian's names of processor types, by the name that ``uname -m`` prints."""
+"""Debian's name of each processor type; the keys are the names that ``uname -m`` prints."""
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The Debian packages to download. ``sets`` maps the name of a package set, which an image installs
-    together, to its packages.
+    """The Debian packages to download. ``sets`` maps the name of each package set (packages that an image
+    installs together) to the files of its packages.
 
     ``date`` is the time of the newest package index, in seconds since 1970.
     """
@@ -83,9 +85,10 @@ def files_of(
 ) -> PackageFiles:
     """Return the package files that each package set needs; apt in ``image`` resolves the dependencies.
 
-    With ``from_nothing``, apt assumes that no package is installed, and uses Debian's archive of ``release``.
-    Otherwise apt uses the image's package sources and installed packages. ``architecture`` is the processor
-    type of the packages, such as ``x86_64``; an empty string means the image's type.
+    If ``from_nothing`` is true, apt assumes that no package is installed, and uses Debian's archive of
+    ``release``. If ``from_nothing`` is false, apt uses the image's package sources and installed packages.
+    ``architecture`` is the processor type of the packages, such as ``x86_64``; an empty string means the
+    image's processor type.
 
     Raises:
         CheckFailed: if a package does not exist, or no mirror answers.
@@ -114,7 +117,7 @@ def files_of(
 def sources_list(release: str, mirrors: Mirrors) -> str:
     """Return the text of ``sources.list`` for a Debian release, with the areas main, contrib and non-free.
 
-    The sources include security updates if a mirror has them.
+    The package sources include security updates if a mirror of Debian's security archive is known.
 
     Raises:
         Missing: if no mirror is known.
@@ -151,11 +154,11 @@ def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
 
 
 def origin_of(url: str, mirrors: Mirrors) -> str:
-    """Return a package's address in Debian's archive as ``ARCHIVE:PATH``, without the mirror. Return any
-    other address unchanged.
+    """Return a package's address in Debian's archive as ``ARCHIVE:PATH``, without the mirror. Return an
+    address outside Debian's archive unchanged.
 
-    ``mirrors`` lists addresses that the function recognises in addition to Debian's usual addresses, for
-    example the address of a snapshot of a past day.
+    ``mirrors`` lists mirror addresses that the function recognises in addition to addresses that end in
+    ``debian`` or ``debian-security``, for example the address of a snapshot of a past day.
     """
     for archive, addresses in mirrors.items():
         for address in addresses:

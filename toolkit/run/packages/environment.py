@@ -1,6 +1,6 @@
 """Resolve and install Python packages with uv, for the Python in an image.
 
-This machine does not need the image's version of Python.
+toolkit does not need the image's Python version on this machine.
 """
 
 import re
@@ -21,12 +21,12 @@ _TAIL = 12
 
 
 class UnresolvedPackages(CheckFailed):
-    """No set of packages satisfies the requirements. ``detail`` contains uv's reason."""
+    """No set of packages satisfies the requirements. ``detail`` contains the reason that uv printed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A package with the version that uv chose; ``via`` lists the packages that need this package.
+    """A package with the version that uv chose; ``via`` lists the packages that require this package.
 
     ``via`` is empty for a package that the user named.
     """
@@ -40,8 +40,9 @@ class Pin:
 class PinRequest:
     """Requirements for one version of Python.
 
-    ``python`` is this version, and ``platform`` is uv's name for the platform of this Python. ``preferred``
-    maps a package name to the version that uv keeps if possible. ``options`` are further options of uv.
+    ``python`` is the Python version, and ``platform`` is uv's name for the platform of the image's Python.
+    ``preferred`` maps a package name to the version that uv keeps if possible. ``options`` are further
+    command-line options for uv.
     """
 
     requirements: Sequence[str]
@@ -58,9 +59,9 @@ class PinRequest:
 
 
 def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
-    """Return packages that satisfy the requirements, with all dependencies.
+    """Return packages that satisfy the requirements, including all dependencies.
 
-    For a local wheel, the ``version`` of the pin is empty.
+    If a package comes from a local wheel, the ``version`` of its pin is empty.
 
     Args:
         asking: the requirements, with the Python version and the platform.
@@ -91,8 +92,9 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
 def _only_wheels(options: Sequence[str]) -> tuple[str, ...]:
     """Return uv's options that forbid source distributions.
 
-    The options also forbid pre-releases, unless the user allows pre-releases. For example, the releases of
-    deepspeed have no wheels, so uv would otherwise choose the wheel of the old pre-release 0.3.1.dev5.
+    The returned options also forbid pre-releases, unless the user allows pre-releases. For example,
+    deepspeed's releases have no wheels, so uv would otherwise choose the wheel of the old pre-release
+    0.3.1.dev5.
     """
     stable = () if "--prerelease" in options else ("--prerelease", "explicit")
     return ("--only-binary", ":all:", *stable)
@@ -131,7 +133,7 @@ def lock_of(asking: PinRequest, *, build: bool) -> bytes:
 
 def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
     """Install requirements and wheels into a new folder. uv checks the hashes of the requirements. uv does
-    not check ``wheels``, because toolkit built these wheels itself.
+    not check the hashes of ``wheels``, because toolkit built these wheels itself.
 
     Raises:
         CheckFailed: if a file has another hash or is not available, or the disk is full.
@@ -150,7 +152,8 @@ def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
 
 
 def export_lock(lock: Path) -> bytes:
-    """Return the pins of a ``uv.lock`` as a requirements file; ``pyproject.toml`` must be beside the lock.
+    """Return the pinned packages of a ``uv.lock`` as a requirements file. The project's ``pyproject.toml``
+    must be in the folder of the lock.
 
     Raises:
         BadInput: if uv cannot read the file.
@@ -165,7 +168,7 @@ def export_lock(lock: Path) -> bytes:
 
 
 def _run(words: Sequence[str], folder: str) -> Completed:
-    """Run uv so that uv ignores the user's settings files, as :mod:`toolkit.run.packages.wheels` does."""
+    """Run uv without the user's uv settings files, as :mod:`toolkit.run.packages.wheels` does."""
     pip = words[0] == "pip"
     more = ("--no-config", "--cache-dir", uv_cache(), *(uv_places(()) if pip else ()))
     command = (uv_program(), *words[:2], "--quiet", *more, *words[2:])

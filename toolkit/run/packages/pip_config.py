@@ -1,5 +1,5 @@
-"""Find the package indexes and folders of the user's pip, in pip's environment variables and configuration
-files.
+"""Find the package indexes and wheel folders that the user configured for pip, in pip's environment variables
+and configuration files.
 """
 
 import configparser
@@ -10,14 +10,15 @@ from pathlib import Path
 import msgspec
 
 _TRUE = ("1", "true", "yes", "on")
-"""The values that pip reads as true."""
+"""The values of a setting that pip reads as true."""
 
 
 class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
     """The package sources of pip: the index, further indexes, and folders with wheels (``find-links``).
 
-    ``index`` is empty if pip has no configured index. Addresses may contain a login, so toolkit never writes
-    these addresses to a lock file. ``no_index`` is true if pip searches only the folders in ``links``.
+    ``index`` is empty if pip has no configured index. The addresses of indexes may contain a login, so
+    toolkit never writes these addresses to a lock file. ``no_index`` is true if pip searches only the folders
+    in ``links``.
     """
 
     index: str = ""
@@ -29,8 +30,8 @@ class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
 def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
     """Return the package sources of this user's pip; environment variables override configuration files.
 
-    The names, paths and order of the files are from pip's documentation, "Configuration". The function skips
-    unreadable files.
+    The paths and the order of pip's configuration files are from pip's documentation, "Configuration". The
+    function skips unreadable configuration files.
     """
     known = os.environ if env is None else env
     settings: dict[str, str] = {}

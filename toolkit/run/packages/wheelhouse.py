@@ -17,7 +17,9 @@ from toolkit.versions import OLDEST_PYTHON, older
 
 _SECONDS = 900.0
 _EPOCH = "1580601600"
-"""The modification time of the files in toolkit's wheel: 2 February 2020, hatchling's default."""
+"""The modification time of the files in toolkit's wheel: 2 February 2020, the default of the build tool
+hatchling.
+"""
 _ZIP_TIME = (2020, 2, 2, 0, 0, 0)
 _PLATFORMS = (
     "manylinux_2_28",
@@ -27,14 +29,14 @@ _PLATFORMS = (
     "manylinux2010",
     "manylinux_2_5",
 )
-"""The platform tags of wheels that a system with glibc 2.28 or later can use (PEP 600)."""
+"""The platform tags of wheels that work on a system with glibc 2.28 or later (PEP 600)."""
 
 
 def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> tuple[Path, ...]:
     """Write wheels for each Python version and one processor type to ``folder``, and return their paths.
 
     ``pythons`` are versions such as ``3.11``. ``machine`` is a processor type such as ``x86_64``. The wheels
-    have the same versions as the packages in this installation.
+    have the same versions as the packages that are installed beside toolkit.
 
     Raises:
         BadInput: if a Python version is invalid or too old.
@@ -89,8 +91,8 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
 
 
 def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
-    """Rebuild the wheel of an installed distribution from the installed files. Each rebuild gives the same
-    bytes.
+    """Rebuild the wheel of an installed distribution from the installed files. Each rebuild gives a wheel
+    with the same bytes.
     """
     installed = distribution.files or ()
     meta = next(str(f.parent) for f in installed if f.name == "METADATA" and f.parent.suffix == ".dist-info")
@@ -110,7 +112,8 @@ def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -
 
 
 def _record_columns(content: bytes) -> str:
-    """Return the hash and the size of a file with this content, in the form of a wheel's RECORD.
+    """Return the hash and the size of a file with the bytes ``content``, in the format of a wheel's file
+    RECORD.
 
     Source: packaging.python.org, "Recording installed projects".
     """

@@ -27,8 +27,8 @@ def lock_wheels(
     """Return the text of a ``pylock.toml`` with the wheels of the requirements and of all their dependencies.
 
     ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name of a platform, such as
-    ``x86_64-manylinux_2_36``. ``what`` is the name for these packages in error messages. ``indexes`` are
-    addresses of further package indexes. uv chooses the best version from all indexes, as pip does.
+    ``x86_64-manylinux_2_36``. ``what`` is the name for the required packages in error messages. ``indexes``
+    are addresses of further package indexes. uv chooses the best version from all indexes, as pip does.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
@@ -53,8 +53,8 @@ def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None
     """Return the text of a ``pylock.toml`` that lists every file of the pinned releases for the Python
     version ``python``.
 
-    If two indexes have the same release, uv uses the files of only one index. uv asks only the index at the
-    address ``index``; an empty string means the default index. If ``index`` is ``None``, uv asks all
+    If two package indexes have the same release, uv lists the files of only one index. uv asks only the index
+    at the address ``index``; an empty string means the default index. If ``index`` is ``None``, uv asks all
     configured indexes.
 
     Raises:
@@ -94,14 +94,16 @@ def _compile_requirements(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache, after a check that it is writable. Without this check, uv would report
-    only a missing wheel if its cache is not writable.
+    """Return the folder of uv's cache, after a check that it is writable. Without this check, uv's error
+    message for a read-only cache would report only a missing wheel.
     """
     return str(in_cache("uv"))
 
 
 def uv_places(indexes: Sequence[str]) -> Iterator[str]:
-    """Yield uv's options for further indexes, and for the sources in the user's pip configuration."""
+    """Yield uv's options for the package indexes ``indexes``, and for the package sources in the user's pip
+    configuration.
+    """
     places = pip_places()
     if places.no_index:
         yield "--no-index"
@@ -117,7 +119,7 @@ def uv_program() -> str:
     """Return the path of uv.
 
     Raises:
-        Missing: if uv is not installed beside toolkit.
+        Missing: if uv is not installed in toolkit's Python environment.
     """
     try:
         import uv
@@ -130,12 +132,13 @@ def uv_program() -> str:
 
 
 def uv_settings() -> dict[str, str]:
-    """Return the user's pip settings as environment variables of uv. uv itself reads the common variables for
-    certificates and proxies.
+    """Return the user's pip settings as environment variables of uv. uv itself reads the usual environment
+    variables for certificates and proxies.
 
     With UV_SYSTEM_CERTS, uv trusts the machine's certificates, as pip does (earlier releases of uv read
-    UV_NATIVE_TLS). UV_PYTHON_DOWNLOADS=never keeps uv from searching the network for the Python of the image.
-    Without this setting, each call of uv would wait for more than 10 s on a machine without a network.
+    UV_NATIVE_TLS). UV_PYTHON_DOWNLOADS=never keeps uv from searching the network for the image's Python
+    version. Without UV_PYTHON_DOWNLOADS=never, each call of uv waits for more than 10 s on a machine without
+    a network.
     """
     index = pip_places().index
     settings = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", "UV_PYTHON_DOWNLOADS": "never"}

@@ -1,6 +1,6 @@
-"""A client of OCI registries (opencontainers/distribution-spec v1.1), based on ``requests``, which the docker
-SDK installs.
+"""A client of OCI registries (opencontainers/distribution-spec v1.1), based on the library ``requests``,
+which the Docker SDK installs.
 
-The ``oras`` package does not suffice. ``oras`` reads a whole blob into memory to send it, cannot resume a
-transfer, and does not check the digest of a download.
+The Python package ``oras`` does not suffice. Before it sends a blob, ``oras`` reads the whole blob into
+memory. ``oras`` cannot resume a transfer, and does not check the digest of a download.
 """

@@ -13,11 +13,11 @@ if TYPE_CHECKING:
     from toolkit.run.web.client import Response
 
 BUSY = frozenset({429, 500, 502, 503, 504})
-"""HTTP statuses after which a retry may succeed."""
+"""HTTP statuses of a busy registry, after which a retry may succeed."""
 _MOST = 1 << 16
 """The largest number of bytes of an error message that toolkit reads."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "SSL:_HTTP_REQUEST")
-"""OpenSSL's error names for a response in plain HTTP."""
+"""OpenSSL's names of the errors that mean a response in plain HTTP."""
 
 
 class _Error(msgspec.Struct, frozen=True):
@@ -30,8 +30,8 @@ class _Errors(msgspec.Struct, frozen=True):
 
 
 def error_words(answer: "Response") -> str:
-    """Return a registry's error message on one line. A response to HEAD has no body, so its message can be
-    only in a header.
+    """Return a registry's error message on one line. A response to a HEAD request has no body, so its error
+    message can only be in a header.
     """
     try:
         content = msgspec.json.decode(answer.read(_MOST), type=_Errors)
@@ -73,11 +73,11 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
 
 
 def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
-    """Return the exception to raise for a missing permission or a missing image. Many registries send the
-    same response in both cases.
+    """Return the exception to raise for a missing permission or a missing image, for which many registries
+    send the same response.
 
     ``scope`` is the scope of the token that the request needs. ``user`` is the user's name, or an empty
-    string if there is no login.
+    string if toolkit found no login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")

@@ -19,15 +19,17 @@ _LONGEST = 8192
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """An authentication method that a server accepts. ``scheme`` and parameter names are in lower case."""
+    """An authentication method that a server accepts. ``scheme`` and the names of the parameters are in lower
+    case.
+    """
 
     scheme: str
     parameters: Mapping[str, str] = field(default_factory=dict)
 
 
 def read_challenges(header: str) -> tuple[Challenge, ...]:
-    """Return the challenges in a ``WWW-Authenticate`` header, in their order. Parsing stops at the first
-    invalid part.
+    """Return the challenges in a ``WWW-Authenticate`` header, in their order. The function stops at the first
+    invalid part of the header.
     """
     text, position = header[:_LONGEST], 0
     challenges: list[Challenge] = []

@@ -22,8 +22,10 @@ from toolkit.run.local import LocalRunner
 _HUB_KEYS = ("https://index.docker.io/v1/", "index.docker.io", "docker.io", "registry-1.docker.io")
 _HELPER = re.compile(r"[A-Za-z0-9._-]+")
 _HELPER_SECONDS = 60.0
-"""The time limit of a credential helper in seconds. A helper may ask the user to unlock a key ring."""
-_TOKEN_USER = "<token>"  # noqa: S105 - with this user name, the helper's secret is a token
+"""The time limit of a credential helper in seconds. A credential helper may ask the user to unlock a key
+ring.
+"""
+_TOKEN_USER = "<token>"  # noqa: S105 - this user name marks a token
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -47,10 +49,10 @@ class _Helped(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login for a registry. toolkit exchanges ``token`` for the tokens that requests need (OAuth 2),
-    and sends ``bearer`` itself as a token.
+    """A user's login for a registry. toolkit exchanges ``token`` for the tokens that requests need (OAuth 2).
+    toolkit sends ``bearer`` directly as the token of a request.
 
-    ``source`` names the login file or the credential helper in messages.
+    ``source`` is the name of the login file or of the credential helper in messages.
     """
 
     source: str
@@ -60,14 +62,14 @@ class Login:
     bearer: str = ""
 
     def __repr__(self) -> str:
-        return f"Login({self.source!r}, user={self.user!r})"  # the secret must not appear in a log
+        return f"Login({self.source!r}, user={self.user!r})"  # a log must not show the password
 
 
 def find_login(host: str) -> Login | None:
     """Return the login for ``HOST[:PORT]`` from the first login file that names this host, or ``None``.
 
     Raises:
-        BadInput: if a file cannot be read.
+        BadInput: if a login file cannot be read.
         CheckFailed: if the credential helper fails.
     """
     for file in login_files():
@@ -132,8 +134,8 @@ def _keys(host: str) -> tuple[str, ...]:
 
 
 def _plain(key: str) -> str:
-    """Return the host that a key of a login file names. docker writes a host as the key; older releases of
-    docker wrote an address such as ``https://HOST/v1/``.
+    """Return the host that a key of a login file names. docker writes a host as the key; older docker
+    releases wrote an address such as ``https://HOST/v1/``.
     """
     return key.removeprefix("https://").removeprefix("http://").partition("/")[0].lower()
 
@@ -162,8 +164,8 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
     except Missing as error:
         raise Missing(f"{file} names the credential helper {program}, which is not installed") from error
     if not done.ok:
-        # A helper prints its error as one line on standard output or standard error. The line contains no
-        # secret: credentials appear only in the standard output of a successful helper.
+        # A failed credential helper prints its error as one line on standard output or standard error.
+        # A failed helper's output contains no secret, because only a successful helper prints credentials.
         lines = (done.text.strip() or done.errors.strip()).splitlines()[:1]
         if lines and "not found" in lines[0]:
             return None

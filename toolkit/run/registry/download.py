@@ -19,12 +19,14 @@ from toolkit.run.web.limits import broken_limit, of_transfer
 from toolkit.units import format_size
 
 _STEP = 1 << 16
-"""The number of bytes of one read. An interruption loses at most these bytes."""
+"""The number of bytes that one read requests. An interruption of a download loses at most this number of
+bytes.
+"""
 _TRIES = 6
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(?:\d{1,15}|\*)")
 
 OnGot = Callable[[int], None]
-"""A function that receives the number of downloaded bytes of the blob."""
+"""A function that toolkit calls with the number of bytes of the blob that it has downloaded."""
 
 
 def fetch_blob(
@@ -34,13 +36,14 @@ def fetch_blob(
 
     Raises:
         Missing: if the registry stops answering; ``part`` keeps the received bytes.
-        CheckFailed: if the disk is full (``part`` stays), or the digest is wrong (``part`` is deleted).
+        CheckFailed: if the disk is full (``part`` stays), or if the digest is wrong (toolkit deletes
+            ``part``).
     """
     offset = part.stat().st_size if part.exists() else 0
     _fill(session, name, blob, part, on_got)
     digest = f"sha256:{hash_file(part)}"
     if digest != blob.digest and offset:
-        # The file may have wrong bytes from an earlier run, so download the blob again.
+        # The bytes from an earlier run may be wrong, so download the whole blob again.
         part.unlink()
         _fill(session, name, blob, part, on_got)
         digest = f"sha256:{hash_file(part)}"
@@ -58,8 +61,7 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # Do not count a transfer that exceeds a limit as progress. Otherwise, a slow server would
-                # cause endless retries.
+                # A transfer that exceeds a limit counts as a failure, to avoid endless retries.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -89,7 +91,7 @@ def _append(
 
 def begins_at(status: int, content_range: str) -> int:
     """Return the offset in the blob at which a response's content starts. Return -1 if a partial response
-    does not name the offset.
+    does not contain its offset.
     """
     if status == 200:
         return 0
@@ -122,8 +124,8 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
 
 
 def _write(file: FileIO, chunk: bytes) -> None:
-    """Write all bytes of a chunk with repeated calls. A single call may write only a part of the bytes, for
-    example on a nearly full disk.
+    """Write all bytes of a chunk. Repeated calls of ``write`` are necessary, because one call may write only
+    a part of the bytes, for example on a nearly full disk.
     """
     rest = memoryview(chunk)
     while rest:

@@ -30,7 +30,7 @@ def scope(repository: str, actions: str) -> str:
 def fetch_manifest(
     session: RegistrySession, name: RegistryName, reference: str
 ) -> tuple[bytes, ImageManifest]:
-    """Return the bytes of a manifest and the parsed manifest; ``reference`` is a tag or a digest.
+    """Download a manifest, and return its bytes and the parsed manifest. ``reference`` is a tag or a digest.
 
     Raises:
         Missing: if the image does not exist, or every transfer is interrupted.
@@ -47,8 +47,8 @@ def fetch_manifest(
 
 
 def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple[bytes, str]:
-    """Download a manifest. Return the manifest's bytes and the digest in the response's header. Repeat an
-    interrupted transfer.
+    """Download a manifest. Return the manifest's bytes and the digest in the response's header. If the
+    transfer is interrupted, download the manifest again.
     """
     import requests
 

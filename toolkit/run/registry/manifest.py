@@ -22,7 +22,7 @@ TITLE = "org.opencontainers.image.title"
 MOST_BYTES = 4 << 20
 """The largest size of a manifest in bytes.
 
-Registries accept no larger manifests (distribution-spec, "Pushing Manifests").
+Registries need not accept larger manifests (distribution-spec, "Pushing Manifests").
 """
 _MOST_LAYERS = 500
 _MOST_SIZE = 1 << 44
@@ -30,7 +30,7 @@ _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 
 
 class Platform(msgspec.Struct, frozen=True, omit_defaults=True):
-    """An operating system, a processor type and a variant, in Go's words, such as ``linux/arm64/v8``."""
+    """An operating system, a processor type and its variant, with Go's names, such as ``linux/arm64/v8``."""
 
     os: str = ""
     architecture: str = ""
@@ -51,7 +51,9 @@ class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
 
 
 class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """An image manifest with ``config`` and ``layers``, or an index with ``manifests``."""
+    """Either the manifest of one image, with ``config`` and ``layers``, or an index of several manifests,
+    with ``manifests``.
+    """
 
     schema_version: int
     media_type: str = ""
@@ -91,7 +93,7 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
 
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
-    """Return the bytes of a manifest for a SIF file. Equal files have equal manifests."""
+    """Return the bytes of a manifest for a SIF file. Equal SIF files have equal manifests."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, (layer,)))
 
 
@@ -101,7 +103,7 @@ def for_image(config: Descriptor, layers: tuple[Descriptor, ...]) -> bytes:
 
 
 def digest_of(content: bytes) -> str:
-    """Return the digest of content: ``sha256:`` and the hash in hexadecimal."""
+    """Return the digest of ``content``: ``sha256:`` and the hash in hexadecimal."""
     return f"sha256:{hashlib.sha256(content).hexdigest()}"
 
 

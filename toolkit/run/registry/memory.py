@@ -1,6 +1,6 @@
 """Record in the cache which uploads are unfinished, and which repositories contain a blob.
 
-An entry in the cache may be missing or wrong, so toolkit always asks the registry as well.
+A cache entry may be missing or wrong, so toolkit always asks the registry as well.
 """
 
 from urllib.parse import quote
@@ -15,7 +15,8 @@ _MOST_REPOSITORIES = 8
 class RegistryMemory(msgspec.Struct, frozen=True):
     """What the cache knows about a blob in a registry.
 
-    ``uploads`` maps a repository to the address of its unfinished upload. ``repositories`` contain the blob.
+    ``uploads`` maps a repository to the address of its unfinished upload. ``repositories`` lists repositories
+    that contain the blob.
     """
 
     repositories: tuple[str, ...] = ()
@@ -23,14 +24,16 @@ class RegistryMemory(msgspec.Struct, frozen=True):
 
 
 def recall(host: str, digest: str) -> RegistryMemory:
-    """Return what the cache knows about a blob. The result is empty if this machine has no readable entry for
-    the blob.
+    """Return what the cache knows about a blob. The returned object is empty if this machine's cache has no
+    readable entry for the blob.
     """
     return hints.recall(_folder(host), _name(digest), RegistryMemory) or RegistryMemory()
 
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
-    """Remember the address at which toolkit can resume an upload. An empty ``location`` removes the entry."""
+    """Store in the cache the address at which toolkit can resume an upload. An empty ``location`` removes the
+    stored address.
+    """
     memory = recall(host, digest)
     other_uploads = {name: where for name, where in memory.uploads.items() if name != repository}
     uploads = {**other_uploads, repository: location} if location else other_uploads
@@ -38,7 +41,7 @@ def remember_upload(host: str, digest: str, repository: str, location: str) -> N
 
 
 def remember_blob(host: str, digest: str, repository: str) -> None:
-    """Remember that a repository contains the blob, and that its upload is finished."""
+    """Store in the cache that a repository contains the blob, and that the upload of the blob is finished."""
     memory = recall(host, digest)
     names = (repository, *(name for name in memory.repositories if name != repository))
     uploads = {name: where for name, where in memory.uploads.items() if name != repository}
@@ -54,5 +57,5 @@ def _name(digest: str) -> str:
 
 
 def _write(host: str, digest: str, memory: RegistryMemory) -> None:
-    # Only this user may read the file, because the address of an upload may grant write access.
+    # Only this user may read the cache file, because an upload's address may grant write access.
     hints.keep(_folder(host), _name(digest), memory)

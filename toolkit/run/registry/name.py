@@ -17,7 +17,7 @@ _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LONGEST = 255
-"""The largest number of characters of host and repository together in many registries.
+"""The largest number of characters that host and repository together may have in many registries.
 
 Source: distribution-spec, "Pull".
 """
@@ -25,7 +25,7 @@ Source: distribution-spec, "Pull".
 
 @dataclass(frozen=True, slots=True)
 class RegistryName:
-    """The name of an image in a registry. ``tag`` is empty if the name has only a digest."""
+    """The name of an image in a registry. ``tag`` is empty if the image's name has only a digest."""
 
     scheme: str
     host: str
@@ -42,7 +42,9 @@ class RegistryName:
 
     @property
     def endpoint(self) -> str:
-        """The host to which toolkit connects. For Docker Hub, this host differs from the host in the name."""
+        """The host to which toolkit connects. For Docker Hub, this host differs from the host in the image's
+        name.
+        """
         return _HUB_ENDPOINT if self.host == _HUB else self.host
 
     def __str__(self) -> str:

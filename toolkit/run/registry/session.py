@@ -28,12 +28,16 @@ from toolkit.run.web.limits import Limits, broken_limit
 from toolkit.run.web.redirects import without_login
 
 _COMMIT = Limits(600.0, 600.0)
-"""Time limits in seconds for the last request of an upload, in which some registries copy the whole blob."""
+"""Limits, with times in seconds, for the last request of an upload, during which some registries copy the
+whole blob.
+"""
 TRIES = 6
 _ANY = (200, 401, 403, 404)
-"""HTTP statuses with which a registry may answer a request that has no authentication."""
+"""HTTP statuses with which a running registry may answer a request without authentication."""
 _FIRST_TRIES = 3
-"""The number of tries before the first response. It is small, so that toolkit reports a wrong name soon."""
+"""The number of tries until a registry's first response. The number is small, so that toolkit soon reports a
+wrong host name.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +93,8 @@ class RegistrySession:
         """Send a request, and return a response with a status in ``ok``. ``scope`` is the scope of the token
         that the request needs.
 
-        For a request with a body, the caller passes ``tries=1`` and repeats the request itself, because only
-        the caller knows how many bytes arrived.
+        For a request with a body, the caller passes ``tries=1`` and repeats the request itself if necessary,
+        because only the caller knows how many bytes arrived.
 
         Raises:
             Missing: if the registry is unreachable, refuses access, or stays busy.
@@ -122,7 +126,8 @@ class RegistrySession:
         self._pause(seconds)
 
     def absolute(self, where: str) -> str:
-        """Return the absolute form of an address that the registry sent. The address may be on another host.
+        """Return the absolute form of an address that the registry sent. The returned address may be on
+        another host.
 
         Raises:
             CheckFailed: if the address leads from TLS to plain HTTP.
@@ -156,20 +161,19 @@ class RegistrySession:
         scope: str,
         headers: Mapping[str, str],
         *,
-        data: Any,  # noqa: ANN401 - see ask
+        data: Any,  # noqa: ANN401 - bytes or a file
     ) -> Response:
         limits = _COMMIT if method == "PUT" else Limits()
 
         def proof(address: str) -> Proof:
-            # A presigned address on another host does not need a login, and that host must not get the user's
-            # password.
+            # Send the login only to this registry. A presigned address on another host needs no login.
             return self._tokens.proof(scope) if self._is_ours(address) else prove_nothing(address)
 
         def once() -> Response:
             return self._client.request(method, url, headers=headers, data=data, proof=proof, limits=limits)
 
         answer = once()
-        # The target of a redirect must not choose the server that gets the user's password.
+        # Log in only to this registry: a redirect's target must not choose who gets the user's password.
         if answer.status_code == 401 and scope and self._is_ours(answer.url):
             answer.close()
             if self._tokens.answer(answer.headers.get("WWW-Authenticate", ""), scope):

@@ -1,4 +1,4 @@
-"""Authenticate to a registry with Basic, or with a token for each scope.
+"""Authenticate to a registry with user and password (Basic), or with a token for each scope.
 
 Source: distribution, "Token Authentication".
 """
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     import requests
 
 _MOST = 1 << 20
-"""The largest size of a token response in bytes; real responses have a few thousand."""
+"""The largest size of a token server's response in bytes; real responses have a few thousand bytes."""
 
 
 class _Token(msgspec.Struct, frozen=True):
@@ -39,19 +39,21 @@ class Tokens:
     def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
         self._client, self._host, self._login = client, host, login
         self._may_be_plain = may_be_plain
-        # A host other than this machine may use plain HTTP only if the user gave --plain-http.
+        # Passwords are exposed over plain HTTP to another machine, which only --plain-http permits.
         self._is_exposed = may_be_plain and not is_loopback(host)
         self._header = {"": ""}
         self._basic = False
 
     @property
     def source(self) -> str:
-        """The name of the file or helper that has the login, or an empty string if there is no login."""
+        """The name of the login file or credential helper with the login, or an empty string if toolkit found
+        no login.
+        """
         return self._login.source if self._login else ""
 
     @property
     def user(self) -> str:
-        """The user's name for messages, or an empty string if there is no login."""
+        """The user's name for messages, or an empty string if toolkit found no login."""
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
@@ -71,7 +73,8 @@ class Tokens:
         return add
 
     def answer(self, header: str, scope: str) -> bool:
-        """Prepare a retry after status 401. Return whether the retry will have a new authentication header.
+        """Prepare a retry of a request after status 401. Return whether the retry will have a new
+        authentication header.
 
         Raises:
             CheckFailed: if the challenge is invalid, or toolkit would send a password over plain HTTP.
@@ -120,15 +123,15 @@ class Tokens:
             }
             return self._send("POST", realm, {}, data=form)
         headers = {"Authorization": basic(login)} if login and login.password else {}
-        # In a query, each scope is a separate parameter. In the POST form above, one parameter contains all
-        # scopes, separated by blanks (RFC 6749, 3.3).
+        # In this GET query, each scope is a separate parameter.
+        # In the POST form, one parameter contains all scopes, separated by blanks (RFC 6749, 3.3).
         query = {**parameters, "scope": parameters.get("scope", "").split()}
         return self._send("GET", realm, headers, params=query)
 
     def _send(self, method: str, realm: str, secret: dict[str, str], **more: Any) -> Response:  # noqa: ANN401 - for Client
         import requests
 
-        proof = lambda _: _with(secret)  # noqa: E731 - a name for two words
+        proof = lambda _: _with(secret)  # noqa: E731 - a short function
         try:
             return self._client.request(
                 method, realm, headers={}, proof=proof, limits=Limits(), redirects=False, **more

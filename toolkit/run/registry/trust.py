@@ -10,11 +10,13 @@ from toolkit.data import home
 from toolkit.errors import BadInput
 
 _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
-"""Variables that name certificate files, beside ``SSL_CERT_FILE`` and ``SSL_CERT_DIR``, which ssl reads."""
+"""Environment variables that name certificate files. Python's ssl itself reads ``SSL_CERT_FILE`` and
+``SSL_CERT_DIR``.
+"""
 
 
 def tls_settings(ca: Path | None, host: str) -> ssl.SSLContext:
-    """Return the TLS settings for a registry, including the certificates in docker's folder
+    """Return the TLS settings for a registry. toolkit also trusts the certificates in docker's folder
     ``certs.d/HOST[:PORT]``.
 
     Raises:

@@ -15,11 +15,13 @@ from toolkit.run.web.client import Response
 from toolkit.run.web.http import pause_before
 
 CHUNK = 8 << 20
-"""The bytes of one request. Most proxies accept this size; an interruption repeats one request."""
+"""The number of bytes of a blob in one request. Most proxies accept this size, and after an interruption
+toolkit repeats only one request.
+"""
 _MOST_CHUNK = 32 << 20
 """The size of the largest chunk that toolkit keeps in memory, in bytes.
 
-If a registry requires larger chunks, toolkit sends the blob in one request.
+If a registry requires chunks of more bytes, toolkit sends the blob in one request.
 """
 _TRIES = 6
 _RANGE = re.compile(r"(?:bytes=)?0-(\d{1,15})")
@@ -42,7 +44,7 @@ class Blob:
 
 
 OnSent = Callable[[int], None]
-"""A function that receives the number of bytes of the blob that the registry has received."""
+"""A function that toolkit calls with the number of bytes of the blob that the registry has received."""
 
 
 @dataclass(slots=True)
@@ -83,17 +85,19 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
 
 
 class _NoChunksError(Exception):
-    """The registry does not accept a blob in chunks."""
+    """The registry does not accept the blob in chunks, so toolkit must send the blob in one request."""
 
 
 def _earlier_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Return the unfinished upload of an earlier run, or ``None`` if the registry no longer has it."""
+    """Return the unfinished upload of an earlier run, or ``None`` if the registry no longer has
+    this upload.
+    """
     location = memory.recall(session.host, blob.digest).uploads.get(name.repository, "")
     return _ask_progress(session, name, location, blob) if location else None
 
 
 def _ask_progress(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
-    """Ask the registry how many bytes of an upload it has received. Return ``None`` if the upload no longer
+    """Ask the registry how many bytes of an upload have arrived. Return ``None`` if the upload no longer
     exists.
     """
     try:
@@ -107,8 +111,8 @@ def _ask_progress(session: RegistrySession, name: RegistryName, location: str, b
 
 
 def _start_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Start an upload. Return ``None`` if no upload is necessary, because the registry copied the blob from
-    another repository.
+    """Start an upload. Return ``None`` if the registry copied the blob from another repository, so that no
+    upload is necessary.
     """
     query = ""
     repositories = [r for r in memory.recall(session.host, blob.digest).repositories if r != name.repository]
@@ -136,8 +140,8 @@ def _send_chunks(
 ) -> None:
     """Send the rest of a blob in chunks and finish the upload.
 
-    After an interruption, toolkit asks the registry how many bytes arrived, and continues from there. toolkit
-    gives up after six failures in a row.
+    After an interruption, toolkit asks the registry how many bytes arrived, and continues the upload after
+    these bytes. toolkit gives up after six failures in a row.
     """
     if upload.least > _MOST_CHUNK:
         raise _NoChunksError
@@ -183,8 +187,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     with answer:
         if answer.status_code in _NO_CHUNKS:
             if upload.done:
-                # The registry accepted earlier chunks at this address. Therefore this status means that the
-                # registry has deleted the upload.
+                # The registry accepted earlier chunks, so this status means that it deleted the upload.
                 raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
             raise _NoChunksError
         upload.location = _location(answer, session)
@@ -216,11 +219,11 @@ def with_digest(location: str, digest: str) -> str:
 
 
 def received_bytes(header: str) -> int:
-    """Return the number of received bytes from the registry's ``Range`` header. The result is 0 for an empty
-    header.
+    """Return the number of bytes that the registry has received, according to its ``Range`` header. Return 0
+    for an empty header.
 
     ``0-0`` means no bytes in old releases of the registry server ``distribution``, but one byte in the
-    specification. toolkit assumes no bytes and starts such an upload again, which is safe in both cases.
+    specification. For ``0-0``, toolkit assumes no bytes and starts the upload again, which is always safe.
     """
     match = _RANGE.fullmatch(header.strip())
     return int(match[1]) + 1 if match and match[1] != "0" else 0

@@ -1,6 +1,6 @@
 """Parse known_hosts files, and check the key that a host offers.
 
-sshd(8), "SSH_KNOWN_HOSTS FILE FORMAT", describes the format.
+The section "SSH_KNOWN_HOSTS FILE FORMAT" of sshd(8) describes the format of known_hosts files.
 """
 
 import base64
@@ -20,8 +20,8 @@ _KINDS = {"ssh-rsa": "RSA", "ssh-dss": "DSA", "ssh-ed25519": "ED25519"}
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A public key. ``kind`` is the protocol's name of the key type; ``blob`` has the key's bytes (RFC 4253,
-    6.6).
+    """A host's public key. ``kind`` is SSH's name of the key type, such as ``ssh-ed25519``; ``blob`` has the
+    key's bytes (RFC 4253, 6.6).
     """
 
     kind: str
@@ -44,7 +44,9 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True)
 class KnownHost:
-    """A line of a known_hosts file. ``where`` is ``FILE:LINE``. ``marker`` is usually empty."""
+    """A line of a known_hosts file. ``where`` is ``FILE:LINE``. ``marker`` is the line's marker, such as
+    ``@revoked``, or empty for an ordinary line.
+    """
 
     where: str
     marker: str
@@ -53,7 +55,9 @@ class KnownHost:
 
     @property
     def has_patterns(self) -> bool:
-        """Whether the line contains host patterns; ``ssh-keygen -R`` does not remove such a line."""
+        """Whether the line contains host patterns; ``ssh-keygen -R`` does not remove a line with host
+        patterns.
+        """
         return any(set(name) & set("*?!") for name in self.names)
 
 
@@ -62,7 +66,9 @@ Verdict = Literal["known", "revoked", "changed", "authority", "other-kind", "unk
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on a host's key, and the known_hosts line that determines the verdict."""
+    """The verdict on a host's key, such as ``known`` or ``changed``, and the known_hosts line that determines
+    the verdict.
+    """
 
     verdict: Verdict
     entry: KnownHost | None = None
@@ -81,16 +87,16 @@ def read_entries(text: str, file: str) -> Iterator[KnownHost]:
 
 
 def names_of(host: str, port: int) -> tuple[str, ...]:
-    """Return the names under which a known_hosts file may list a host, the most specific first."""
+    """Return the names under which a known_hosts file may list a host, with the most specific name first."""
     return (host.lower(),) if port == 22 else (f"[{host.lower()}]:{port}", host.lower())
 
 
 def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) -> Judgement:
     """Return the verdict on the key that a host offers, from the known_hosts lines for the host's ``names``.
 
-    toolkit refuses a key that any known_hosts line revokes. If the lines list several keys for the first of
-    ``names``, toolkit accepts each of these keys. For the other names, a line without a marker counts only if
-    the line's key equals the offered key.
+    toolkit refuses a key that any known_hosts line revokes. If the known_hosts lines list several keys for
+    the first of ``names``, toolkit accepts each of these keys. For the other names in ``names``, a line
+    without a marker counts only if the line's key equals the offered key.
     """
     all_entries = tuple(entries)
     if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):
@@ -112,13 +118,17 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
 
 
 def kinds_of(entries: Iterable[KnownHost], names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the key types of a host's known keys. toolkit requests these key types first."""
+    """Return the key types of a host's known keys. toolkit prefers these key types when it connects to the
+    host.
+    """
     kinds = (e.key.kind for name in names for e in entries if not e.marker and is_named(e, name))
     return tuple(dict.fromkeys(kinds))
 
 
 def is_named(entry: KnownHost, name: str) -> bool:
-    """Return whether a line applies to the host ``name``; a negated pattern may exclude the host."""
+    """Return whether a known_hosts line applies to the host ``name``. A negated pattern in the line may
+    exclude the host.
+    """
     named = False
     for pattern in entry.names:
         if pattern.startswith("!"):
@@ -132,8 +142,8 @@ def is_named(entry: KnownHost, name: str) -> bool:
 def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
     """Return the paths in the value of ``UserKnownHostsFile``.
 
-    The value of this setting contains several paths, or one path with spaces. paramiko removes the quotes
-    around such a path, so toolkit first checks whether the whole value is the path of a file.
+    The value of ``UserKnownHostsFile`` contains several paths, or one path with spaces. paramiko removes the
+    quotes around a path with spaces, so toolkit first checks whether the whole value is the path of a file.
     """
     return [setting] if exists(setting) else setting.split()
 
@@ -154,7 +164,9 @@ def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> K
 
 
 def _blob(kind: str, text: str) -> bytes | None:
-    """Decode the Base64 text of a key. Return ``None`` if the bytes do not start with the key type."""
+    """Decode the Base64 text of a public key. Return ``None`` if the decoded bytes do not start with the key
+    type.
+    """
     blob = _decoded(text)
     named = len(kind).to_bytes(4, "big") + kind.encode()
     return blob if blob is not None and blob.startswith(named) else None

@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     import paramiko
 
 _PACKET = 32768
-"""The number of bytes of one write. OpenSSH's server accepts no larger writes from paramiko."""
+"""The number of bytes of one write to a remote file. OpenSSH's server accepts no larger writes from
+paramiko.
+"""
 
 _ANSWER_SECONDS = 90.0
 """The number of seconds within which the host must answer a file operation or start a command."""
@@ -71,8 +73,8 @@ class SshRunner:
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         fix = "check the disk and your quota on that host; then run the same command to resume the copy"
-        # Open the source file first. If it is missing, nothing changes on the host. If another process
-        # deletes it later, toolkit can still read it.
+        # Open the source file first, so that nothing changes on the host if the source file is missing.
+        # If another process deletes the open source file later, toolkit can still read it.
         with source.open("rb") as reading, self._speaking(f"cannot write {target}", fix):
             sftp = self._sftp()
             _make_folder(sftp, posixpath.dirname(target))
@@ -107,7 +109,7 @@ class SshRunner:
             self._connection = None
 
     def _connection_now(self) -> Any:  # noqa: ANN401 - fabric has no types
-        """Return the open connection. After a lost connection, the first caller of this method opens a new
+        """Return the open connection. After a lost connection, the next call of this method opens a new
         connection.
         """
         with self._opening:
@@ -124,8 +126,8 @@ class SshRunner:
 
     @contextlib.contextmanager
     def _placing(self, target: str, mode: int) -> Iterator[tuple["paramiko.SFTPClient", str]]:
-        """Yield a temporary path in the folder of ``target``. If the ``with`` block succeeds, the file at
-        this path replaces ``target``.
+        """Yield a temporary path in the folder of ``target``. If the ``with`` block succeeds, the file at the
+        temporary path replaces ``target``.
         """
         with self._speaking(f"cannot write {target}"):
             sftp = self._sftp()
@@ -155,7 +157,9 @@ class SshRunner:
             raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
 
     def _is_lost(self, error: Exception) -> bool:
-        """Return whether an error means a lost connection, and not a request that the host refused."""
+        """Return whether an error means a lost connection. Other errors mean that the host refused
+        a request.
+        """
         import paramiko
 
         connection = self._connection  # another thread may close the connection
@@ -163,9 +167,9 @@ class SshRunner:
         if transport is None or not transport.is_active():
             return True
         if isinstance(error, paramiko.SSHException):
-            return not isinstance(error, paramiko.ChannelException)  # a ChannelException is a refusal
-        # paramiko may close the channel before it notices the end of the connection, so check the kind of
-        # error, too.
+            # A ChannelException means that the host refused the request.
+            return not isinstance(error, paramiko.ChannelException)
+        # Also check the kind of error: paramiko may notice the end of the connection only after the error.
         return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
             error
         )
@@ -173,7 +177,7 @@ class SshRunner:
 
 @contextlib.contextmanager
 def _time_limit(close: Callable[[], object]) -> Iterator[None]:
-    """Call ``close`` if the ``with`` block takes longer than 90 seconds, because paramiko has no
+    """Call ``close`` if the ``with`` block takes longer than 90 seconds, because paramiko's calls have no
     time limit.
     """
 
@@ -191,7 +195,9 @@ def _time_limit(close: Callable[[], object]) -> Iterator[None]:
 
 
 def shell_line(command: Command) -> str:
-    """Return a command as one line for the login shell of the host, because SSH transmits only one string."""
+    """Return a command as one line for the login shell of the host, because SSH transmits a command as one
+    string.
+    """
     words = shlex.join(command.words)
     if command.env:
         words = shlex.join(["env", *(f"{k}={v}" for k, v in command.env.items())]) + " " + words
@@ -201,7 +207,7 @@ def shell_line(command: Command) -> str:
 
 
 def _ignore_progress(_done: int, _total: int) -> None:
-    """Do nothing. This is the progress function for callers that do not show progress."""
+    """Do nothing. This function is the progress function for callers that do not show progress."""
 
 
 def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
@@ -228,7 +234,7 @@ def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[param
 
     If the file has more than ``total`` bytes, the function first truncates it to 0 bytes.
     """
-    with contextlib.suppress(FileNotFoundError):  # each of these calls is a request to the host
+    with contextlib.suppress(FileNotFoundError):  # another process may delete the file
         if (done := sftp.stat(target).st_size or 0) <= total:
             return sftp.open(target, "r+b"), done
     return sftp.open(target, "wb"), 0
@@ -249,4 +255,4 @@ def _make_folder(sftp: "paramiko.SFTPClient", folder: str, mode: int = 0o777) ->
         try:
             sftp.mkdir(folder, mode)
         except OSError:
-            sftp.stat(folder)  # another process may have created it
+            sftp.stat(folder)  # another process may have created the folder

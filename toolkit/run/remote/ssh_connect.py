@@ -1,7 +1,7 @@
 """Open an SSH connection with fabric, only to hosts with a known key.
 
-By default, fabric accepts unknown hosts and reads the user's fabric and invoke files. Therefore toolkit sets
-a strict host key policy and a separate configuration.
+By default, fabric accepts unknown hosts and reads the user's configuration files of fabric and invoke.
+toolkit gives fabric a strict host key policy and a configuration without the user's files.
 """
 
 import contextlib
@@ -17,28 +17,31 @@ from toolkit.run.remote.ssh_destination import ssh_line
 from toolkit.run.remote.ssh_trust import apply_trust, trust_of
 
 _SECONDS = 15
-"""The time limit for the TCP connection, and for the key exchange after the connection, in seconds."""
+"""The time limit in seconds for the TCP connection, and again for the SSH key exchange."""
 _AUTH_SECONDS = 30
-"""The number of seconds within which the host must answer each key that toolkit offers."""
+"""The number of seconds within which the host must answer each user key that toolkit offers."""
 _CHANNEL_SECONDS = 90
-"""The number of seconds within which the host must open a channel."""
+"""The number of seconds within which the host must open an SSH channel."""
 _KEEPALIVE_SECONDS = 30
 """The number of seconds between two keepalive messages, without which routers drop an idle connection."""
 
 _SILENT_SECONDS = 90
-"""The number of seconds after which unacknowledged data ends the connection.
+"""The number of seconds after which the kernel closes the connection if the host does not acknowledge data.
 
-The value exceeds the keepalive interval.
+This time is longer than the interval between two keepalive messages.
 """
 
 _KEY_OF_ANOTHER_KIND = "key, expected"
-"""A part of paramiko's message for a refused key.
+"""A part of paramiko's error message for a user key that the host refused.
 
-paramiko tries to read a key file as every kind of key, and reports the last failure instead of the refusal.
+paramiko tries to read a key file as every type of key. Its error message reports the last failed read instead
+of the host's refusal.
 """
 
 _ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
-"""A pattern for the start of a system error, which paramiko appends to its message without a space."""
+"""A pattern for the start of a system error, such as ``[Errno 2]``, which paramiko appends to its message
+without a space.
+"""
 
 _CUT_OFF = "transport shut down or saw EOF"
 """A part of paramiko's message for a lost connection, which paramiko reports as a failed authentication."""
@@ -46,7 +49,7 @@ _CUT_OFF = "transport shut down or saw EOF"
 _CHECK = "check that this command works: "
 
 _NO_SESSION = "No existing session"
-"""paramiko's message if the key exchange exceeds its time limit."""
+"""paramiko's error message if the SSH key exchange exceeds its time limit."""
 
 
 def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has no types; the value stays in toolkit.run
@@ -62,13 +65,13 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
     from fabric.config import Config
 
     class PrivateConfig(Config):  # type: ignore[misc] # fabric has no types
-        """A configuration that ignores the user's fabric files, because these files would change toolkit's
+        """A fabric configuration without the user's fabric files, because these files could change toolkit's
         commands.
         """
 
         prefix = "toolkit-internal"
 
-    # paramiko also logs each error that it raises. Without a handler, Python would print these log lines.
+    # Without a handler for paramiko's logger, Python would print a line for each error that paramiko raises.
     logging.getLogger("paramiko").addHandler(logging.NullHandler())
     if config is not None and not config.is_file():
         raise BadInput(f"{config}: {no_file(config)}")
@@ -93,7 +96,7 @@ def why(error: Exception) -> str:
     """Return an error's message without the name of its Python class. If the connection failed at several
     addresses of the host, join the messages for all addresses.
     """
-    tried = getattr(error, "errors", None)  # paramiko's NoValidConnectionsError maps addresses to errors
+    tried = getattr(error, "errors", None)  # NoValidConnectionsError has errors by address
     if isinstance(tried, dict) and tried:
         return ", ".join(dict.fromkeys(why(failure) for failure in tried.values()))
     text = _ERRNO.sub(lambda match: f"{match[1]}: " if match[1] else "", str(error)).strip()
@@ -103,8 +106,8 @@ def why(error: Exception) -> str:
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
     """Make the kernel close a connection whose other end does not answer, for example after a laptop slept.
 
-    By default, the kernel closes such a connection only after a quarter of an hour. If the connection to a
-    gateway closes, the connections through this gateway close as well.
+    By default, the kernel closes a connection without answers only after a quarter of an hour. If the
+    connection to a gateway closes, the connections through this gateway close as well.
     """
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         with contextlib.suppress(OSError):
@@ -113,10 +116,10 @@ def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
 
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
     """Return a list with a connection and the gateways on its path. This machine connects directly to the
-    last entry of the list.
+    last host in the returned list.
     """
     hops = []
-    while connection is not None and not isinstance(connection, str):  # a string is a ProxyCommand
+    while connection is not None and not isinstance(connection, str):  # a string means a ProxyCommand
         hops.append(connection)
         connection = connection.gateway
     return hops
@@ -128,7 +131,9 @@ def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN4
 
 
 def _prepare(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Set the time limits of the connection, and limit the keys that toolkit offers."""
+    """Set the time limits of the SSH connection. With ``IdentitiesOnly``, also limit the user keys that
+    toolkit offers.
+    """
     more: dict[str, Any] = {
         "banner_timeout": _SECONDS,
         "auth_timeout": _AUTH_SECONDS,
@@ -163,9 +168,7 @@ def _open(hop: Any, line: str, paramiko: Any) -> None:  # noqa: ANN401 - see con
 
 
 def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Open a connection. After a failure, close the connection, because otherwise paramiko's thread would
-    continue to run.
-    """
+    """Open a connection. After a failure, close the connection to stop paramiko's thread."""
     try:
         hop.open()
     except BaseException:

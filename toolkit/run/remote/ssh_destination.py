@@ -12,7 +12,8 @@ _PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
 
 
 def destination(host: str) -> tuple[str, str]:
-    """Split an SSH destination into the part without a port and the port, which may be empty.
+    """Split an SSH destination into the part without a port, such as ``user@host``, and the port, which may
+    be empty.
 
     Raises:
         BadInput: if the destination is invalid, or starts with ``-`` as an option does.

@@ -1,6 +1,7 @@
 """Run one command on an SSH channel: send its input, and receive its output and exit status.
 
-fabric's own loop needs 11 ms for each character of input, and 35 s for 20 MB of output.
+This module replaces fabric's loop, which needs 11 ms for each character of input, and 35 s for 20 MB of
+output.
 """
 
 import contextlib
@@ -21,7 +22,9 @@ _BY_SIGNAL = 255
 
 
 class _OutputStream:
-    """The received bytes of one output stream. The class passes on each complete line immediately."""
+    """The received bytes of one output stream. The class passes each complete line to ``on_line``
+    immediately.
+    """
 
     def __init__(self, on_line: OnLine) -> None:
         self.all = bytearray()
@@ -37,7 +40,7 @@ class _OutputStream:
 
 def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> Completed:
     """Exchange input and output with the command on ``channel`` until the command exits. After an error, stop
-    the remote process.
+    the process on the host.
 
     The function alternates between input and output. If the function first sent the whole input, a command
     with much input and output could cause a deadlock.
@@ -72,8 +75,7 @@ def _status(channel: "paramiko.Channel") -> int:
     status: int = channel.recv_exit_status()
     if status != -1:
         return status
-    # paramiko may close the channel a moment before it notices the end of the connection, so wait for a
-    # moment.
+    # Wait, because paramiko may close the channel a moment before it notices a lost connection.
     deadline = time.monotonic() + _GONE_SECONDS
     while channel.transport is not None and channel.transport.is_active() and time.monotonic() < deadline:
         time.sleep(_POLL_SECONDS)
@@ -83,14 +85,14 @@ def _status(channel: "paramiko.Channel") -> int:
 
 
 def _has_ended(channel: "paramiko.Channel") -> bool:
-    # Check the status first, then the output, because the exit status may arrive before the last output.
+    # Check the exit status before the output, because the last output may arrive after the exit status.
     return channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()
 
 
 def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
     """Send as many bytes of the command's input as the host accepts now, and return their number.
 
-    toolkit does not raise an error if the command exits without reading its input.
+    If the command exits without reading its input, toolkit drops the input without an error.
     """
     if not rest or not channel.send_ready():
         return 0
@@ -115,9 +117,9 @@ def _receive(channel: "paramiko.Channel", out: _OutputStream, err: _OutputStream
 
 
 def _end(channel: "paramiko.Channel") -> None:
-    """Send SIGTERM to the remote process.
+    """Send SIGTERM to the process on the host.
 
-    Without the signal, sshd leaves the process running after the channel closes.
+    Without SIGTERM, the process on the host continues to run after the channel closes.
     """
     import paramiko
 
@@ -128,4 +130,4 @@ def _end(channel: "paramiko.Channel") -> None:
     request.add_boolean(False)
     request.add_string("TERM")
     with contextlib.suppress(Exception):  # the connection may have ended
-        channel.transport._send_user_message(request)  # noqa: SLF001 - paramiko has no public method for it
+        channel.transport._send_user_message(request)  # noqa: SLF001 - no public method in paramiko

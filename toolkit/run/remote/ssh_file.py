@@ -35,7 +35,7 @@ updatehostkeys user userknownhostsfile verifyhostkeydns versionaddendum visualho
 xauthlocation
 """
 KEYWORDS = frozenset(_MANUAL.split())
-"""The keywords of ssh_config(5), up to OpenSSH 10."""
+"""All keywords of ssh_config(5) in OpenSSH releases up to 10."""
 
 _OLD = """
 afstokenpassing challengeresponseauthentication cipher compressionlevel dsaauthentication fallbacktorsh
@@ -46,7 +46,9 @@ rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartc
 tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
 """
 _ACCEPTED = frozenset(_OLD.split())
-"""Obsolete and vendors' keywords that OpenSSH accepts, some with the GSSAPI patch (openssh:readconf.c)."""
+"""Obsolete keywords, and keywords of vendors' versions of OpenSSH, some from the GSSAPI patch (openssh:
+readconf.c).
+"""
 
 
 def check_ssh_config(path: Path) -> None:
@@ -57,7 +59,7 @@ def check_ssh_config(path: Path) -> None:
     """
     try:
         str(path).encode()
-    except UnicodeEncodeError as error:  # a job's record contains the name
+    except UnicodeEncodeError as error:  # a job's record contains the file name
         raise BadInput(f"--ssh-config {path}: the name is not UTF-8", fix="rename the file") from error
     content = read_given(path, most=_LARGEST, label="--ssh-config")
     ignored: list[str] = []

@@ -1,7 +1,8 @@
-"""Use an SSH connection that the user opened with OpenSSH and that ssh shares (ControlMaster).
+"""Use an SSH connection that the user opened with OpenSSH and that OpenSSH shares with other programs
+(ControlMaster).
 
-If a centre requires a second factor, only ssh can ask for this factor, and users want to enter it only once a
-day. This module never opens a connection.
+If a centre requires a second factor, only ssh can ask for the second factor, and users want to enter it only
+once a day. This module never opens an SSH connection.
 """
 
 import os
@@ -20,18 +21,19 @@ from toolkit.run.remote.ssh_destination import ssh_line, ssh_words
 _CHECK_SECONDS = 10.0
 _FILE_SECONDS = 600.0
 _CHUNK = 8 << 20
-"""The number of bytes of a file that one command sends. A broken connection loses at most these bytes."""
+"""The number of bytes of a file that one command sends. A broken connection loses at most this number of
+bytes.
+"""
 
 _OF_SSH = 255
-"""The exit status of ssh if ssh itself failed and not the remote command."""
+"""The exit status of ``ssh`` if ``ssh`` itself failed, and not the remote command."""
 
 _READ = (
     '[ -e "$1" ] || exit 0; [ "$3" ] || exec tail -c +"$(($2 + 1))" "$1"; '
     'exec dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none'
 )
 _LENGTH = 'if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi'
-# If the connection breaks, cat sees a normal end of its input. Therefore the script compares the file's size
-# with the expected size.
+# This script checks the file's size, because a broken connection looks like the normal end of input.
 _WRITE = (
     'folder=$(dirname "$1"); { [ -d "$folder" ] || mkdir -p $5 "$folder"; } && cat > "$2" '
     '&& [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && mv -f "$2" "$1" || { rm -f "$2"; exit 1; }'
@@ -41,7 +43,8 @@ _APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc stat
 
 
 def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None":
-    """Return a runner that uses ssh's shared connection to ``host``, or ``None`` if ssh shares no connection.
+    """Return a runner that uses OpenSSH's shared connection to ``host``, or ``None`` if there is no shared
+    connection.
 
     Raises:
         BadInput: if ``host`` is not an SSH destination.
@@ -63,15 +66,14 @@ class SharedRunner:
     def __init__(self, host: str, config: Path | None, control: str) -> None:
         self.place = host
         self._here = LocalRunner()
-        # If the shared connection no longer exists, ssh would open a new connection. A proxy command that
-        # exits at once prevents the new connection.
+        # ProxyCommand=false keeps ssh from opening a new connection if the shared connection has closed.
         options = ("-S", control, "-o", "ControlMaster=no", "-o", "ProxyCommand=false", "-o", "BatchMode=yes")
         self._ssh, *self._rest = ssh_words(host, config)
         self._options = options
         self._login = ssh_line(host, config)
 
     def is_open(self) -> bool:
-        """Return whether ssh reports that the connection is open."""
+        """Return whether ``ssh`` reports that the shared connection is open."""
         words = (self._ssh, *self._options, "-O", "check", *self._rest)
         return self._here.run(Command(words, timeout=_CHECK_SECONDS)).ok
 
@@ -115,7 +117,7 @@ class SharedRunner:
         return int(self._sh(_LENGTH, target, doing=f"cannot read {target}").text)
 
     def close(self) -> None:
-        """Leave the connection open, because it belongs to the user."""
+        """Do nothing: the shared connection stays open, because it belongs to the user."""
 
     def _sh(self, script: str, *words: str, doing: str, stdin: bytes | None = None) -> Completed:
         done = self.run(Command(("sh", "-c", script, "sh", *words), stdin=stdin, timeout=_FILE_SECONDS))

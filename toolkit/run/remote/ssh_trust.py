@@ -1,7 +1,7 @@
-"""Check whether the user trusts the key of an SSH host, and say what to do if not.
+"""Check whether the user trusts the key of an SSH host. If not, the error message says what to do.
 
-paramiko's parser supports neither patterns nor markers, and keeps only one key of each type for a host.
-Therefore toolkit parses the known_hosts files itself.
+toolkit parses the known_hosts files itself, because paramiko's parser supports neither patterns nor markers.
+paramiko's parser also keeps only one key of each type for a host.
 """
 
 import shlex
@@ -44,7 +44,7 @@ class Trust:
     add: str
 
     def check(self, key: HostKey) -> None:
-        """Accept a known key, and refuse any other key.
+        """Accept a known host key, and raise an error for any other key.
 
         Raises:
             Missing: if the key is not known; the error has the key's fingerprint and a fix.
@@ -54,7 +54,9 @@ class Trust:
             raise self._refusal(key, judgement)
 
     def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
-        """Sort host key algorithms: the algorithms of the host's known keys come first."""
+        """Return the host key algorithms in a new order: the algorithms of the host's known keys
+        come first.
+        """
         kinds = kinds_of(self.entries, self.names)
         return sorted(
             algorithms,
@@ -107,10 +109,10 @@ class Trust:
 
 
 def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric has no types
-    """Return the known keys of the host to which a connection leads. ``host`` is the SSH destination, or an
-    empty string for a gateway.
+    """Return the known keys of the host to which the connection ``hop`` leads. ``host`` is the SSH
+    destination, or an empty string for a gateway.
     """
-    exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - used three times
+    exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - a short function
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
     system = _files(hop.ssh_config.get("globalknownhostsfile", _SYSTEM_FILES), exists)
     entries: list[KnownHost] = []
@@ -129,17 +131,19 @@ def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401
 
 
 def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 - see trust_of
-    """Make a connection check the host's key with ``trust`` before the connection authenticates the user."""
+    """Make the connection ``hop`` check the host's key with ``trust`` before the connection authenticates the
+    user.
+    """
 
     class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc] # paramiko has no types
-        """Checks every host key. paramiko calls a policy only for unknown hosts, so toolkit does not load any
-        known hosts into paramiko's client.
+        """Checks every host key. paramiko calls a policy only for unknown hosts, so toolkit gives paramiko no
+        known hosts.
         """
 
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:  # noqa: ANN401, ARG002
             trust.check(HostKey(key.get_name(), key.asbytes()))
 
-    def transport(*words: Any, **options: Any) -> Any:  # noqa: ANN401 - paramiko's
+    def transport(*words: Any, **options: Any) -> Any:  # noqa: ANN401 - paramiko has no types
         transport = paramiko.Transport(*words, **options)
         security = transport.get_security_options()
         security.key_types = trust.in_order(tuple(security.key_types))
@@ -154,7 +158,9 @@ def _files(setting: str, exists: Callable[[str], bool]) -> list[Path]:
 
 
 def _add_line(hop: Any, host: str, config: Path | None) -> str:  # noqa: ANN401 - see trust_of
-    """Return the ssh command that shows the key's fingerprint, asks the user, and adds the key."""
+    """Return the ``ssh`` command that shows the fingerprint of the host's key, asks the user, and adds the
+    key to known_hosts.
+    """
     strict = hop.ssh_config.get("stricthostkeychecking", "ask").lower()
     options = [] if strict == "ask" else ["-o", "StrictHostKeyChecking=ask"]
     if not host:

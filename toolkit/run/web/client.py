@@ -1,7 +1,7 @@
 """Send HTTP requests with limits on time and bytes, and with checked redirects.
 
-``requests`` alone reads a body of any size into memory, even the body of a redirect. ``requests`` also has no
-time limit for a whole response.
+The library ``requests`` alone reads a body of any size into memory, even the body of a redirect. ``requests``
+also has no time limit for a whole response.
 """
 
 import contextlib
@@ -21,12 +21,16 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
-"""The largest unread rest of a body, in bytes, that toolkit reads in order to use the connection again."""
+"""If at most this number of bytes of a body is unread, toolkit reads these bytes in order to use the
+connection again.
+"""
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
-"""zlib's ``wbits`` by content coding. Some servers compress although toolkit asks for ``identity``."""
+"""zlib's parameter ``wbits`` for each HTTP content coding. Some servers compress a body although toolkit asks
+for ``identity``.
+"""
 
 Proof = Callable[["requests.PreparedRequest"], "requests.PreparedRequest"]
-"""A function that adds authentication to a request."""
+"""A function that adds authentication, such as a password, to a request."""
 
 
 class Response:
@@ -52,7 +56,8 @@ class Response:
         """Return the first ``most`` bytes of the body after decompression.
 
         Raises:
-            RequestException: if the connection is interrupted, a limit is exceeded, or the coding is unknown.
+            RequestException: if the connection is interrupted, a limit is exceeded, or the content coding is
+                unknown.
         """
         import requests
 
@@ -78,8 +83,8 @@ class Response:
             yield chunk
 
     def close(self) -> None:
-        """Finish reading the response. If only a short part of the body is unread, read this part, so that
-        the next request can use the same connection.
+        """Finish reading the response. If only a short part of the body is unread, read it, so that the next
+        request can use the same connection.
         """
         import requests
 
@@ -126,7 +131,8 @@ class Client:
     ) -> Response:
         """Return the response to a request. ``limits`` apply to the response and its redirects together.
 
-        ``proof`` maps an address to the function that authenticates requests to this address.
+        ``proof`` is a function that returns, for an address, the function that authenticates requests to this
+        address.
 
         Raises:
             BadRedirect: if toolkit refuses a redirect.
@@ -171,7 +177,7 @@ def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
         redirect response.
         """
 
-        def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - the signature in requests
+        def get_redirect_target(self, resp: requests.Response) -> str | None:  # noqa: ARG002 - as in requests
             return None
 
     session = BoundedSession()
@@ -181,7 +187,7 @@ def _session(context: "ssl.SSLContext", meter: Meter) -> "requests.Session":
     return session
 
 
-def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - requests' types stay here
+def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - a type of requests
     from requests.adapters import HTTPAdapter
 
     context.sslsocket_class = MeteredTls
@@ -192,11 +198,11 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
         SSL_CERT_FILE.
         """
 
-        def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - see above
+        def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as in requests
             super().init_poolmanager(*args, ssl_context=context, **options)
             self.poolmanager.pool_classes_by_scheme = classes
 
-        def proxy_manager_for(self, proxy: Any, **options: Any) -> Any:  # noqa: ANN401 - see above
+        def proxy_manager_for(self, proxy: Any, **options: Any) -> Any:  # noqa: ANN401 - as in requests
             manager = super().proxy_manager_for(proxy, ssl_context=context, **options)
             manager.pool_classes_by_scheme = classes
             return manager
@@ -218,8 +224,7 @@ def _pool_classes(meter: Meter) -> dict[str, Any]:
 
         def connect(self) -> None:
             super().connect()
-            # If the connection to a proxy and the connection through this proxy both use TLS, a second TLS
-            # object wraps the real socket.
+            # With TLS to a proxy and TLS through this proxy, a second TLS object wraps the real socket.
             outer = getattr(self.sock, "socket", self.sock)
             if isinstance(outer, MeteredTls):
                 outer.meter = meter

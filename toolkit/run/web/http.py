@@ -1,5 +1,5 @@
-"""Read files over HTTP with time limits, and with the proxies and certificates that environment variables
-name.
+"""Read files over HTTP with time limits. The functions use the proxies and certificates that environment
+variables name.
 """
 
 import base64
@@ -24,9 +24,11 @@ if TYPE_CHECKING:
     import requests
 
 _STALLED = 10.0
-"""The number of seconds without a connection or a byte after which a server is unreachable."""
+"""The number of seconds without a connection or a byte after which toolkit treats a server as unreachable."""
 _STEP = 1 << 16
-"""The number of bytes of one read. An interruption loses at most these bytes."""
+"""The number of bytes that one read requests. An interruption of a download loses at most this number of
+bytes.
+"""
 
 _LATER = frozenset({408, 425, 429})
 """HTTP statuses after which a later retry may succeed (RFC 9110, RFC 8470, RFC 6585)."""
@@ -34,13 +36,13 @@ _FOR_GOOD = frozenset(range(400, 500)) - _LATER
 """HTTP statuses for which a retry gives the same result (RFC 9110, section 15.5)."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-"""The largest number of seconds between two tries."""
+"""The largest number of seconds between two tries of a download."""
 
 
 class RefusedRequest(Missing):
     """The server refuses to send the file, so a retry would not help.
 
-    ``status`` is the HTTP status of the response.
+    ``status`` is the HTTP status of the server's response.
     """
 
     def __init__(self, message: str, status: int) -> None:
@@ -50,7 +52,7 @@ class RefusedRequest(Missing):
 
 class Busy(Missing):
     """The server is busy and asks the client to try again later. ``retry_after`` is the value of the
-    ``Retry-After`` header, or an empty string if the header is missing.
+    response's ``Retry-After`` header, or an empty string if the header is missing.
     """
 
     def __init__(self, message: str, retry_after: str) -> None:
@@ -63,10 +65,11 @@ class Slow(Missing):
 
 
 class Body:
-    """A file object for the body of a response. A read raises :class:`Missing` if the server stops sending.
+    """A file object for the body of a response. A read raises :class:`Missing` if the server stops before the
+    end of the body.
 
-    ``start`` is the offset in the file at which the body starts: the requested offset, or 0 if the server
-    sends only whole files.
+    ``start`` is the offset in the remote file at which the body starts: the requested offset, or 0 if the
+    server sends only whole files.
     """
 
     def __init__(self, response: Response, url: str, limits: Limits, start: int = 0) -> None:
@@ -74,7 +77,7 @@ class Body:
         self._url = without_login(url)
         self._chunks = response.chunks(_STEP, limits)
 
-    def read(self, size: int = -1) -> bytes:  # noqa: ARG002 - the signature of a file
+    def read(self, size: int = -1) -> bytes:  # noqa: ARG002 - as in a file object
         """Return the next bytes of the file, or no bytes at its end."""
         import requests
 
@@ -126,7 +129,7 @@ def open_address(
     url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED
 ) -> Iterator[Body]:
     """Open an http or https address for reading. ``seconds`` limits the time of the whole transfer, and
-    ``stalled`` limits each time in which no bytes arrive.
+    ``stalled`` limits each interval in which no bytes arrive.
 
     ``start`` is the number of bytes to skip at the start of the file. If the address contains a login,
     toolkit sends the login only to the server in this address, not to the target of a redirect.
@@ -152,10 +155,10 @@ def open_address(
 
 
 def pause_before(number: int, retry_after: str = "") -> float:
-    """Return the time in seconds to wait before the next try, after ``number`` failures.
+    """Return the time in seconds to wait before the next try of a request, after ``number`` failures.
 
-    The time is the server's ``Retry-After``, or a pause that doubles with each failure, but not more than a
-    maximum.
+    The waiting time is the value of the server's ``Retry-After`` header, or a pause that doubles with each
+    failure. The waiting time has an upper limit.
     """
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:6]), _LONGEST_PAUSE)
@@ -213,9 +216,7 @@ def _refusal(shown: str, response: Response) -> Missing:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the error that is the first cause of ``error``, usually an error of the operating
-    system.
-    """
+    """Return the message of the original error behind ``error``, usually an error of the operating system."""
     while cause := error.__cause__ or error.__context__:
         error = cause
     if isinstance(error, TimeoutError):

@@ -1,7 +1,7 @@
 """Enforce limits on one HTTP response at its socket: the waiting time, the bytes, and the bytes per second.
 
 HTTP libraries limit only the time in which no byte arrives. Limits at the socket also cover headers, chunk
-sizes and trailers, which these libraries read without other limits.
+sizes and trailers, which HTTP libraries read without other limits.
 """
 
 import math
@@ -13,11 +13,12 @@ from dataclasses import dataclass
 from typing import Any
 
 CONTROL_SECONDS = 60.0
-"""The time limit, in seconds, for a response that is not a file: a manifest, a token, an error or headers."""
+"""The time limit, in seconds, for a short response: a manifest, a token, an error or headers."""
 CONTROL_BYTES = 16 << 20
-"""The largest response of a registry in bytes.
+"""The largest response of a registry in bytes, except for blobs.
 
-The limit leaves room for a manifest of 4 MiB and for headers of 6.4 MiB, the limit of ``http.client``.
+This limit has room for a manifest of 4 MiB and for headers of 6.4 MiB, the largest headers that
+``http.client`` accepts.
 """
 SLOWEST = 1024
 """The lowest rate of a file transfer in bytes per second. toolkit stops a slower transfer."""
@@ -26,7 +27,7 @@ WINDOW = 60.0
 
 
 class LimitError(OSError):
-    """A server exceeded a limit; the text names the limit."""
+    """A server exceeded a limit on its response; the error's text names the limit."""
 
 
 class SlowError(LimitError, TimeoutError):
@@ -35,11 +36,11 @@ class SlowError(LimitError, TimeoutError):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """The limits of one response.
+    """The limits on one HTTP response.
 
     ``seconds`` limits the total time of waiting for bytes. ``silence`` limits the time between two bytes.
-    ``most`` is the maximum number of bytes. ``slowest`` is the lowest rate in bytes per second, measured over
-    :data:`WINDOW`.
+    ``most`` is the maximum number of bytes. ``slowest`` is the lowest permitted rate in bytes per second,
+    measured over :data:`WINDOW` seconds.
     """
 
     seconds: float = CONTROL_SECONDS
@@ -51,9 +52,9 @@ class Limits:
 def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: float = WINDOW) -> Limits:
     """Return the limits for the transfer of a file of ``size`` bytes.
 
-    A total time limit cannot suit both a small and a large file, so this function limits the rate instead.
-    The maximum number of bytes is more than twice the size, which leaves room for the headers of small
-    chunks.
+    This function limits the transfer rate, because no total time limit suits both small and large files. The
+    maximum number of bytes is more than twice ``size``, because a response in small chunks has many chunk
+    headers.
     """
     return Limits(seconds, silence, 2 * size + CONTROL_BYTES, SLOWEST)
 
@@ -66,12 +67,12 @@ class Meter:
         self.begin(Limits())
 
     def begin(self, limits: Limits) -> None:
-        """Apply ``limits`` to the bytes that arrive from now on."""
+        """Apply ``limits`` to the bytes that arrive after this call, and restart the counts."""
         self._limits = limits
         self._waited = self._got = 0.0
         self._window = (0.0, 0.0)
 
-    def receive(self, sock: socket.socket, receive: Callable[[], Any]) -> Any:  # noqa: ANN401 - bytes or a count
+    def receive(self, sock: socket.socket, receive: Callable[[], Any]) -> Any:  # noqa: ANN401 - bytes or their number
         """Call ``receive``, which waits for bytes on ``sock``, and enforce the limits that :meth:`begin` set.
 
         Raises:
@@ -112,7 +113,7 @@ class Meter:
 
 
 class MeteredSocket(socket.socket):
-    """A socket with a meter, which counts the received bytes."""
+    """A plain socket with a meter, which counts the received bytes."""
 
     meter: Meter | None = None
 
@@ -124,7 +125,7 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """A TLS socket with a meter, which counts the received bytes. The time limit of the connection also
+    """A TLS socket with a meter, which counts the received bytes. The time limit for the connection also
     applies to the TLS handshake.
     """
 

@@ -1,4 +1,4 @@
-"""Follow redirects: never from TLS to plain HTTP, never in a circle, and at most ten."""
+"""Follow HTTP redirects: never from TLS to plain HTTP, never in a circle, and at most ten redirects."""
 
 import re
 from urllib.parse import urljoin, urlsplit
@@ -12,10 +12,10 @@ registries need at most two.
 
 _ANY_METHOD = frozenset({307, 308})
 _READING = frozenset({301, 302, 303}) | _ANY_METHOD
-"""HTTP statuses that redirect (RFC 9110, section 15.4).
+"""HTTP statuses that mean a redirect (RFC 9110, section 15.4).
 
-After 307 or 308, a client repeats the request with the same method. After the other statuses, a client may
-replace POST with GET, so toolkit follows them only for GET and HEAD.
+After a redirect with status 307 or 308, a client repeats the request with the same method. After other
+redirects, a client may replace POST with GET, so toolkit follows other redirects only for GET and HEAD.
 """
 _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 
@@ -61,14 +61,14 @@ class Redirects:
 
 
 def is_redirect(method: str, status: int, location: str) -> bool:
-    """Return whether toolkit may follow a response as a redirect. ``method`` is the HTTP method of the
+    """Return whether a response is a redirect that toolkit may follow. ``method`` is the HTTP method of the
     request.
     """
     return bool(location) and status in (_READING if method in {"GET", "HEAD"} else _ANY_METHOD)
 
 
 def without_login(text: str) -> str:
-    """Return ``text`` for a message, without the users and passwords in its addresses."""
+    """Return ``text`` without the users and passwords in its addresses, for use in a message."""
     return _LOGIN.sub("", text)
 
 
