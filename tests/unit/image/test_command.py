@@ -75,6 +75,46 @@ def test_a_program_that_finds_its_mpi_by_a_script_alone_finds_none_without(tmp_p
     assert facts_of(tmp_path, "/opt/app/bin/bare").programs == {"/opt/app/bin/bare": ""}
 
 
+ONEAPI = "/opt/intel/oneapi"
+INTEL = {
+    f"{ONEAPI}/setvars.sh": "main() { for c in mpi; do . $c/latest/env/vars.sh; done; }\nmain\n",
+    f"{ONEAPI}/mpi/latest/env/vars.sh": "prepend() { :; }\n",
+    f"{ONEAPI}/mpi/latest/lib/libmpi.so.12": elf(soname="libmpi.so.12", text=MPICH),
+    f"{ONEAPI}/mpi/latest/opt/mpi/libfabric/lib/prov/libtcp-fi.so": elf(),
+}
+
+
+@every_row(
+    "source",
+    [
+        f"source {ONEAPI}/setvars.sh > /dev/null",
+        f". {ONEAPI}/setvars.sh >/dev/null",
+        f"source {ONEAPI}/mpi/latest/env/vars.sh",
+    ],
+)
+def test_intels_scripts_set_the_folders_of_intels_mpi(tmp_path, source):
+    text = f"#!/bin/bash\n{source}\nexec /opt/app/bin/bare\n"
+    facts = facts_of(tmp_path, "/opt/run", **INTEL, **{"/opt/run": text})
+    assert facts.programs == {"/opt/app/bin/bare": f"{ONEAPI}/mpi/latest/lib/libmpi.so.12"}
+    assert facts.environment["I_MPI_ROOT"] == f"{ONEAPI}/mpi/latest"
+    assert facts.environment["FI_PROVIDER_PATH"] == f"{ONEAPI}/mpi/latest/opt/mpi/libfabric/lib/prov:"
+
+
+def test_a_script_that_toolkit_cannot_follow_leaves_the_library_unknown(tmp_path):
+    text = "#!/bin/bash\nsource /opt/app/functions.sh\nexec /opt/app/bin/bare\n"
+    more = {"/opt/run": text, "/opt/app/functions.sh": "find_mpi() {\n  :\n}\nfind_mpi\n"}
+    facts = facts_of(tmp_path, "/opt/run", **more)
+    assert "whose effect is known only at run time" in facts.unknown["programs"]
+
+
+def test_without_a_command_a_program_is_started_as_the_images_script_starts_it(tmp_path):
+    without = {name: content for name, content in FILES.items() if name != "/opt/app/run.sh"}
+    script = {"/opt/app/bin/run": FILES["/opt/app/run.sh"]}
+    found = inspect(sandbox(tmp_path / "with", {**BASE, **FILES, **script})).programs
+    assert found["/opt/app/bin/bare"] == "/opt/mpich/lib/libmpi.so.12"
+    assert inspect(sandbox(tmp_path / "without", {**BASE, **without})).programs["/opt/app/bin/bare"] == ""
+
+
 def test_a_program_into_which_an_mpi_is_linked_is_its_own_library(tmp_path):
     facts = facts_of(tmp_path, "/opt/app/bin/static")
     assert facts.program and facts.program.linked

@@ -10,6 +10,12 @@ from toolkit.program.shellwords import UNTOLD
 _MOST = 1 << 16
 _SOURCING = frozenset((".", "source"))
 _HOOK = re.compile(r"(/.*)/etc/profile\.d/(?:conda|mamba)\.sh\Z")
+_SETVARS = re.compile(r"(/.*)/setvars\.sh\Z")
+_INTEL_MPI = re.compile(r"(/.*)/(?:env/vars\.sh|(?:intel64/)?bin(?:64)?/mpivars\.sh)\Z")
+_INTEL_LIBRARIES = ("lib", "lib/release", "libfabric/lib", "opt/mpi/libfabric/lib")
+_INTEL_PROVIDERS = ("opt/mpi/libfabric/lib/prov", "libfabric/lib/prov", "lib")
+"""Folders of Intel MPI that its script env/vars.sh puts into variables, if they exist; of the folders with
+modules of libfabric, only the first (Intel MPI 2021.15: env/vars.sh)."""
 _ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
 
 
@@ -22,6 +28,8 @@ class Activation:
     prefix: str
     variable: str
     scripts: tuple[str, ...] = ()
+    searched: tuple[tuple[str, str], ...] = ()
+    """Folders that the activation puts first, each after the name of its variable."""
 
 
 def conda_hook_root(tree: FileTree, words: list[str]) -> str | None:
@@ -37,6 +45,8 @@ def read_activation(tree: FileTree, words: list[str], root: str) -> Activation |
     if any(UNTOLD in word for word in words):
         return None
     first, *rest = words
+    if first in _SOURCING and rest and (intel := _read_intel(tree, rest[0])):
+        return intel
     if first in _SOURCING and rest and (match := _ACTIVATE.match(rest[0])):
         if len(rest) == 1 and files.is_file(tree, f"{match[1]}/pyvenv.cfg"):
             return Activation(match[1], "VIRTUAL_ENV")
@@ -53,3 +63,21 @@ def read_activation(tree: FileTree, words: list[str], root: str) -> Activation |
         return None
     # conda sources the scripts in activate.d in alphabetical order (conda/conda:conda/activate.py).
     return Activation(prefix, "CONDA_PREFIX", tuple(files.glob(tree, f"{prefix}/etc/conda/activate.d/*.sh")))
+
+
+def _read_intel(tree: FileTree, script: str) -> Activation | None:
+    """Return the effect of Intel's setvars.sh, or of the script of Intel MPI, on Intel MPI's variables.
+
+    toolkit cannot follow these scripts, because they consist of functions and loops.
+    """
+    whole, own = _SETVARS.match(script), _INTEL_MPI.match(script)
+    prefix = f"{whole[1]}/mpi/latest" if whole else own[1] if own else ""
+    if not prefix or not files.is_file(tree, script):
+        return None
+    there = [folder for folder in _INTEL_LIBRARIES if files.names(tree, f"{prefix}/{folder}")]
+    if not any(name.startswith("libmpi.so") for of in there for name in files.names(tree, f"{prefix}/{of}")):
+        return None
+    providers = [folder for folder in _INTEL_PROVIDERS if files.names(tree, f"{prefix}/{folder}")]
+    searched = [("LD_LIBRARY_PATH", f"{prefix}/{folder}") for folder in there]
+    searched += [("FI_PROVIDER_PATH", f"{prefix}/{folder}") for folder in providers[:1]]
+    return Activation(prefix, "I_MPI_ROOT", searched=tuple(searched))

@@ -35,6 +35,7 @@ conda.sh and Intel's setvars.sh."""
 _MOST_SOURCED = 10
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 _DEFAULT = re.compile(r'"?\$\{\w+:?-')
+_REDIRECTION = re.compile(r"(?:\d?|&)(?:>>?|<)(?P<file>.*)\Z", re.DOTALL)
 _ASSIGNED = re.compile(r"(?P<name>[A-Za-z_]\w*)(?P<more>\+?)=(?P<word>.*)\Z", re.DOTALL)
 
 
@@ -70,6 +71,17 @@ def driver_searched(tree: FileTree) -> bool:
     return any(DRIVER in (files.text(tree, script, _MOST_TEXT) or "") for script in scripts)
 
 
+def _without_redirections(words: list[str]) -> list[str]:
+    """Return the words of a command without redirections such as ``> /dev/null``."""
+    found, skipped = [], False
+    for word in words:
+        redirects = not skipped and _REDIRECTION.match(word)
+        if not skipped and not redirects:
+            found.append(word)
+        skipped = bool(redirects) and not redirects["file"]
+    return found
+
+
 class ImageShell:
     """A simulated POSIX shell, which follows the variables of scripts but does not run commands."""
 
@@ -92,7 +104,7 @@ class ImageShell:
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
             rounds = max(0, rounds + (before == "(") - (before == ")"))
-            deeper, command = blocks(words)
+            deeper, command = blocks(_without_redirections(words))
             depth = max(0, depth + deeper)
             certain = not depth + rounds and (before not in {"&&", "||"} or (before == "&&" and sure))
             if certain and command[:1] in (["exit"], ["return"]):
@@ -128,6 +140,9 @@ class ImageShell:
         self._before("PATH", f"{activation.prefix}/bin")
         self._set(activation.variable, activation.prefix, "", certain=True)
         self.exported.add(activation.variable)
+        for name, folder in activation.searched:
+            self._before(name, folder)
+            self.exported.add(name)
         for script in activation.scripts[:_MOST_SCRIPTS]:
             if inner := self._sourced_script([".", script]):
                 self._read_in(*inner)

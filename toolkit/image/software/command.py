@@ -46,6 +46,8 @@ class StartedProgram:
     environment: Mapping[str, str] = field(default_factory=dict)
     chain: tuple[str, ...] = ()
     why: str = ""
+    undecided: Mapping[str, str] = field(default_factory=dict)
+    """A reason for each variable whose value a wrapper script leaves unknown."""
 
 
 def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
@@ -187,7 +189,9 @@ def _of_shell(
         return replace(
             program, why=f"{path or words[0]}: which program it starts depends on conditions or on its input"
         )
-    return started, replace(program, environment=_merge_variables(program.environment, exports))
+    environment = _merge_variables(program.environment, exports)
+    unknown = {**program.undecided, **exports.undecided}
+    return started, replace(program, environment=environment, undecided=unknown)
 
 
 def _merge_variables(before: Mapping[str, str], exports: Environment) -> dict[str, str]:

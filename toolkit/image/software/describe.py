@@ -84,7 +84,8 @@ def describe(
     entrypoint = _entrypoint(tree, config, book)
     runs = find_rank_programs(base, walked, entrypoint or (), view, opened, budget, book)
     loader, programs, variables = runs.loader, runs.programs, runs.loader.environment
-    mpis, programs = find_decided_mpis(loader, packages, walked, programs, exports.undecided)
+    undecided = {**exports.undecided, **runs.undecided}
+    mpis, programs = find_decided_mpis(loader, packages, walked, programs, undecided)
     first = mpis[0] if mpis else None
     finder = Finder(loader, walked, packages, first.loads if first else {})
     hvd = horovod.read(loader, walked.sites)
@@ -98,21 +99,17 @@ def describe(
         labels={**(config.labels if config else {}), **labels(tree)},
         entrypoint=entrypoint,
         **_entry_facts(base, entrypoint or ()),
-        environment=_environment(variables, exports.undecided, book),
+        environment=_environment(variables, undecided, book),
         driver_searched=driver_searched(tree) if form in _STARTED else None,
         stack=_stack(tree, book),
     )
     facts = _add_software(facts, finder, hvd, (mpis, programs), _real(base, "mpirun"), book)
-    why = why_undecided(loader, walked, entrypoint or (), mpis, programs, exports.undecided)
+    why = why_undecided(loader, walked, entrypoint or (), mpis, programs, undecided)
     facts = withhold(facts, mpis, why, book) if why else facts
-    facts = doubt(facts, exports.undecided, book)
+    facts = doubt(facts, undecided, book)
     also = _compared_versions(finder, facts, hvd)
     book.doubt(tree.unread if walked.whole else {**tree.unread, "the content of deep folders": _NOT_WHOLE})
-    return msgspec.structs.replace(
-        facts,
-        disagreements=disagreements(facts, also),
-        **book.reasons(),
-    )
+    return msgspec.structs.replace(facts, disagreements=disagreements(facts, also), **book.reasons())
 
 
 def _add_software(

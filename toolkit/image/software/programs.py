@@ -12,7 +12,7 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.bounded import BoundedTree
 from toolkit.image.loader.loader import Loader
 from toolkit.image.loader.search import SearchFolders, skip_forbidden_folders
-from toolkit.image.software.command import StartedProgram, needs_mpi_module, sites_of
+from toolkit.image.software.command import StartedProgram, needs_mpi_module, resolve_command, sites_of
 from toolkit.image.software.mpi4py import find_extension, variants
 
 MPI_SONAME = re.compile(
@@ -43,6 +43,7 @@ _OWN = re.compile(
 )
 """A pattern for the programs of an MPI itself, which do not show which MPI the user's programs load."""
 _MAGIC = b"\x7fELF"
+_SCRIPT = b"#!"
 _SYSTEM = ("/usr/bin", "/usr/libexec", "/usr/sbin")
 _MOST = 600
 _MOST_OF_SYSTEM = 3000
@@ -64,6 +65,25 @@ def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ..
     """
     extensions = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**extensions, **_all_loading(loader, _candidates(loader, places, entrypoint))}
+
+
+def of_wrappers(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> dict[str, str]:
+    """Return the MPI of each program that finds its MPI only if a shell script of the image starts it.
+
+    Such a script sets LD_LIBRARY_PATH, for example. ``programs`` has an empty path for each program that
+    finds no MPI without a script.
+    """
+    lost = {files.resolve(loader.tree, path): path for path, library in programs.items() if not library}
+    scripts = (*places.loose, *_programs(loader, places.programs)) if lost else ()
+    found: dict[str, str] = {}
+    for script in islice(scripts, _MOST):
+        if files.read(loader.tree, script, len(_SCRIPT)) != _SCRIPT:
+            continue
+        started = resolve_command(loader, (script,))
+        path = None if started.why else lost.get(files.resolve(loader.tree, started.path))
+        if path and (library := _loaded_mpi(Loader(loader.tree, dict(started.environment)), path)):
+            found[path] = library
+    return found
 
 
 def missing_mpis(loader: Loader, programs: dict[str, str]) -> dict[str, str]:

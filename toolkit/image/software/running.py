@@ -1,5 +1,6 @@
 """Find the program that a rank runs in an image, the program's MPI, and the files that mounts hide."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from toolkit.image.files.bounded import BoundedTree, Budget
@@ -9,7 +10,7 @@ from toolkit.image.loader.search import SearchFolders
 from toolkit.image.loader.search import places as walk
 from toolkit.image.software.command import StartedProgram, resolve_command
 from toolkit.image.software.evidence_log import ImageEvidence
-from toolkit.image.software.programs import behind_mounts, loaded_mpis, named_mpi, of_command
+from toolkit.image.software.programs import behind_mounts, loaded_mpis, named_mpi, of_command, of_wrappers
 from toolkit.model.facts import ImageProgram
 from toolkit.model.rank import RankView
 
@@ -28,6 +29,8 @@ class RankPrograms:
     programs: dict[str, str]
     program: ImageProgram | None = None
     hidden: dict[str, str] = field(default_factory=dict)
+    undecided: Mapping[str, str] = field(default_factory=dict)
+    """A reason for each variable whose value a wrapper script leaves unknown."""
 
 
 def find_rank_programs(
@@ -43,7 +46,9 @@ def find_rank_programs(
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
         book.absent["program"] = "the request names no command"
-        return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
+        programs = loaded_mpis(loader, places, entrypoint)
+        programs |= of_wrappers(loader, places, programs)
+        return RankPrograms(loader, programs, hidden=hidden)
     started = resolve_command(loader, view.command, view.script)
     own = loader
     if started.environment != loader.environment:
@@ -56,7 +61,7 @@ def find_rank_programs(
     book.evidence["program"] = f"{' '.join(view.command[:4])}: {' starts '.join(started.chain)}"
     if loaded is None:
         return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), shown, hidden)
-    return RankPrograms(own, loaded, shown, hidden)
+    return RankPrograms(own, loaded, shown, hidden, started.undecided)
 
 
 def _program_of(
