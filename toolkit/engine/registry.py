@@ -119,6 +119,7 @@ RULES: tuple[Rule, ...] = (
     reported.reported_fault,
     launcher.launcher_pmix_pair,
     image_launcher.image_launcher_refuses_root,
+    image_launcher.image_launcher_without_pmix,
     image_launcher.image_tmpdir_not_writable,
     image_launcher.image_launcher_interface,
     launcher.container_launcher_fails,

@@ -223,10 +223,14 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
 
 
 def clearing_options(case: Case) -> dict[str, str]:
-    """Return the options that remove the launcher's variables from the container: option → origin."""
-    oci = in_oci_mode(case)
-    return hides(case, "environment") | (
-        {"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {}
+    """Return what removes the launcher's variables before the program starts: option → origin. It may be an
+    option of the runtime, or ``env -i`` in a script of the image.
+    """
+    oci, program = in_oci_mode(case), case.image_facts.program
+    return (
+        hides(case, "environment")
+        | ({"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {})
+        | ({"`env -i`": f"image: {program.clears} runs env -i"} if program and program.clears else {})
     )
 
 

@@ -226,6 +226,10 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
     """The soname of the MPI library that the program needs: ``libmpi.so.40``."""
     linked: bool = False
     """True if the program is linked statically with an MPI."""
+    clears: str = ""
+    """The file of the chain that starts the program by ``env -i``, so that it gets no variables of the
+    launcher.
+    """
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):

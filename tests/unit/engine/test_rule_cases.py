@@ -110,7 +110,7 @@ outcome.
 """
 
 MEASURED_APART = {
-    "image-launcher-interface", "image-sets-rank",
+    "image-launcher-interface", "image-launcher-without-pmix", "image-sets-rank",
     "libfabric-lacks-providers", "mpi-lacks-plugins", "ranks-in-namespaces-of-their-own",
     "slurm-pmi-unreachable", "user-site-mpi",
 }  # fmt: skip

@@ -75,6 +75,69 @@ def test_a_program_that_finds_its_mpi_by_a_script_alone_finds_none_without(tmp_p
     assert facts_of(tmp_path, "/opt/app/bin/bare").programs == {"/opt/app/bin/bare": ""}
 
 
+HERE = 'exec "$here"/bin/bare "$@"\n'
+SETS = "export LD_LIBRARY_PATH=/opt/mpich/lib\n"
+
+
+@every_row(
+    "line",
+    [
+        'here=$(dirname "$0")',
+        "here=$(dirname $(readlink -f $0))",
+        'here=$(dirname -- "$(realpath "$0")")',
+        'here="$(cd "$(dirname "$0")" && pwd)"',
+        'here=$( cd -- "$( dirname -- "${BASH_SOURCE[0]}" )" &> /dev/null && pwd )',
+        'here=$(cd "$(dirname "${BASH_SOURCE[0]}")/../app" && pwd -P)',
+        "here=${0%/*}",
+    ],
+)
+def test_a_script_finds_a_program_beside_itself(tmp_path, line):
+    facts = facts_of(tmp_path, "/opt/app/own.sh", **{"/opt/app/own.sh": f"#!/bin/bash\n{line}\n{SETS}{HERE}"})
+    assert facts.program and facts.program.path == "/opt/app/bin/bare"
+
+
+@every_row(
+    "option",
+    [
+        "--library-path /opt/mpich/lib",
+        "--library-path=/opt/mpich/lib",
+        "--argv0 x --library-path /opt/mpich/lib",
+    ],
+)
+def test_the_loader_starts_a_program_with_its_own_folders(tmp_path, option):
+    own = {
+        "/opt/app/lib/ld-linux-x86-64.so.2": elf(),
+        "/opt/run": f"#!/bin/sh\nexec /opt/app/lib/ld-linux-x86-64.so.2 {option} /opt/app/bin/bare\n",
+    }
+    assert facts_of(tmp_path, "/opt/run", **own).programs == {
+        "/opt/app/bin/bare": "/opt/mpich/lib/libmpi.so.12"
+    }
+
+
+@every_row(
+    ("words", "clears"),
+    [("-i A=1", "/opt/run"), ("- ", "/opt/run"), ("-u PMI_RANK", ""), ("-S", ""), ("A=1", "")],
+)
+def test_env_may_remove_the_variables_of_the_launcher(tmp_path, words, clears):
+    text = f"#!/bin/sh\nexec env {words} /opt/app/bin/solver\n"
+    program = facts_of(tmp_path, "/opt/run", **{"/opt/run": text}).program
+    assert program and (program.path, program.clears) == ("/opt/app/bin/solver", clears)
+
+
+@every_row("first", ["#!/bin/bash -l", "#!/bin/bash --login"])
+def test_a_login_shell_has_the_path_of_the_systems_profile(tmp_path, first):
+    profile = 'if [ "$(id -u)" -eq 0 ]; then\n  PATH="/sbin"\nelse\n  PATH="/opt/tools/bin:/bin"\nfi\n'
+    text = {"/opt/run": f"{first}\nexec a\n", "/etc/profile": profile, "/bin/bash": elf()}
+    facts = facts_of(tmp_path, "/opt/run", **text)
+    assert facts.program and facts.program.path == "/opt/tools/bin/a"
+
+
+def test_a_preloaded_mpi_is_loaded_in_place_of_another_of_the_same_name(tmp_path):
+    newer = {"/opt/newer/libmpi.so.40": elf(soname="libmpi.so.40", text=OMPI)}
+    command = ("env", "LD_PRELOAD=/opt/newer/libmpi.so.40 /nowhere.so", "/opt/tools/bin/a")
+    assert facts_of(tmp_path, *command, **newer).programs == {"/opt/tools/bin/a": "/opt/newer/libmpi.so.40"}
+
+
 ONEAPI = "/opt/intel/oneapi"
 INTEL = {
     f"{ONEAPI}/setvars.sh": "main() { for c in mpi; do . $c/latest/env/vars.sh; done; }\nmain\n",

@@ -8,10 +8,13 @@ from toolkit.engine.wireup import hides
 from toolkit.engine.words import mpi_name
 from toolkit.folders import is_below
 from toolkit.model.prediction import Outcome
+from toolkit.versions import within
 
 _WRITABLE = (*HOST_FOLDERS, "/dev/shm")  # noqa: S108 - folders that the runtime mounts
 _AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
+_NO_SERVER = frozenset(("isolated", "cray", "flux", "s1", "s2"))
+"""Components of Open MPI's framework pmix that are only clients (open-mpi/ompi:opal/mca/pmix at v4.1.4)."""
 
 
 @rule(
@@ -74,6 +77,32 @@ def image_launcher_refuses_root(case: Case) -> Hit | None:
         return None
     because = f"with {next(iter(found))}, mpirun of {mpi_name(mpi)} has user ID 0, and refuses to run"
     return Hit((*dict.fromkeys(found.values()), *case.cite("image.mpi")), "init-failure", because)
+
+
+@rule(
+    "image-launcher-without-pmix",
+    "Open MPI's launcher in the container has no PMIx server",
+    severity="error",
+    fix="install all plugins of Open MPI in the image; mca_pmix_ext3x.so or mca_pmix_pmix3x.so is missing",
+    instead=("srun-pmix", "mpirun-host"),
+    source="tests/matrix/habits: fresh-trap-slimmed-pmix ('Not found in file ess_hnp_module.c')",
+    facts=("image.mpi", "image.mpi.launcher"),
+    modes=("mpirun-container",),
+)
+def image_launcher_without_pmix(case: Case) -> Hit | None:
+    """From release 2 to 4, Open MPI's mpirun serves its ranks by a plugin of the framework pmix. If a build
+    step removed all plugins with a server, mpirun stops before it starts a rank.
+    """
+    case.ask("image.mpi", "image.mpi.launcher")
+    mpi = case.image_facts.mpi
+    if mpi is None or not mpi.launcher or not mpi.plugins or "ess" not in mpi.components:
+        return None
+    if mpi.implementation != "openmpi" or not within(mpi.version or "0", ">=2,<5"):
+        return None
+    if set(mpi.components.get("pmix", ())) - _NO_SERVER:
+        return None
+    because = f"mpirun of {mpi_name(mpi)} has no plugin with a PMIx server"
+    return Hit(case.cite("image.mpi", "image.mpi.launcher"), "init-failure", because)
 
 
 @rule(

@@ -44,10 +44,13 @@ string; MPICH 4.3 does not.
     "environment-cleaned",
     "The container starts without the variables that give a rank its number",
     severity="error",
-    fix="leave out `--cleanenv` and `--containall`, and unset only the variables that cause problems",
-    source="Apptainer user guide, environment; tests/matrix: '--cleanenv', '--containall'",
-    facts=("host.environment", *LAUNCHERLESS_FACTS),
-    modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host", "bind", "gloo"),
+    fix=(
+        "leave out `--cleanenv`, `--containall` and `env -i`, and "
+        "unset only the variables that cause problems"
+    ),
+    source="Apptainer user guide, environment; tests/matrix: '--cleanenv', fresh-trap-clean-env",
+    facts=("host.environment", "image.program", *LAUNCHERLESS_FACTS),
+    modes=(*MPI_MODES, "gloo"),
 )
 def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass rank, size and the address of their server in variables PMIX_*, PMI_* and SLURM_*.
@@ -58,7 +61,8 @@ def environment_cleaned(case: Case) -> Hit | None:
     """
     case.ask("host.environment")
     found = clearing_options(case)
-    if not found:
+    program = case.image_facts.program
+    if not found or (case.mode == "mpirun-container" and not (program and program.clears)):
         return None
     evidence = tuple(dict.fromkeys(found.values()))
     mpi = case.image_facts.mpi

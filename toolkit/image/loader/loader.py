@@ -73,6 +73,14 @@ class Loader:
         return tuple(p for p in self.environment.get("LD_LIBRARY_PATH", "").split(":") if p.startswith("/"))
 
     @cached_property
+    def preloaded(self) -> dict[str, str]:
+        """The libraries in LD_PRELOAD, by soname. ld.so loads them first, so it searches for none of them."""
+        named = re.split(r"[:\s]+", self.environment.get("LD_PRELOAD", ""))
+        paths = [path for path in named if path.startswith("/") and self._file(path)]
+        headers = [(path, self.elf(path)) for path in paths]
+        return {elf.soname or posixpath.basename(path): path for path, elf in headers if elf}
+
+    @cached_property
     def architecture(self) -> tuple[str, str] | None:
         """The architecture of the image, and the program whose ELF header names it; None if unknown."""
         for program in _PROGRAMS:
@@ -122,6 +130,8 @@ class Loader:
         """
         if "/" in soname:
             return soname if self._file(soname) else None
+        if soname in self.preloaded:
+            return self.preloaded[soname]
         own = self._elf_folders(users[0], "runpath") if users else ()
         inherited = () if own else [p for user in users for p in self._elf_folders(user, "rpath")]
         wanted = self.elf(users[0]) if users else None

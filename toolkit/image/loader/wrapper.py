@@ -4,6 +4,7 @@ import posixpath
 from collections.abc import Iterator, Mapping
 
 from toolkit.image.files.tree import FileTree
+from toolkit.image.loader.ownfolder import with_own_folder
 from toolkit.image.loader.scripts import Environment, ImageShell
 from toolkit.program.shellwords import SHELL_WORDS, UNTOLD, blocks, commands, values
 
@@ -25,6 +26,7 @@ def read_wrapper(
     The returned command is None if it depends on a condition, or on a variable whose value toolkit does not
     know.
     """
+    text = with_own_folder(tree, path, text)
     shell = ImageShell(tree, dict(variables))
     shell.read(path, text)
     words = _last(text)

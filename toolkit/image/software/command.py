@@ -23,6 +23,15 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?\Z")
 _SHELL = re.compile(r"(ba|da|k|z)?sh\Z")
 _ASSIGNED = re.compile(r"([A-Za-z_]\w*)=(.*)\Z", re.DOTALL)
 _HANDS_ON = re.compile(r'(?<!\w)exec\s+"?\$(@|\{@\}|\*)')
+_LOGIN = re.compile(r"-[a-z]*l[a-z]*\Z|--login\Z")
+_PROFILE_PATH = re.compile(r"else\s+PATH=\"([^\"$`]+)\"")
+_LOADER = re.compile(r"ld(-linux[\w-]*|64)?\.so\.\d\Z|ld-\d[\d.]*\.so\Z")
+_LOADER_VALUES = frozenset(
+    ("--library-path", "--preload", "--argv0", "--inhibit-rpath", "--glibc-hwcaps-prepend")
+)
+"""The options of ld.so with a value (ld.so --help, glibc 2.41)."""
+_CLEARING = frozenset(("-", "-i", "--ignore-environment"))
+_UNSETTING = frozenset(("-u", "--unset"))
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
@@ -48,6 +57,8 @@ class StartedProgram:
     why: str = ""
     undecided: Mapping[str, str] = field(default_factory=dict)
     """A reason for each variable whose value a wrapper script leaves unknown."""
+    clears: str = ""
+    """The wrapper that starts the program by ``env -i``, without the launcher's variables."""
 
 
 def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
@@ -65,12 +76,16 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
         if starter and (name == "env" or _PYTHON.match(name)):
             words = [*starter, path, *words[1:]]
         elif _SHELL.match(name):
+            if any(map(_LOGIN.match, starter[1:] or words[1:2])):
+                program = replace(program, environment=_after_login(loader, program.environment))
             started = _of_shell(loader, [name, path, *words[1:]] if starter else words, program)
             if isinstance(started, StartedProgram):
                 return started
             words, program = started
         elif starter:
             return replace(program, why=f"{path}: started by {starter[0]}")
+        elif _LOADER.match(posixpath.basename(path)) and len(words) > 1:
+            words, program = _of_loader(words, program)
         else:
             return _of_binary(loader, words, program, script)
     return replace(program, why=f"{command[0]}: starts a chain of more than {_MOST_STEPS} programs")
@@ -109,15 +124,19 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Remove ``env NAME=VALUE`` from the start of a command, and add the variables to the environment."""
+    """Remove ``env`` and its arguments from a command, and change the environment as env does."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, program
-    environment, rest = dict(program.environment), words[1:]
-    while rest and (rest[0] == "-S" or _ASSIGNED.match(rest[0])):
+    environment, rest, clears = dict(program.environment), words[1:], program.clears
+    while rest and (rest[0][:1] == "-" or _ASSIGNED.match(rest[0])):
         if assigned := _ASSIGNED.match(rest[0]):
             environment[assigned[1]] = assigned[2]
+        elif rest[0] in _CLEARING:
+            environment, clears = {}, (program.chain or ("env",))[-1]
+        elif rest[0] in _UNSETTING and len(rest) > 1:
+            environment.pop(rest.pop(1), None)
         rest = rest[1:]
-    return rest, replace(program, environment=environment)
+    return rest, replace(program, environment=environment, clears=clears)
 
 
 def _find(loader: Loader, word: str, program: StartedProgram) -> str | None:
@@ -131,6 +150,26 @@ def _first_line(head: bytes) -> list[str] | None:
     if not head.startswith(b"#!"):
         return None
     return head[2:].partition(b"\n")[0].decode("utf-8", "replace").split() or None
+
+
+def _after_login(loader: Loader, environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the variables in a login shell, in which Debian's /etc/profile replaces the PATH of users."""
+    profile = files.text(loader.tree, "/etc/profile", _MOST_TEXT) or ""
+    found = _PROFILE_PATH.search(profile)
+    return {**environment, **({"PATH": found[1]} if found else {})}
+
+
+def _of_loader(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
+    """Return the command that ld.so starts, and the folders that its option --library-path gives."""
+    environment, rest = dict(program.environment), words[1:]
+    while len(rest) > 1 and rest[0].startswith("--"):
+        option, equals, value = rest[0].partition("=")
+        if not equals and option in _LOADER_VALUES:
+            value = rest.pop(1)
+        if option == "--library-path":
+            environment["LD_LIBRARY_PATH"] = value
+        rest = rest[1:]
+    return rest, replace(program, environment=environment)
 
 
 def _of_binary(

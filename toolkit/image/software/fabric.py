@@ -140,11 +140,10 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
     if path is None:
         return Parts(None, "libfabric.so.1: not in the image")
     built_in = _built_in(finder, path)
-    folder = finder.folder(path)
     plugins: dict[str, str] = {}
     broken: dict[str, str] = {}
-    for below in ("libfabric", "prov", "../libfabric"):
-        good, bad = finder.split_plugins(posixpath.normpath(posixpath.join(folder, below)), _PROVIDER)
+    for folder in dict.fromkeys((*_plugin_folders(finder, path), *sorted(_named_folders(finder)))):
+        good, bad = finder.split_plugins(folder, _PROVIDER)
         plugins, broken = {**good, **plugins}, {**bad, **broken}
     own = {_PLUGIN_NAMES.get(name, name) for name in plugins}
     line = f"{path}: {' '.join(sorted(built_in)) or 'none'} built in, {' '.join(sorted(own)) or 'no'} plugins"
@@ -165,16 +164,28 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     match = _SEARCHED.search(finder.loader.texts(path))
     if match is None:
         return None
-    named = finder.loader.environment.get("FI_PROVIDER_PATH", match[1].decode())
-    folders = {posixpath.normpath(folder) for folder in named.lstrip("@").split(":")}
-    folder = finder.folder(path)
-    folders_of_plugins = [
-        posixpath.normpath(posixpath.join(folder, below)) for below in ("libfabric", "prov", "../libfabric")
+    folders = _named_folders(finder, match[1].decode())
+    provider_folders = [
+        folder for folder in _plugin_folders(finder, path) if finder.split_plugins(folder, _PROVIDER)[0]
     ]
-    provider_folders = [folder for folder in folders_of_plugins if finder.split_plugins(folder, _PROVIDER)[0]]
     if _built_in(finder, path) or folders & set(provider_folders):
         return ""
     return next(iter(provider_folders), "")
+
+
+def _plugin_folders(finder: Finder, path: str) -> list[str]:
+    """Return the folders in which packages put libfabric's plugins: beside the library, or in its folder."""
+    folder = finder.folder(path)
+    return [
+        posixpath.normpath(posixpath.join(folder, below))
+        for below in ("libfabric", "prov", "../libfabric", ".")
+    ]
+
+
+def _named_folders(finder: Finder, default: str = "") -> set[str]:
+    """Return the folders in FI_PROVIDER_PATH, or the folder ``default``."""
+    named = finder.loader.environment.get("FI_PROVIDER_PATH", default)
+    return {posixpath.normpath(folder) for folder in named.lstrip("@").split(":") if folder}
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:

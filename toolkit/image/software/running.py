@@ -77,6 +77,7 @@ def _program_of(
         mpi=loaded is not None,
         needs=named_mpi(loader, started.path),
         linked=bool(loaded) and loaded == {started.path: started.path},
+        clears=started.clears,
     )
 
 

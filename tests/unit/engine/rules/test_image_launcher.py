@@ -16,7 +16,12 @@ def inside(of=IMAGE, **more):
 
 
 ALLOWED = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
+SLIM = with_(MPI, components={"ess": ("env", "hnp"), "pmix": ("isolated",)})
 FIRES = {
+    "image-launcher-without-pmix": [
+        inside(image(mpi=SLIM)),
+        inside(image(mpi=with_(SLIM, components={"ess": ("env", "hnp")}))),
+    ],
     "image-launcher-refuses-root": [
         inside(container=("--fakeroot",)),
         inside(image(mpi=NEWER), container=("-f",)),
@@ -33,6 +38,14 @@ FIRES = {
     ],
 }
 QUIET = {
+    "image-launcher-without-pmix": [
+        inside(),
+        inside(absent(IMAGE, "mpi")),
+        inside(image(mpi=with_(SLIM, version="5.0.8"))),
+        inside(image(mpi=with_(SLIM, version="1.10.2"))),
+        inside(image(mpi=with_(SLIM, components={"ess": ("hnp",), "pmix": ("ext3x", "isolated")}))),
+        inside(image(mpi=with_(SLIM, components={"btl": ("tcp",)}))),
+    ],
     "image-launcher-refuses-root": [
         inside(),
         inside(image(mpi=MPICH), container=("--fakeroot",)),
@@ -61,6 +74,7 @@ QUIET = {
     ],
 }
 UNDECIDED = {
+    "image-launcher-without-pmix": [inside(unread(IMAGE, "mpi"))],
     "image-launcher-refuses-root": [inside(unread(IMAGE, "mpi"), container=("--fakeroot",))],
     "image-launcher-interface": [
         case(unread(HOST, "interfaces"), image(settings=IB7), "mpirun-container", nodes=1, ranks_per_node=2)

@@ -116,7 +116,7 @@ FIRES = {
         case(mode="mpirun-container", allocation=False, **BY_AGENT),
         case(of=image(mpirun="/usr/local/bin/mpirun"), **INSIDE),
         case(of=beside(None), **INSIDE),
-        case(of=beside(version="4.1.8"), **INSIDE),
+        case(of=beside(version="4.1.8", pmix="3.2.3"), **INSIDE),
         case(of=beside(version="4.1.4", pmix="4.2.2"), **INSIDE),
         case(of=beside(version="4.1.8", pmix="9.0.0"), **INSIDE),
         case(of=beside(version="1.10.2", interfaces=(), pmix=None), **INSIDE),

@@ -21,6 +21,7 @@ from tests.unit.engine.whole import (
 from toolkit.engine.judge import judge
 from toolkit.engine.registry import RULES
 from toolkit.engine.wireup import Offer, offer
+from toolkit.model.facts import ImageProgram
 
 MPICH_IMAGE = absent(image(mpi=MPICH), "pmix")
 REFUSES = ("PMIX_RANK", "unsupported PMI version")
@@ -61,6 +62,7 @@ PALS_EXEC = msgspec.structs.replace(LAUNCHER, implementation="cray", version="9.
 PALS = absent(host(mpis=(PALS_EXEC,)), "slurm")
 """On a Cray EX with PBS, mpiexec is the launcher of PALS."""
 
+CLEARED = image(program=ImageProgram(command=("run",), path="/opt/a", mpi=True, clears="/opt/run"))
 FIRES = {
     "environment-cleaned": [
         case(container=("--containall",)),
@@ -69,6 +71,8 @@ FIRES = {
         case(of=OPEN_MPI_2, container=("--cleanenv",)),
         case(of=CRAY, container=("--cleanenv",)),
         case(of=INTEL_2019, container=("--cleanenv",)),
+        case(of=CLEARED),
+        case(of=CLEARED, mode="mpirun-container"),
     ],
     "image-lacks-pmix": [
         case(of=MPICH_IMAGE),
@@ -128,6 +132,8 @@ QUIET = {
     "environment-cleaned": [
         case(),
         case(container=("--no-home",)),
+        case(container=("--cleanenv",), mode="mpirun-container"),
+        case(of=image(program=ImageProgram(command=("run",), path="/opt/a", mpi=True))),
         case(host(environment={"APPTAINER_CLEANENV": ""}), unset=("APPTAINER_CLEANENV",)),
     ],
     "image-lacks-pmix": [case()],

@@ -1,0 +1,29 @@
+"""Replace the usual expressions with which a shell script finds its folder."""
+
+import posixpath
+import re
+
+from toolkit.image.files import tree as files
+from toolkit.image.files.tree import FileTree
+
+_SELF = r"\"?\$(?:0|\{(?:0|BASH_SOURCE(?:\[0\])?)\}|BASH_SOURCE)\"?"
+_FILE = rf"(?:{_SELF}|\"?\$\( *(?:readlink -\w+|realpath)(?: --)? +{_SELF} *\)\"?)"
+_DIRNAME = rf"\$\( *dirname(?: --)? +{_FILE} *\)|\$\{{(?:0|BASH_SOURCE(?:\[0\])?)%/\*\}}"
+_QUIET = r"(?:&>|>) */dev/null(?: *2>&1)? *"
+_FOLDER = re.compile(
+    rf"\$\( *cd(?: --| -P)? +\"?(?:{_DIRNAME})(?P<below>(?:/[\w.]+)*)\"? *(?:{_QUIET})?&& *pwd(?: -[LP])? *\)"
+    rf"|(?:{_DIRNAME})"
+)
+"""A pattern for ``$(dirname "$0")``, ``$(cd "$(dirname "$0")/.." && pwd)`` and their variants."""
+_REAL = re.compile(r"readlink|realpath|pwd -P")
+
+
+def with_own_folder(tree: FileTree, path: str, text: str) -> str:
+    """Return the text of the script ``path`` with its folder in place of the expressions that find it."""
+    real = files.resolve(tree, path) or path
+
+    def folder(match: re.Match[str]) -> str:
+        own = posixpath.dirname(real if _REAL.search(match[0]) else path)
+        return posixpath.normpath(own + (match["below"] or ""))
+
+    return _FOLDER.sub(folder, text)
