@@ -107,7 +107,7 @@ def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> 
             raise BadInput(
                 f"{origin.image} has changed since the earlier runs in {where}: "
                 f"{origin.image_digest[:19]} before, {record.image_digest[:19]} now",
-                fix="use another folder for the new image: `--study DIR`",
+                fix="to measure the new image, name another folder for the study: `--study DIR`",
             )
 
 

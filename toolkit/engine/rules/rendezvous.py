@@ -52,7 +52,9 @@ def gloo_lacks_horovod(case: Case) -> Hit | None:
     modes=("gloo",),
 )
 def horovod_lacks_gloo(case: Case) -> Hit | None:
-    """If Horovod was built without the requested controller, it aborts in ``hvd.init()``."""
+    """If a launch sets HOROVOD_CONTROLLER=gloo, and Horovod was built without Gloo, Horovod aborts in
+    ``hvd.init()``.
+    """
     if not case.image.horovod:
         return None
     built = case.image_facts.horovod_built

@@ -83,7 +83,7 @@ class ScriptSource:
         return frozenset(lines)
 
     def offset(self, line: int, column: int) -> int:
-        """Return the offset of a position from ``ast``, whose columns count UTF-8 bytes."""
+        """Return the number of characters before a position of ``ast``, whose columns count UTF-8 bytes."""
         start = self.starts[line - 1]
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return start + len(self.text[start:end].encode()[:column].decode())
