@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.line_class import classify, is_harmless
 from toolkit.engine.logs.survived import is_progress
 from toolkit.engine.logs.traceback import Raised
 
@@ -84,7 +85,17 @@ def _introduced(output: Output, first: dict[int, int], one: Raised, pattern: re.
 
 
 def _continued(output: Output, one: Raised, later: Raised) -> bool:
-    """Return whether the program wrote several progress lines between two exceptions."""
+    """Return whether the program wrote several progress lines between two exceptions. If PyTorch marked only
+    the later exception as the end of a rank, any ordinary line suffices.
+    """
+    marked = _UNCAUGHT.search(later.exception.tag) is not None
     after = output.places_after(one.position, _AFTER)
-    between = [line for position, line in after if position < later.position]
-    return sum(is_progress(strip_label(line.text).strip()) for line in between) >= _ENOUGH
+    skipped = later.numbers | one.numbers
+    between = [
+        strip_label(line.text).strip()
+        for place, line in after
+        if place < later.position and line.number not in skipped
+    ]
+    if marked and any(text and classify(text) is None and not is_harmless(text) for text in between):
+        return True
+    return sum(map(is_progress, between)) >= _ENOUGH

@@ -40,6 +40,7 @@ _SET_UP = (
         re.compile(r"Lmod has detected the following error|CommandNotFoundError: Your shell has not been"),
         {"package", "loader", "program-start"},
     ),
+    (re.compile(r"^(?:rm|rmdir): .{1,400}: [A-Z]"), set[str]()),
     (
         re.compile(r"couldn't chdir to .{1,300}: going to "),
         {"file-system-or-quota", "program-start", "user-configuration"},

@@ -55,6 +55,9 @@ _CONVERSION = re.compile(r"ValueError: (?:invalid literal for int|could not conv
 which value the library expects.
 """
 
+_OPTIONAL = re.compile(r"ModuleNotFoundError: No module named '(?P<module>[\w.]{1,100})'")
+"""A pattern for an exception that a library handles: it tried to import a module that it does not need."""
+
 _KEY = re.compile(r"KeyError: (?P<key>'[^']{1,200}'|\"[^\"]{1,200}\")")
 """A pattern for an exception that says only which key is missing."""
 
@@ -265,6 +268,9 @@ def _says_more(first: Raised, later: Raised) -> bool:
         return True
     key = _KEY.fullmatch(old)
     if key and not first.frame and key["key"][1:-1] in new and len(new.split()) >= _SENTENCE:
+        return True
+    optional = _OPTIONAL.match(old)
+    if optional and not first.frame and later.frame and optional["module"] not in new:
         return True
     before, after = _TYPE.fullmatch(old), _TYPE.fullmatch(new)
     if before is None or after is None or before["type"] != after["type"]:
