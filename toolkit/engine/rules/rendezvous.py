@@ -52,9 +52,7 @@ def gloo_lacks_horovod(case: Case) -> Hit | None:
     modes=("gloo",),
 )
 def horovod_lacks_gloo(case: Case) -> Hit | None:
-    """If a launch sets HOROVOD_CONTROLLER=gloo, and Horovod was built without Gloo, Horovod aborts in
-    ``hvd.init()``.
-    """
+    """With HOROVOD_CONTROLLER=gloo, a Horovod without Gloo aborts in ``hvd.init()``."""
     if not case.image.horovod:
         return None
     built = case.image_facts.horovod_built
