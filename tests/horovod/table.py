@@ -13,8 +13,8 @@ PAGE = Path(__file__).parents[2] / "docs" / "horovod.md"
 _HEAD = """# Horovod and frameworks
 
 Horovod 0.28.1 of June 2023 is its last release. toolkit builds it with later frameworks from small patches
-(`recipes/patches`), each with its reason and the upstream discussion. [Start Horovod](howto/pytorch.md#start-horovod)
-shows how to launch a script with Horovod.
+(`recipes/patches`), each with its reason and the upstream discussion.
+[Start Horovod](howto/pytorch.md#start-horovod) shows how to launch a script with Horovod.
 
 `make horovod-matrix` builds an image of each pair and trains a small network for 20 steps: in one process
 with the whole of every batch, and on two ranks with half of it each. *Equal* says that both ranks have the
