@@ -25,6 +25,7 @@ from tests.matrix.central import central, prefix
 from tests.matrix.images import specs
 from tests.matrix.launches import (
     LAUNCHES,
+    PROGRAM,
     Launch,
     as_root,
     little_memlock,
@@ -44,6 +45,7 @@ from toolkit.cluster.flavour import flavours
 from toolkit.image.inspect import inspect
 from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
+from toolkit.model.rank import RankView
 from toolkit.report.progress import Progress
 
 SECONDS = 75
@@ -197,7 +199,8 @@ def run_image(arguments: argparse.Namespace, place: Place, host: HostFacts, name
     folder = arguments.held_out if specs()[name].held_out else arguments.truth
     known = load(folder)
     place.bring([name])
-    facts = msgspec.structs.replace(inspect(build.sif(name)), path=f"{name}.sif")
+    facts = inspect(build.sif(name), view=RankView(command=(PROGRAM,)))
+    facts = msgspec.structs.replace(facts, path=f"{name}.sif")
     image = image_record(facts, place.said(name))
     runtime = runtime_of(host)
     there = {cell.name: cell.argv for cell in known.cells}

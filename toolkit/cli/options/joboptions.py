@@ -60,7 +60,7 @@ def job_options_of(*names: str) -> Callable[[_F], _F]:
 
 
 def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the job fields that the user gave, from all parameters of the command.
+    """Return the parameters of a command that are fields of a job and that the user gave.
 
     Raises:
         BadInput: if ``--env`` has an invalid variable, or a variable that is not set.

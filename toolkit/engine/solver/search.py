@@ -91,8 +91,8 @@ def matches_demand(problem: SearchProblem, component: Component, row: Version) -
 
 
 def _is_opt_in(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Return whether a row of ``stacks.toml`` is opt-in (``asked``) and the recipe does not name its
-    component.
+    """Return whether the search must skip a row of ``stacks.toml``: only a recipe that names the component
+    may use the row (field ``asked``), and this recipe does not name the component.
     """
     return row.asked and component not in problem.asked
 

@@ -142,8 +142,8 @@ class Tokens:
     def _check_protected(self, secret: str) -> None:
         if self._is_exposed:
             raise CheckFailed(
-                f"{self._host} requests {secret} of {self.source} over plain HTTP, which other users of the "
-                "network can read",
+                f"the registry {self._host} asks for {secret} of {self.source} over plain HTTP, where other "
+                "users of the network could read it; toolkit did not send it",
                 fix=(
                     "set up TLS for the registry, and omit `--plain-http`; or remove the login: `docker "
                     "logout "

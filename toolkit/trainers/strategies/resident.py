@@ -61,8 +61,9 @@ class Numbers:
         return Numbers(self._held, self._table[start:stop])
 
     def part(self, start: int, stop: int, worker: int, workers: int) -> tuple[Any, ...]:
-        """Return the arguments of worker ``worker`` for the steps ``start`` to ``stop`` - 1. The first
-        workers may get one sample more per step than the other workers.
+        """Return the arguments of a worker's training function for the steps ``start`` to ``stop`` - 1.
+
+        The first workers may get one sample more per step than the other workers.
         """
         each, more = divmod(self._table.shape[1], workers)
         first = worker * each + min(worker, more)
