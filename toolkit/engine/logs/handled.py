@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
@@ -11,6 +12,9 @@ from toolkit.engine.logs.traceback import Raised
 
 _AFTER = 200
 """Number of lines after an exception in which toolkit looks for progress lines."""
+
+_MOST = 200
+"""Maximum number of exceptions that toolkit compares with each other."""
 
 _ENOUGH = 2
 """Number of progress lines without a label that show that the process of an exception continued."""
@@ -44,26 +48,32 @@ def handled_exceptions(output: Output, raised: Sequence[Pair], heads: Sequence[i
     """
     first = {output.line(position).number: position for position in heads}
     shared = any(_LAUNCHER.search(file) for one, _ in raised for file in one.files)
-    fatal = [
-        one for one, clue in raised if clue.role == "cause" and not _introduced(output, first, one, _NOT_MAIN)
-    ]
-    found = []
-    for one in fatal:
-        others = [other for other in fatal if _text(other) != _text(one)]
-        later = [other for other in others if other.position > one.position]
-        if _UNCAUGHT.search(one.exception.tag) or not others:
+    causes = (one for one, clue in raised if clue.role == "cause")
+    fatal = list(islice((one for one in causes if not _introduced(output, first, one, _NOT_MAIN)), _MOST))
+    texts = [_text(one) for one in fatal]
+    found = set[str]()
+    for one, text in zip(fatal, texts, strict=True):
+        others = [other for other, own in zip(fatal, texts, strict=True) if own != text]
+        if not others or _UNCAUGHT.search(one.exception.tag):
             continue
-        again = any(other.exception.task == one.exception.task for other in later)
+        later = [other for other in others if other.position > one.position]
         if one.exception.task:
+            again = any(other.exception.task == one.exception.task for other in later)
             handled = again and not shared
         else:
             handled = bool(later) and _continued(output, one, later[0])
-        unlogged = [other for other in others if not _introduced(output, first, other, _LOGGED)]
-        if handled or (unlogged and _introduced(output, first, one, _LOGGED)):
-            found.append(one)
-    alike = {_shape(one) for one in found}  # other ranks handle the same exception
-    found = [one for one in fatal if _shape(one) in alike]
-    return found if len(found) < len(fatal) else []
+        if handled or _only_logged(output, first, one, others):
+            found.add(_shape(one))
+    # Other ranks handle the same exception.
+    alike = [one for one in fatal if _shape(one) in found]
+    return alike if len(alike) < len(fatal) else []
+
+
+def _only_logged(output: Output, first: dict[int, int], one: Raised, others: Sequence[Raised]) -> bool:
+    """Return whether a logger printed a traceback, and another exception was not printed by a logger."""
+    return _introduced(output, first, one, _LOGGED) and any(
+        not _introduced(output, first, other, _LOGGED) for other in others
+    )
 
 
 def _shape(one: Raised) -> str:
