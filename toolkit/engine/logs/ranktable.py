@@ -33,8 +33,9 @@ _TABLE = 200
 
 
 def without_later_failures(endings: list[Clue]) -> list[Clue]:
-    """Return the reports of exited ranks, without the rows above the first observed failure in torchrun's
-    table.
+    """Return the reports of exited ranks, without failures that came after the first failure.
+
+    torchrun's table lists the first failure last, so the function removes the rows above it.
     """
     kept, observed = list[Clue](), set[str]()
     for clue in reversed(endings):

@@ -1,5 +1,5 @@
-"""Find the fault class of a line with only general words, from the subject of the fault or the files of its
-traceback.
+"""Find the class of a fault if the words of its line are general: from the library or device that the line
+names, or from the files of its traceback.
 """
 
 import re
