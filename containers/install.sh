@@ -74,4 +74,5 @@ echo "install: installing toolkit into $prefix with $("$python" --version)"
 "$python" -m venv "$prefix" || fail "$python cannot make $prefix" "on Debian: apt-get install python3-venv"
 "$prefix/bin/python" -m pip install --quiet --disable-pip-version-check --no-index --find-links wheels --upgrade hpc-container-toolkit
 "$prefix/bin/toolkit" image unbundle . $replace
+[ ! -x "${HOME:-}/toolkit/bin/toolkit" ] || echo "install: an older toolkit is in $HOME/toolkit/bin"
 echo "install: done: $prefix/bin/toolkit --help"

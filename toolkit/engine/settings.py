@@ -190,7 +190,7 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a setting whose value is a path of the host: ``ok`` if the container mounts the path."""
+    """Return the effect of a setting that names a host path: ``ok`` if the container mounts the path."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")

@@ -222,6 +222,10 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
     return found
 
 
+ENV_I = "`env -i`"
+"""A command in a script of the image that removes all variables."""
+
+
 def clearing_options(case: Case) -> dict[str, str]:
     """Return what removes the launcher's variables before the program starts: option → origin. It may be an
     option of the runtime, or ``env -i`` in a script of the image.
@@ -230,7 +234,7 @@ def clearing_options(case: Case) -> dict[str, str]:
     return (
         hides(case, "environment")
         | ({"OCI mode": oci} if oci and not options(case, {"--no-compat"}) else {})
-        | ({"`env -i`": f"image: {program.clears} runs env -i"} if program and program.clears else {})
+        | ({ENV_I: f"image: {program.clears} runs env -i"} if program and program.clears else {})
     )
 
 

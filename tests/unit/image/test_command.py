@@ -116,12 +116,36 @@ def test_the_loader_starts_a_program_with_its_own_folders(tmp_path, option):
 
 @every_row(
     ("words", "clears"),
-    [("-i A=1", "/opt/run"), ("- ", "/opt/run"), ("-u PMI_RANK", ""), ("-S", ""), ("A=1", "")],
+    [
+        ("-i A=1", "/opt/run"),
+        ("- ", "/opt/run"),
+        ("-u PMI_RANK", ""),
+        ("-uPMI_RANK --unset=PMI_SIZE", ""),
+        ("-C /opt", ""),
+        ("-S", ""),
+        ("A=1", ""),
+    ],
 )
 def test_env_may_remove_the_variables_of_the_launcher(tmp_path, words, clears):
     text = f"#!/bin/sh\nexec env {words} /opt/app/bin/solver\n"
     program = facts_of(tmp_path, "/opt/run", **{"/opt/run": text}).program
     assert program and (program.path, program.clears) == ("/opt/app/bin/solver", clears)
+
+
+def test_arguments_of_a_script_are_no_options_of_its_shell(tmp_path):
+    profile = {
+        "/etc/profile": 'if a; then\n  b\nelse\n  PATH="/nowhere"\nfi\n',
+        "/opt/run": "#!/bin/sh\nexec solver\n",
+    }
+    view = RankView(command=("/opt/run", "-lr", "0.1"))
+    own = {"/usr/local/bin/solver": FILES["/opt/app/bin/solver"]}
+    program = inspect(sandbox(tmp_path, {**BASE, **FILES, **profile, **own}), view=view).program
+    assert program and program.path == "/usr/local/bin/solver"
+
+
+def test_an_empty_word_in_a_script_is_no_program(tmp_path):
+    text = "#!/bin/sh\nOPTIONS=\nexec sh $OPTIONS /opt/app/run.sh\n"
+    assert facts_of(tmp_path, "/opt/run", **{"/opt/run": text}).unknown.get("program") is None
 
 
 @every_row("first", ["#!/bin/bash -l", "#!/bin/bash --login"])

@@ -8,7 +8,7 @@ import pytest
 from tests.unit.tables import every_row
 from toolkit.trainers.strategies.single import Single
 from toolkit.trainers.training import watch
-from toolkit.trainers.training.watch import STOP, NextSteps, Watch, name_job, stop_file
+from toolkit.trainers.training.watch import STOP, NextSteps, Watch, name_job, stop_file, was_restarted
 
 
 @pytest.fixture
@@ -79,3 +79,23 @@ def test_the_file_is_in_the_folder_of_the_job_else_of_the_output(tmp_path):
 )
 def test_all_runs_of_a_job_have_one_name(environment, name):
     assert name_job(environment) == name
+
+
+@every_row(
+    ("environment", "expected"),
+    [
+        ({}, False),
+        ({"SLURM_RESTART_COUNT": ""}, False),
+        ({"SLURM_RESTART_COUNT": "0"}, False),
+        ({"SLURM_RESTART_COUNT": "1"}, True),
+        ({"SLURM_RESTART_COUNT": "10"}, True),
+        ({"TOOLKIT_JOB_DIR": "/none"}, False),
+    ],
+)
+def test_slurm_counts_how_often_it_started_a_job(environment, expected):
+    assert was_restarted(environment) is expected
+
+
+def test_a_job_that_follows_another_has_the_count_in_its_folder(tmp_path):
+    (tmp_path / "restarts").write_text("1")
+    assert was_restarted({"TOOLKIT_JOB_DIR": str(tmp_path)})

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from itertools import islice
+from itertools import islice, takewhile
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
@@ -22,7 +22,9 @@ _ENOUGH = 2
 _LAUNCHER = re.compile(r"torch/distributed/(?:elastic|run\.py|launcher)|/torchrun$")
 """A pattern for files of torchrun, which starts several processes below one label of srun."""
 
-_NOT_MAIN = re.compile(r"(?i)exception in (?:thread|callback)|never retrieved|atexit|exception ignored")
+_NOT_MAIN = re.compile(
+    r"(?i)exception in (?:thread|callback)|never retrieved|atexit|exception ignored|^process [\w-]+:$"
+)
 """A pattern for the line before a traceback that is not from the program's main thread, or from its exit."""
 
 _LOGGED = re.compile(r"^(?:ERROR|WARNING):[\w.]{1,60}:|\b(?:ERROR|WARNING)\b.{0,10}[\]:|-] ")
@@ -37,7 +39,9 @@ Pair = tuple[Raised, Clue]
 """A traceback, and its exception as a clue."""
 
 
-def handled_exceptions(output: Output, raised: Sequence[Pair], heads: Sequence[int]) -> list[Raised]:
+def handled_exceptions(
+    output: Output, raised: Sequence[Pair], heads: Sequence[int], ends: Sequence[int]
+) -> list[Raised]:
     """Return the exceptions that the program handled: the same process raised a later exception, or a logger
     printed the traceback and another exception stopped the job.
 
@@ -45,35 +49,33 @@ def handled_exceptions(output: Output, raised: Sequence[Pair], heads: Sequence[i
         output: the output of the job.
         raised: the tracebacks.
         heads: the positions of the first lines of all tracebacks.
+        ends: the positions of lines in which launchers report that ranks exited.
     """
     first = {output.line(position).number: position for position in heads}
     shared = any(_LAUNCHER.search(file) for one, _ in raised for file in one.files)
     causes = (one for one, clue in raised if clue.role == "cause")
     fatal = list(islice((one for one in causes if not _introduced(output, first, one, _NOT_MAIN)), _MOST))
     texts = [_text(one) for one in fatal]
+    logged = [_introduced(output, first, one, _LOGGED) for one in fatal]
     found = set[str]()
-    for one, text in zip(fatal, texts, strict=True):
-        others = [other for other, own in zip(fatal, texts, strict=True) if own != text]
+    for one, text, by_logger in zip(fatal, texts, logged, strict=True):
+        others = [number for number, own in enumerate(texts) if own != text]
         if not others or _UNCAUGHT.search(one.exception.tag):
             continue
-        later = [other for other in others if other.position > one.position]
-        if one.exception.task:
-            again = any(other.exception.task == one.exception.task for other in later)
-            handled = again and not shared
+        end = next((at for at in ends if at > one.position), None)
+        later = [fatal[number] for number in others if fatal[number].position > one.position]
+        later = [other for other in later if end is None or other.position < end]
+        if by_logger and any(not logged[number] for number in others):
+            handled = not later or _continued(output, one, later[0], any_line=True)
+        elif one.exception.task:
+            handled = not shared and any(other.exception.task == one.exception.task for other in later)
         else:
             handled = bool(later) and _continued(output, one, later[0])
-        if handled or _only_logged(output, first, one, others):
+        if handled:
             found.add(_shape(one))
     # Other ranks handle the same exception.
     alike = [one for one in fatal if _shape(one) in found]
     return alike if len(alike) < len(fatal) else []
-
-
-def _only_logged(output: Output, first: dict[int, int], one: Raised, others: Sequence[Raised]) -> bool:
-    """Return whether a logger printed a traceback, and another exception was not printed by a logger."""
-    return _introduced(output, first, one, _LOGGED) and any(
-        not _introduced(output, first, other, _LOGGED) for other in others
-    )
 
 
 def _shape(one: Raised) -> str:
@@ -94,18 +96,14 @@ def _introduced(output: Output, first: dict[int, int], one: Raised, pattern: re.
     return bool(before) and pattern.search(strip_label(before[-1].text)) is not None
 
 
-def _continued(output: Output, one: Raised, later: Raised) -> bool:
-    """Return whether the program wrote several progress lines between two exceptions. If PyTorch marked only
-    the later exception as the end of a rank, any ordinary line suffices.
+def _continued(output: Output, one: Raised, later: Raised, *, any_line: bool = False) -> bool:
+    """Return whether the program wrote several progress lines between two exceptions. With ``any_line``, or
+    if PyTorch marked only the later exception as the end of a rank, any ordinary line suffices.
     """
-    marked = _UNCAUGHT.search(later.exception.tag) is not None
-    after = output.places_after(one.position, _AFTER)
+    marked = any_line or _UNCAUGHT.search(later.exception.tag) is not None
+    after = takewhile(lambda place: place[0] < later.position, output.places_after(one.position, _AFTER))
     skipped = later.numbers | one.numbers
-    between = [
-        strip_label(line.text).strip()
-        for place, line in after
-        if place < later.position and line.number not in skipped
-    ]
+    between = [strip_label(line.text).strip() for _, line in after if line.number not in skipped]
     if marked and any(text and classify(text) is None and not is_harmless(text) for text in between):
         return True
     return sum(map(is_progress, between)) >= _ENOUGH

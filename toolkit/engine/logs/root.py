@@ -116,7 +116,8 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     inside |= {c.line.number for c in clues if c.line.number + 1 in before and _is_heading(c)}
     inside |= {c.line.number + 1 for c in clues if _ORIGINAL in c.line.text}
     pairs = [(one, clue) for one in raised if (clue := _of_raised(one))]
-    handled = handled_exceptions(output, pairs, heads)
+    ends = [clue.position for clue in clues if clue.role == "ending" and clue.line.number not in inside]
+    handled = handled_exceptions(output, pairs, heads, ends)
     raised = [one for one in raised if one not in handled]
     told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
     made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]

@@ -209,9 +209,12 @@ _FACTS: dict[ProgramName, str] = {"torch": "pytorch", "jax": "jax", "tf-config":
     "ranks-not-told",
     "The container starts without the variables that give a rank its number",
     severity="error",
-    fix="leave out `--cleanenv` and `--containall`, and unset only the variables that cause problems",
+    fix=(
+        "leave out `--cleanenv`, `--containall` and `env -i`, and "
+        "unset only the variables that cause problems"
+    ),
     source="Apptainer user guide, environment; srun(1), output environment variables",
-    facts=("host.environment",),
+    facts=("host.environment", "image.program"),
     programs=WITHOUT_MPI,
 )
 def ranks_not_told(case: Case) -> Hit | None:

@@ -16,6 +16,7 @@ from toolkit.engine.traits import (
     needs_named_components,
 )
 from toolkit.engine.wireup import (
+    ENV_I,
     PMI,
     after_failed_rank,
     clearing_options,
@@ -61,8 +62,9 @@ def environment_cleaned(case: Case) -> Hit | None:
     """
     case.ask("host.environment")
     found = clearing_options(case)
-    program = case.image_facts.program
-    if not found or (case.mode == "mpirun-container" and not (program and program.clears)):
+    if case.mode == "mpirun-container":  # the launcher sets its variables inside the container
+        found = {name: origin for name, origin in found.items() if name == ENV_I}
+    if not found:
         return None
     evidence = tuple(dict.fromkeys(found.values()))
     mpi = case.image_facts.mpi

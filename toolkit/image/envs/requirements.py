@@ -190,7 +190,10 @@ def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
     bare = requirement.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()
     if not folder.is_dir():
-        raise BadInput(f"{where}: {requirement}: not a folder", fix="give the folder of the Python project, which has its pyproject.toml")
+        raise BadInput(
+            f"{where}: {requirement}: not a folder",
+            fix="give the folder of the Python project, which has its pyproject.toml",
+        )
     project = folder / "pyproject.toml"
     if project.is_file():
         return _project(project)

@@ -11,7 +11,7 @@ _MOST = 1 << 16
 _SOURCING = frozenset((".", "source"))
 _HOOK = re.compile(r"(/.*)/etc/profile\.d/(?:conda|mamba)\.sh\Z")
 _SETVARS = re.compile(r"(/.*)/setvars\.sh\Z")
-_INTEL_MPI = re.compile(r"(/.*)/(?:env/vars\.sh|(?:intel64/)?bin(?:64)?/mpivars\.sh)\Z")
+_INTEL_MPI = re.compile(r"(/.*)/(?:env/vars\.sh|bin(?:64)?/mpivars\.sh)\Z")
 _INTEL_LIBRARIES = ("lib", "lib/release", "libfabric/lib", "opt/mpi/libfabric/lib")
 _INTEL_PROVIDERS = ("opt/mpi/libfabric/lib/prov", "libfabric/lib/prov", "lib")
 """Folders of Intel MPI that its script env/vars.sh puts into variables, if they exist; of the folders with
@@ -78,6 +78,9 @@ def _read_intel(tree: FileTree, script: str) -> Activation | None:
     if not any(name.startswith("libmpi.so") for of in there for name in files.names(tree, f"{prefix}/{of}")):
         return None
     providers = [folder for folder in _INTEL_PROVIDERS if files.names(tree, f"{prefix}/{folder}")]
-    searched = [("LD_LIBRARY_PATH", f"{prefix}/{folder}") for folder in there]
+    others = sorted(set(files.names(tree, whole[1])) - {"mpi"}) if whole else []
+    beside = [f"{whole[1]}/{name}/latest/lib" for name in others] if whole else []
+    searched = [("LD_LIBRARY_PATH", folder) for folder in beside if files.names(tree, folder)]
+    searched += [("LD_LIBRARY_PATH", f"{prefix}/{folder}") for folder in there]
     searched += [("FI_PROVIDER_PATH", f"{prefix}/{folder}") for folder in providers[:1]]
     return Activation(prefix, "I_MPI_ROOT", searched=tuple(searched))

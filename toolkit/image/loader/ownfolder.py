@@ -15,15 +15,20 @@ _FOLDER = re.compile(
     rf"|(?:{_DIRNAME})"
 )
 """A pattern for ``$(dirname "$0")``, ``$(cd "$(dirname "$0")/.." && pwd)`` and their variants."""
-_REAL = re.compile(r"readlink|realpath|pwd -P")
+_REAL = re.compile(r"readlink|realpath")
+_PHYSICAL = re.compile(r"(?:cd|pwd) -P")
+_MOST = 20
+"""Maximum number of expressions that toolkit replaces in a script."""
 
 
 def with_own_folder(tree: FileTree, path: str, text: str) -> str:
     """Return the text of the script ``path`` with its folder in place of the expressions that find it."""
-    real = files.resolve(tree, path) or path
+    plain = posixpath.dirname(path)
+    resolved = posixpath.dirname(files.resolve(tree, path) or path)
+    physical = files.resolve(tree, plain) or plain
 
     def folder(match: re.Match[str]) -> str:
-        own = posixpath.dirname(real if _REAL.search(match[0]) else path)
+        own = resolved if _REAL.search(match[0]) else physical if _PHYSICAL.search(match[0]) else plain
         return posixpath.normpath(own + (match["below"] or ""))
 
-    return _FOLDER.sub(folder, text)
+    return _FOLDER.sub(folder, text, count=_MOST)

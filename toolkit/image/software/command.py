@@ -31,7 +31,9 @@ _LOADER_VALUES = frozenset(
 )
 """The options of ld.so with a value (ld.so --help, glibc 2.41)."""
 _CLEARING = frozenset(("-", "-i", "--ignore-environment"))
-_UNSETTING = frozenset(("-u", "--unset"))
+_UNSET = re.compile(r"(?:-u|--unset=?)(?P<name>.*)")
+_OF_ENV = re.compile(r"-S\Z|-v\Z|--(?:debug|split-string)\Z|--chdir=")
+"""The options of env after which the program follows in the same way (coreutils manual, env invocation)."""
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
@@ -76,7 +78,7 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
         if starter and (name == "env" or _PYTHON.match(name)):
             words = [*starter, path, *words[1:]]
         elif _SHELL.match(name):
-            if any(map(_LOGIN.match, starter[1:] or words[1:2])):
+            if any(map(_LOGIN.match, starter[1:] if starter else words[1:2])):
                 program = replace(program, environment=_after_login(loader, program.environment))
             started = _of_shell(loader, [name, path, *words[1:]] if starter else words, program)
             if isinstance(started, StartedProgram):
@@ -133,8 +135,12 @@ def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], 
             environment[assigned[1]] = assigned[2]
         elif rest[0] in _CLEARING:
             environment, clears = {}, (program.chain or ("env",))[-1]
-        elif rest[0] in _UNSETTING and len(rest) > 1:
-            environment.pop(rest.pop(1), None)
+        elif unset := _UNSET.fullmatch(rest[0]):
+            environment.pop(unset["name"] or "".join(rest.pop(1) for _ in rest[1:2]), None)
+        elif rest[0] in {"-C", "--chdir"}:
+            rest = rest[1:]
+        elif not _OF_ENV.match(rest[0]):
+            break  # an option that toolkit does not know, so the program stays unknown
         rest = rest[1:]
     return rest, replace(program, environment=environment, clears=clears)
 
@@ -220,7 +226,9 @@ def _of_shell(
     if inline is not None:
         path, text, rest = words[0], "".join(words[inline + 1 : inline + 2]), words[inline + 3 :]
     else:
-        path, rest = next(((w, words[n + 1 :]) for n, w in enumerate(words) if n and w[0] != "-"), ("", []))
+        path, rest = next(
+            ((w, words[n + 1 :]) for n, w in enumerate(words) if n and w[:1] not in {"-", ""}), ("", [])
+        )
         text = (files.text(loader.tree, path, _MOST_TEXT) if path.startswith("/") else None) or ""
         program = replace(program, path=path, chain=tuple(dict.fromkeys((*program.chain, path))))
     exports, started = read_wrapper(loader.tree, program.environment, path, text, rest)

@@ -43,7 +43,10 @@ _OWN = re.compile(
 )
 """A pattern for the programs of an MPI itself, which do not show which MPI the user's programs load."""
 _MAGIC = b"\x7fELF"
-_SCRIPT = b"#!"
+_SHELL_SCRIPT = re.compile(rb"#! ?\S{0,100}\b(?:ba|da|k|z)?sh\b")
+_LINE = 128
+_MOST_SCRIPTS = 50
+"""Maximum number of shell scripts that toolkit follows to find how they start programs."""
 _SYSTEM = ("/usr/bin", "/usr/libexec", "/usr/sbin")
 _MOST = 600
 _MOST_OF_SYSTEM = 3000
@@ -76,13 +79,21 @@ def of_wrappers(loader: Loader, places: SearchFolders, programs: dict[str, str])
     lost = {files.resolve(loader.tree, path): path for path, library in programs.items() if not library}
     scripts = (*places.loose, *_programs(loader, places.programs)) if lost else ()
     found: dict[str, str] = {}
-    for script in islice(scripts, _MOST):
-        if files.read(loader.tree, script, len(_SCRIPT)) != _SCRIPT:
-            continue
-        started = resolve_command(loader, (script,))
-        path = None if started.why else lost.get(files.resolve(loader.tree, started.path))
-        if path and (library := _loaded_mpi(Loader(loader.tree, dict(started.environment)), path)):
-            found[path] = library
+    left = _MOST_SCRIPTS
+    # If reading exceeds a limit of toolkit (CheckFailed), return the result for the scripts read so far.
+    with suppress(CheckFailed):
+        for script in islice(scripts, _MOST):
+            if not _SHELL_SCRIPT.match(files.read(loader.tree, script, _LINE) or b""):
+                continue
+            left -= 1
+            if left < 0 or len(found) == len(lost):
+                break
+            started = resolve_command(loader, (script,))
+            path = None if started.why else lost.get(files.resolve(loader.tree, started.path))
+            if path in found or path is None:
+                continue
+            if library := _loaded_mpi(Loader(loader.tree, dict(started.environment)), path):
+                found[path] = library
     return found
 
 

@@ -3,6 +3,7 @@
 import codecs
 import contextlib
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 from toolkit.errors import Missing
 from toolkit.job.running.reach import connect_to_job
@@ -57,6 +58,7 @@ class _OutputPlace:
     def __init__(self, record: JobRecord, stack: contextlib.ExitStack, reach: Reach) -> None:
         self._record, self._stack, self._reach = record, stack, reach
         self._runner: Runner | None = None
+        self._missing: Missing | None = None
 
     def runner(self) -> Runner:
         """Return a runner that reads files on the job's host.
@@ -64,8 +66,14 @@ class _OutputPlace:
         Raises:
             Missing: if the host is unreachable.
         """
+        if self._missing is not None:
+            raise self._missing
         if self._runner is None:
-            self._runner = self._stack.enter_context(self._reach(self._record))
+            try:
+                self._runner = self._stack.enter_context(self._reach(self._record))
+            except Missing as error:
+                self._missing = error
+                raise
         return self._runner
 
 
@@ -75,6 +83,8 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
     local_file = str(records.folder(record.key) / name)
     ended = record.state in FINAL_STATES
     size = LocalRunner().size(local_file) if ended else 0
+    if ended and task and Path(local_file).is_file() and not size:
+        return  # the task wrote nothing
     if not size:
         try:
             yield from pieces(place.runner(), remote_file)

@@ -1,6 +1,7 @@
 """Make rank 0 read and write the checkpoints of a training, and broadcast the result to all ranks."""
 
 import contextlib
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +101,7 @@ class RankCheckpoints:
     def are_of(self, job: str) -> bool:
         """Return whether :meth:`clear` recorded this job as the owner of the checkpoints."""
         try:
-            return bool(job) and (self.folder / _OWNER).read_text() == job
+            return bool(job) and (self.folder / _OWNER).read_bytes() == os.fsencode(job)
         except OSError:
             return False
 
@@ -112,7 +113,7 @@ class RankCheckpoints:
         with self._at("written"):
             if self._first and job:
                 self.folder.mkdir(parents=True, exist_ok=True)
-                (self.folder / _OWNER).write_text(job)
+                (self.folder / _OWNER).write_bytes(os.fsencode(job))
 
     @contextlib.contextmanager
     def _at(self, what: str) -> Iterator[None]:

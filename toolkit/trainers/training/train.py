@@ -19,7 +19,7 @@ from toolkit.trainers.training.progress import ProgressLine
 from toolkit.trainers.training.rank_checkpoints import RankCheckpoints, TrainingStart
 from toolkit.trainers.training.scalars import Scalars
 from toolkit.trainers.training.trial import with_batch
-from toolkit.trainers.training.watch import Watch, name_job, stop_file
+from toolkit.trainers.training.watch import Watch, name_job, stop_file, was_restarted
 from toolkit.trainers.trouble import Trouble
 
 
@@ -96,7 +96,8 @@ def _find_start(
     """Return the point at which the training starts. With ``--fresh``, ignore the checkpoints of other jobs:
     a job that Slurm restarted resumes from the checkpoints that the job itself wrote.
     """
-    fresh = world.tell(options.fresh and not checkpoints.are_of(name_job(os.environ)))
+    own = was_restarted(os.environ) and checkpoints.are_of(name_job(os.environ))
+    fresh = world.tell(options.fresh and not own)
     start = TrainingStart(passes=1) if fresh else checkpoints.find()
     if start.name:
         return start

@@ -16,6 +16,7 @@ from typing import Self
 from toolkit.trainers.ranks.world import World
 
 STOP = "stop-asked"
+RESTARTS = "restarts"
 _SIGNALS = (signal.SIGTERM, signal.SIGUSR1)
 _Handler = Callable[[int, FrameType | None], object] | int | None
 
@@ -34,6 +35,15 @@ def stop_file(environment: Mapping[str, str], output: Path) -> Path:
     the output folder.
     """
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
+
+
+def was_restarted(environment: Mapping[str, str]) -> bool:
+    """Return whether Slurm's restart count, or the file ``restarts`` in the job's folder, says that the job
+    was restarted.
+    """
+    count = environment.get("SLURM_RESTART_COUNT", "")
+    folder = environment.get("TOOLKIT_JOB_DIR")
+    return count.strip("0").isdecimal() or bool(folder and (Path(folder) / RESTARTS).exists())
 
 
 def name_job(environment: Mapping[str, str]) -> str:

@@ -1,6 +1,7 @@
 """Test the rules about programs without MPI: options that hide the rank number, and missing frameworks."""
 
 from tests.unit.engine.whole import IMAGE, absent, case, host, image, unread
+from toolkit.model.facts import ImageProgram
 
 TORCH = {"mode": "torch", "program": "torch", "wrapper": ("sh", "toolkit-ranks.sh")}
 
@@ -10,6 +11,7 @@ FIRES = {
         case(host(environment={"APPTAINER_CONTAINALL": "1"}), **TORCH),
         case(mode="srun-pmix", program="jax", container=("--containall",)),
         case(**TORCH, unset=("SLURM_PROCID",)),
+        case(of=image(program=ImageProgram(command=("run",), path="/opt/a", clears="/opt/run")), **TORCH),
     ],
     "image-lacks-framework": [
         case(**TORCH),
@@ -22,6 +24,7 @@ QUIET = {
         case(**TORCH),
         case(host(environment={"APPTAINER_CONTAINALL": "1"}), **TORCH, unset=("APPTAINER_CONTAINALL",)),
         case(mode="srun-none", program="serial", container=("--cleanenv",)),
+        case(of=image(program=ImageProgram(command=("train",), path="/opt/a")), **TORCH),
     ],
     "image-lacks-framework": [
         case(of=image(pytorch="2.4.0"), **TORCH),
