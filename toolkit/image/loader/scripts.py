@@ -75,10 +75,10 @@ def _without_redirections(words: list[str]) -> list[str]:
     """Return the words of a command without redirections such as ``> /dev/null``."""
     found, skipped = [], False
     for word in words:
-        redirects = not skipped and _REDIRECTION.match(word)
-        if not skipped and not redirects:
+        redirects = None if skipped else _REDIRECTION.match(word)
+        if not skipped and redirects is None:
             found.append(word)
-        skipped = bool(redirects) and not redirects["file"]
+        skipped = redirects is not None and not redirects["file"]
     return found
 
 
