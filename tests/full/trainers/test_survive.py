@@ -123,7 +123,9 @@ def test_one_rank_that_was_stopped_twice_comes_to_the_very_same_model(run, out, 
     assert [line["images"] for line in lines(out, "resumed")] == [256, 512]
     assert lines(out, "result")[0]["images"] == 1280
     again = run(out, *ONE)
-    assert (again.status, len(again.lines)) == (0, 1)
+    # TensorFlow 2.21 writes its own lines when it starts.
+    said = [line for line in again.lines if line.startswith("mnist: ")]
+    assert (again.status, len(said)) == (0, 1), again.lines
     assert again.lines[0].startswith("mnist: the 2 epochs of /out are complete")
     other = run(out, *ONE, "--seed", "5")
     assert (other.status, len(other.lines)) == (2, 1)

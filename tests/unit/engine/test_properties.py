@@ -145,8 +145,9 @@ def forgettable(of: Case) -> list[tuple[str, str]]:
 def _has(facts: Any, field: str) -> bool:
     first, _, rest = field.partition(".")
     inner = getattr(facts, first)
-    # An image always has an environment, whose unknown variables are listed by name.
-    if field in {"path", "format", "environment"} or field in facts.unknown:
+    # An image always has an environment, whose unknown variables are listed by name. toolkit assumes that a
+    # program that it cannot find keeps the launcher's variables.
+    if field in {"path", "format", "environment", "program"} or field in facts.unknown:
         return False
     return (inner is not None and hasattr(inner, rest)) if rest else True
 
