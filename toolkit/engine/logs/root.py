@@ -115,12 +115,12 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c)}
     inside |= {c.line.number for c in clues if c.line.number + 1 in before and _is_heading(c)}
     inside |= {c.line.number + 1 for c in clues if _ORIGINAL in c.line.text}
+    told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
     pairs = [(one, clue) for one in raised if (clue := _of_raised(one))]
-    ends = [clue.position for clue in clues if clue.role == "ending" and clue.line.number not in inside]
+    ends = [clue.position for clue in told if clue.role == "ending"]
     handled = handled_exceptions(output, pairs, heads, ends)
     raised = [one for one in raised if one not in handled]
-    told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
-    made = [(clue, one.frame) for one in raised if (clue := _of_raised(one))]
+    made = [(clue, one.frame) for one, clue in pairs if one not in handled]
     causes = sorted(
         [(clue, "") for clue in told if clue.role == "cause"] + [m for m in made if m[0].role == "cause"],
         key=lambda pair: pair[0].position,
