@@ -136,7 +136,8 @@ def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], 
         elif rest[0] in _CLEARING:
             environment, clears = {}, (program.chain or ("env",))[-1]
         elif unset := _UNSET.fullmatch(rest[0]):
-            environment.pop(unset["name"] or "".join(rest.pop(1) for _ in rest[1:2]), None)
+            rest = rest if unset["name"] else rest[1:]  # the name may be the next word
+            environment.pop(unset["name"] or "".join(rest[:1]), None)
         elif rest[0] in {"-C", "--chdir"}:
             rest = rest[1:]
         elif not _OF_ENV.match(rest[0]):
