@@ -38,7 +38,7 @@ class EpochPart:
     ``images`` is the number of samples that all ranks together have used. ``loss`` and ``right`` are the sums
     of losses and right answers. In a checkpoint, ``loss`` and ``right`` cover the samples of all ranks;
     otherwise, they cover only this rank's samples. ``seconds`` is the training time in this epoch. ``waited``
-    is the total time in seconds for which training steps waited for samples, added up over all ranks.
+    is the total time in seconds that training steps spent waiting for samples, added up over all ranks.
     """
 
     images: int = 0

@@ -38,7 +38,7 @@ class EpochResult:
     test_loss: float
     test_accuracy: float
     input_seconds: float | None
-    """The part of ``seconds`` in which a rank waited for samples, as the mean over all ranks."""
+    """The part of ``seconds`` that a rank spent waiting for samples, as the mean over all ranks."""
     learning_rate: float
     """The learning rate of the epoch's last step."""
     memory_bytes: int
