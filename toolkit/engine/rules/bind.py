@@ -38,10 +38,10 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     modes=("bind",),
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
-    """The host's MPI must be in a separate folder, because the host's /usr cannot replace the image's /usr.
-    toolkit searches PATH, Cray's folders, and folders in variables that modules set. The facts that toolkit
-    records about a host contain no user names. toolkit therefore cannot mount an MPI from a folder whose path
-    contains your user name.
+    """The host's MPI must be in a separate folder, such as /opt/openmpi, because the host's /usr cannot
+    replace the image's /usr. toolkit searches PATH, Cray's folders below /opt, and the folders that
+    environment modules name in variables. The facts that toolkit records about a host contain no user names.
+    toolkit therefore cannot mount an MPI from a folder whose path contains your user name.
     """
     host = provider_guarded(case)
     if host is None:
@@ -74,8 +74,8 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
     """The loader compares sonames, so a mounted ``libmpich.so.12`` replaces neither ``libmpi.so.12`` nor
-    ``libmpi.so.40``. A program with a DT_RPATH loads the MPI in this path first; conda builds mpi4py with a
-    DT_RPATH.
+    ``libmpi.so.40``. A DT_RPATH is a library path in a program's file that the loader searches before
+    LD_LIBRARY_PATH. conda builds mpi4py with a DT_RPATH, so this mpi4py loads the image's MPI.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.image.mpi
@@ -154,8 +154,8 @@ def bind_name_of_another(case: Case) -> Hit | None:
 )
 def bind_glibc_older(case: Case) -> Hit | None:
     """A library of the host works only if the glibc in the image is new enough, and never works with musl.
-    Programs that load the image's MPI can also fail, because the loader prefers other mounted libraries to
-    the image's libraries of the same name.
+    Even programs that load the image's MPI can fail, because the loader prefers the host's other mounted
+    libraries to the image's libraries of the same name.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
     host, mpi, glibc = provider_guarded(case), case.image.mpi, case.image.glibc
@@ -191,7 +191,7 @@ def _loads_mounted(case: Case) -> bool:
 def bind_library_older(case: Case) -> Hit | None:
     """The image's MPI needs an interface that only a newer libfabric has, but the loader finds the host's
     mounted libfabric before the image's libfabric. The loader also prefers the host's libfabric if programs
-    load one MPI library from the image and one from the host.
+    load one MPI library from the image and another MPI library from the host.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)
@@ -249,10 +249,10 @@ def _linked_libraries(host: HostMpi) -> set[str]:
 
 
 def _second_libraries(case: Case, host: HostMpi) -> set[str]:
-    """Return the libraries of the host that programs also need, if they use the image's second MPI library.
+    """Return the host's libraries that programs also need if they load libopen_mpi from the image.
 
-    The image's second MPI library is linked with PMIx. It therefore loads the PMIx that the launch mounts for
-    a component of the host's MPI.
+    libopen_mpi is linked with PMIx. The loader therefore loads the PMIx that the launch mounts for a
+    component of the host's MPI.
     """
     if not is_split(case):
         return set()
@@ -271,8 +271,8 @@ def _second_libraries(case: Case, host: HostMpi) -> set[str]:
     modes=("bind",),
 )
 def bind_component_lacks_library(case: Case) -> Hit | None:
-    """Open MPI skips a component that it cannot load. Without a component for the launcher's interface, ranks
-    do not find each other.
+    """Open MPI skips a component that it cannot load. Without a component for the launcher's PMI or PMIx,
+    ranks do not find each other.
     """
     case.ask("host.mpis", "image.mpi")
     host, found = provider_guarded(case), offer(case)
@@ -286,8 +286,8 @@ def bind_component_lacks_library(case: Case) -> Hit | None:
 
 
 def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
-    """Return, for each component of the host's MPI that supports one of the launch interfaces, the libraries
-    that the component needs. The result is empty if the components are not separate files.
+    """For each component of the host's MPI that supports an interface in ``faces``, return the libraries that
+    the component needs. The result is empty if the components are not separate files.
     """
     needs = host.components_need or {}
     told = (host.components or {}).get("pmix", ())
@@ -335,9 +335,9 @@ def bind_modules_differ(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
-    """An Open MPI whose components are separate files searches the component folder that its build set. In
-    the container, the component folder of the host's Open MPI is missing, or contains the image's components,
-    which work only with an MPI of the same release.
+    """An Open MPI whose components are separate files searches the component folder whose path was set at
+    build time. In the container, the component folder of the host's Open MPI is missing, or contains the
+    image's components, which work only with an MPI of the same release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_of(case), case.original_facts.mpi
@@ -384,8 +384,8 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
     modes=("bind",),
 )
 def bind_abi_split(case: Case) -> Hit | None:
-    """Programs that were built for Open MPI 6 load libopen_mpi.so.40 from the image and libmpi from
-    the host.
+    """Programs that were built for Open MPI 6 need libmpi and libopen_mpi. An older host MPI has only libmpi,
+    so these programs load libmpi from the host and libopen_mpi.so.40 from the image.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_guarded(case), case.original.mpi

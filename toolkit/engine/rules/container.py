@@ -69,7 +69,7 @@ def tmp_hidden(case: Case) -> Hit | None:
 
 
 def _reads_files(case: Case, server: str | None) -> bool:
-    """Return whether the PMIx client has the store component that the server prefers."""
+    """Return whether the PMIx client has the store component (gds) that the server prefers."""
     own = store_of(case.image_facts.pmix or "")
     offered = store_of(server) if server else own
     return offered is not None and offered in (case.image_facts.pmix_components.get("gds") or (own,))
@@ -114,8 +114,8 @@ def tmp_not_mounted(case: Case) -> Hit | None:
 
 
 def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
-    """Return the outcomes that are possible if each rank starts a daemon, and another rank's daemon stops
-    first. If a daemon stops, the ranks fail before they need /tmp.
+    """Return the other possible outcomes if each rank starts a daemon: a daemon may fail first, and the ranks
+    then fail before they need /tmp.
     """
     if case.mode != "srun-pmix":
         return ()

@@ -1,7 +1,8 @@
 """Rules about the NVIDIA driver: whether programs find libcuda, and whether GPU hooks let the container
 start.
 
-libcuda is a library of the host that ``--nv`` mounts, or is in the image's package cuda-compat.
+libcuda is either the host's library, which ``--nv`` mounts, or the library in the image's package
+cuda-compat.
 """
 
 import posixpath
@@ -76,10 +77,10 @@ def _refusal(case: Case) -> str:
 def cuda_compat_needed(case: Case) -> Hit | None:
     """With --nv the loader finds the host's libcuda in /.singularity.d/libs. The loader finds the newer
     libcuda of cuda-compat only if LD_LIBRARY_PATH names cuda-compat's folder first. If you set
-    LD_LIBRARY_PATH, name all folders: cuda-compat's folder, the image's folders, and the driver's folder,
-    because programs also need other libraries of the driver.
+    LD_LIBRARY_PATH, name cuda-compat's folder first, then the image's folders, and then the driver's folder.
+    Programs also need other libraries in the driver's folder.
 
-    If toolkit's table does not have the CUDA release, toolkit does not know whether cuda-compat works with
+    If the table in cuda.toml lacks the CUDA release, toolkit does not know whether cuda-compat works with
     this driver.
     """
     case.have(*PAIR, "image.cuda_compat")
@@ -109,8 +110,8 @@ def cuda_compat_needed(case: Case) -> Hit | None:
 
 
 def _ask_path(case: Case) -> None:
-    """Raise ``Undecided`` if toolkit could not read the image's LD_LIBRARY_PATH, unless the launch sets the
-    variable.
+    """Raise ``Undecided`` if toolkit could not read the image's LD_LIBRARY_PATH and the launch does not set
+    the variable.
     """
     if _PATH not in case.plan.env:
         case.ask(f"image.environment.{_PATH}", failed_only=True)
@@ -252,9 +253,9 @@ def driver_not_searched(case: Case) -> Hit | None:
     facts=("host.runtime", "host.gpus", "host.gpu_driver", "image.environment", "image.cuda"),
 )
 def gpu_hook_refuses_driver(case: Case) -> Hit | None:
-    """In NVIDIA_REQUIRE_CUDA, NVIDIA's images name the driver that they need: by a CUDA release that the
-    driver must support, or by the driver branches that cuda-compat supports. enroot's hook passes the value
-    of NVIDIA_REQUIRE_CUDA to nvidia-container-cli, which fails if no condition in the value is true.
+    """In NVIDIA_REQUIRE_CUDA, NVIDIA's images state which driver they need: a driver that supports a certain
+    CUDA release, or a driver of a branch that cuda-compat supports. enroot's hook passes the value of
+    NVIDIA_REQUIRE_CUDA to nvidia-container-cli, which fails if no condition in the value is true.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if host.runtime is None or kind not in (RUNTIME, PYXIS) or not host.gpus or not names_gpus(case):
@@ -276,8 +277,8 @@ def gpu_hook_refuses_driver(case: Case) -> Hit | None:
 
 
 def _holds(case: Case, part: str, driver: str) -> bool | None:
-    """Return whether one comparison in NVIDIA_REQUIRE_CUDA is true for a driver; ``None`` if toolkit cannot
-    decide.
+    """Return whether one comparison in NVIDIA_REQUIRE_CUDA, such as ``cuda>=12.2``, is true for a driver;
+    ``None`` if toolkit cannot decide.
     """
     found = _PART.fullmatch(part.strip())
     if found is None:

@@ -1,7 +1,7 @@
 """Rules about fast networks between nodes: which networks the host has, and whether the image can use them.
 
-No rule in this module changes an outcome, because ranks without a fast network use TCP, at a fraction of the
-speed.
+No rule in this module changes the predicted outcome: without a fast network, ranks use TCP, at a fraction of
+the speed.
 """
 
 from typing import Literal
@@ -56,7 +56,7 @@ def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
     if mpi.implementation == "intelmpi":
         return _by_libfabric(case, row)
     if mpi.implementation != "mpich":
-        return "fast"  # the facts do not show the networks of such an MPI
+        return "fast"  # toolkit's facts do not show which networks other MPIs can use
     device = mpi.device or ""
     if "ucx" in device:
         return _by_ucx(case, row)
@@ -141,8 +141,8 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
     advice=True,
 )
 def ucx_lacks_fabric(case: Case) -> Hit | None:
-    """The MPI uses UCX, and this UCX lacks the modules for InfiniBand and RoCE. A UCX without these modules
-    silently uses TCP. To test UCX, set ``UCX_TLS=rc,self``: without the modules, UCX reports 'no usable
+    """The MPI uses UCX, but the image's UCX lacks the modules for InfiniBand and RoCE. Without these modules,
+    UCX silently uses TCP. To test UCX, set ``UCX_TLS=rc,self``: without the modules, UCX reports 'no usable
     transports'.
     """
     row = _slow_network(case, "ucx")
@@ -186,8 +186,8 @@ def libfabric_lacks_provider(case: Case) -> Hit | None:
 
 
 _ANOTHER_MPICH = (
-    "use an MPICH that was built with an external libfabric (`--with-libfabric=DIR`) or with that provider; "
-    "do not mount the host's libfabric, because this MPICH does not load it"
+    "use an MPICH that was built with an external libfabric (`--with-libfabric=DIR`) or with one of these "
+    "providers; do not mount the host's libfabric, because this MPICH does not load it"
 )
 
 

@@ -17,7 +17,7 @@ PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container has no access to the GPUs of its node"
 _OF_NVIDIA = ("nvidia", "--gpu", "libcuda", podman.HOOKS)
-"""Parts of options that pass NVIDIA GPUs to podman: CDI, hooks, --gpus, --gpu, devices, the driver."""
+"""Texts in options that pass NVIDIA GPUs to podman: CDI and device names, ``--gpus``, libcuda, hooks."""
 
 
 def names_gpus(case: Case) -> bool:
@@ -250,10 +250,11 @@ def gpu_of_amd(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_not_handed_in(case: Case) -> Hit | None:
-    """--nv mounts the devices and libraries of the NVIDIA driver. ROCm is in the image and needs only
-    the host's devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it;
-    images with CUDA set this variable. podman mounts the devices that --device names. /dev/kfd belongs to a
-    group. In a user namespace, a process loses this group unless ``--group-add=keep-groups`` keeps it.
+    """--nv mounts the devices and libraries of the NVIDIA driver. ROCm is in the image and needs only the
+    host's devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it;
+    images with CUDA set this variable. podman mounts the devices that --device names. Only members of a group
+    may open /dev/kfd. In a user namespace, a process loses this group unless podman has the option
+    ``--group-add=keep-groups``.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
@@ -333,8 +334,9 @@ def _not_visible(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_libraries_missed(case: Case) -> Hit | None:
-    """``--nv`` mounts the driver's libraries that the host's loader cache lists. Programs built for CUDA fail
-    without these libraries: 'libcuda.so.1: cannot open shared object file'.
+    """``--nv`` looks for the driver's libraries in the host's loader cache. Some releases of the runtime do
+    not find these libraries on some hosts. Without these libraries, programs built for CUDA fail:
+    'libcuda.so.1: cannot open shared object file'.
     """
     case.have("host.runtime", "host.gpus")
     found = case.host_facts.runtime
@@ -358,8 +360,8 @@ def gpu_libraries_missed(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def ranks_more_than_gpus(case: Case) -> Hit | None:
-    """Each rank uses the GPU with the rank's local number. If no GPU has this number, CUDA reports 'invalid
-    device ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
+    """Each rank uses the GPU whose number is the rank's number on its node. If no GPU has this number, CUDA
+    reports 'invalid device ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
     """
     if not case.request.gpus or case.plan.starter:
         return None

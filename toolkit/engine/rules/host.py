@@ -126,7 +126,7 @@ def user_namespaces_off(case: Case) -> Hit | None:
 def user_namespaces_few(case: Case) -> Hit | None:
     """Each rank in its own container uses one user namespace, and the kernel limits the namespaces of each
     user. In one public report, the kernel kept the namespaces of earlier job steps for a while. In this
-    report, a job step failed if it needed at least a third of the limit.
+    report, a job step failed if it needed at least a third of the limit, and toolkit uses the same bound.
     """
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
     if case.mode in {"mpirun-container", "gloo"} or (limit is not None and not 0 < limit < 3 * ranks):

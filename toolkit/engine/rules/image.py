@@ -90,9 +90,9 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_moved(case: Case) -> Hit | None:
-    """Open MPI looks for its plugins below the prefix of its build, or below OPAL_PREFIX. A moved Open MPI,
-    such as HPC-X copied from another image, finds no plugins. Without plugins, Open MPI aborts in MPI_Init
-    before it looks for a launcher (opal_shmem_base_select failed).
+    """Open MPI looks for its plugins below OPAL_PREFIX or, if this variable is not set, below the folder for
+    which it was built. A moved Open MPI, such as HPC-X copied from another image, finds no plugins. Without
+    plugins, Open MPI aborts in MPI_Init before it looks for a launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.built_for is None:
@@ -211,9 +211,10 @@ def libfabric_missing(case: Case) -> Hit | None:
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
     """The providers of Intel's libfabric are separate files. Without FI_PROVIDER_PATH, Intel's libfabric
-    searches a folder that its build set and that images do not have. Without a provider, MPI_Init fails even
-    for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. With LD_LIBRARY_PATH, the loader finds
-    libfabric, but libfabric does not search LD_LIBRARY_PATH for its providers.
+    searches a folder whose path was set at build time and which images do not have. Without a provider,
+    MPI_Init fails even for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. With
+    LD_LIBRARY_PATH, the loader finds libfabric, but libfabric does not search LD_LIBRARY_PATH for its
+    providers.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
@@ -270,11 +271,11 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
-    """Return the outcomes that may occur instead of a crash, because mpirun may stop ranks that still report
-    their own error.
+    """Return the outcomes that may occur instead of a crash, because mpirun may stop the ranks while they
+    report an error.
 
-    mpirun did so in 2 of 14 launches with several ranks on each of several nodes (tests/matrix/truth: pmix,
-    mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
+    mpirun stopped the ranks in 2 of 14 launches with several ranks on each of several nodes
+    (tests/matrix/truth: pmix, mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
     """
     asked = case.request
     crowd = case.mode == "mpirun-host" and asked.nodes > 1 and asked.ranks_per_node > 1

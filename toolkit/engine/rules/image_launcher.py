@@ -14,7 +14,7 @@ _WRITABLE = (*HOST_FOLDERS, "/dev/shm")  # noqa: S108 - folders that the runtime
 _AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 _NO_SERVER = frozenset(("isolated", "cray", "flux", "s1", "s2"))
-"""Components of Open MPI's framework pmix that are only clients (open-mpi/ompi:opal/mca/pmix at v4.1.4)."""
+"""Components of Open MPI's framework pmix that contain no server (open-mpi/ompi:opal/mca/pmix at v4.1.4)."""
 
 
 @rule(
@@ -90,8 +90,8 @@ def image_launcher_refuses_root(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def image_launcher_without_pmix(case: Case) -> Hit | None:
-    """From release 2 to 4, Open MPI's mpirun serves its ranks by a plugin of the framework pmix. If a build
-    step removed all plugins with a server, mpirun stops before it starts a rank.
+    """In releases 2 to 4, a plugin of the framework pmix contains the PMIx server of Open MPI's mpirun. If a
+    build step removed all such plugins, mpirun stops before it starts a rank.
     """
     case.ask("image.mpi", "image.mpi.launcher")
     mpi = case.image_facts.mpi

@@ -30,7 +30,7 @@ from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import is_same_version, parse
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
-"""Variables that the launcher of a moved Open MPI 4 exports."""
+"""Variables that the launcher of an Open MPI 4 exports if this Open MPI was moved after its installation."""
 _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
 """Components of Open MPI 3 and 4 that compare the two prefix variables."""
 
@@ -131,7 +131,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     evidence = case.cite("host.mpis", "image.pmix")
     row = launcher_pair(host, client, case.request, case.plan.unset)
     if row is None and _same_release(host, mpi, client):
-        return None  # equal releases work as without a container
+        return None  # equal releases work, with and without a container
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
@@ -139,7 +139,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
-    if not row.found:  # without a PMIx server, the MPI itself decides the outcome
+    if not row.found:  # if the client finds no PMIx server, the outcome depends on the MPI
         return judge_client(case, mpi, row, "host.mpis", "image.pmix")
     title = f"PMIx of the host's {mpi_name(host)} and PMIx {plain(client)} in the image are incompatible"
     late = LaunchStage.END if row.late else None
@@ -172,9 +172,9 @@ def _series(pmix: str | None) -> tuple[int, ...]:
     modes=("mpirun-host", "srun-none"),
 )
 def launcher_of_batch_system(case: Case) -> Hit | None:
-    """On some systems, aprun, jsrun, flux or another launcher starts ranks instead of srun, and gives ranks
-    their number in its own way. With an MPI that was not built for the launcher, each rank starts as a world
-    of size 1 or aborts.
+    """On some systems, aprun, jsrun, flux or another launcher starts ranks instead of srun, and passes each
+    rank its number in a different way than srun. With an MPI that was not built for the launcher, each rank
+    starts as a world of size 1 or aborts.
     """
     rows = knowledge.mpi().starters(program_of(case.plan.launcher))
     if not rows or case.request.has_one_rank:
@@ -276,7 +276,7 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
     row = launcher_pair(starter, client, case.request, ()) if client else None
     if row is not None and row.outcome != "ok":
         return Hit(evidence, row.outcome, row.because, source=row.source)
-    # PRRTE starts ranks outside any Slurm step, so an Open MPI 4 starts as a singleton.
+    # PRRTE starts ranks outside any Slurm step, so each rank of an Open MPI 4 starts as a world of size 1.
     if row is None or brings_orte(mpi) != brings_orte(starter):
         pair = f"{mpi_name(mpi)} under mpirun of {mpi_name(starter)} in one image"
         return Hit(evidence, "unknown", f"toolkit has not measured {pair}")
@@ -303,8 +303,8 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
 
 
 def _is_same_installation(launcher: str, mpi: ImageMpi) -> bool:
-    """Return whether a launcher and an MPI library are in one installation; True if the paths are unknown, as
-    in a recipe.
+    """Return whether a launcher and an MPI library are in one installation; ``True`` if the paths are
+    unknown, for example in a recipe.
     """
     return "/" not in mpi.library or is_below(mpi.library, posixpath.dirname(posixpath.dirname(launcher)))
 

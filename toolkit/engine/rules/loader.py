@@ -146,7 +146,7 @@ def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tupl
         return Hit(evidence, "unknown", because, fix=doubt)
     if mpi.library in _users(case).values() or mpi.soname in (case.image_facts.libraries or ()):
         return Hit(evidence, "loader-failure", because)
-    because = f"{because}; toolkit does not know whether a program of the image names the library's folder"
+    because = f"{because}; toolkit does not know whether a program in the image searches the library's folder"
     return Hit(evidence, "unknown", because, fix=doubt)
 
 

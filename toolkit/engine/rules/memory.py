@@ -27,7 +27,7 @@ of 55).
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """UCX transports between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
-"""Size of /dev/shm in bytes that is too small for batches of images."""
+"""Size of /dev/shm in bytes below which batches of images may not fit."""
 _LARGER = (
     "enlarge /dev/shm (`docker run --shm-size`, `mount -o remount,size=…`), or let the MPI use a transport "
     "without shared memory"
@@ -95,8 +95,8 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
 )
 def namespaces_split_a_node(case: Case) -> Hit | None:
     """Without setuid, each start of a container creates a separate user namespace. Between user namespaces,
-    the kernel refuses shared memory through /proc, and cross-memory attach. Some builds of MPI detect the
-    refusal too late, and fail.
+    the kernel refuses to share memory through /proc and to copy from another process's memory (cross-memory
+    attach). Some builds of MPI detect the refusal too late, and fail.
     """
     case.ask("image.mpi.version", "host.runtime")
     mpi, split = case.image_facts.mpi, alone_in_namespace(case)
@@ -139,7 +139,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _still_applies(row: Namespaces, case: Case) -> bool:
-    """Return whether the cause in a row of ``mpi.toml`` exists on this host and in this plan."""
+    """Return whether the cause in a row of ``mpi.toml`` exists on this host and in this launch."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # MPICH detects that the kernel forbids cross-memory attach, and avoids it
     name, _, value = row.lifted_by.partition("=")
@@ -183,7 +183,7 @@ def large_messages_hang(case: Case) -> Hit | None:
     fix="leave out `--pid` and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3)",
     source=(
         "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches with --pid of Open MPI 4.1.4, "
-        "4.1.8, 5.0.7 and 6.0.0rc2, of which the 14 whose two ranks had one number crashed, and no other"
+        "4.1.8, 5.0.7 and 6.0.0rc2, of which only the 14 crashed whose two ranks had the same process ID"
     ),
     facts=("host.environment", "image.mpi"),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),

@@ -309,7 +309,7 @@ def _mounts(case: Case) -> bool:
 
 
 def _by_squashfuse(case: Case) -> bool:
-    """Return whether a user's namespace mounts the image with squashfuse."""
+    """Return whether the runtime mounts the image with squashfuse in a user namespace."""
     found = case.host_facts.runtime
     if found is None or not _mounts(case):
         return False

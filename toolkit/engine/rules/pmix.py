@@ -99,7 +99,7 @@ def pmix_components_named(case: Case) -> Hit | None:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} aborts because it lacks {lacking}, which the server names"
-    # Ranks that share a PMIx identity would start as worlds of size 1, but they abort before that.
+    # Ranks that share a PMIx identity would start as worlds of size 1, but these ranks abort first.
     outcome, because, chance = after_failed_rank(case, "init-failure", because)
     stage = LaunchStage.START if found.shared else None
     return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)
@@ -125,7 +125,9 @@ def _without_munge(launcher: HostMpi | None) -> bool:
     advice=True,
 )
 def pmix_client_needs_care(case: Case) -> Hit | None:
-    """PMIx releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults between client and server."""
+    """PMIx clients of releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults in their communication with
+    the server.
+    """
     case.ask("image.mpi.interfaces", "image.pmix", "host.slurm.version")
     client, slurm = case.image.pmix, case.host.slurm
     if client is None or slurm is None or not _speaks_pmix(case):

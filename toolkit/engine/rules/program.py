@@ -1,4 +1,4 @@
-"""Rules about the program of a rank: which MPI it loads, and how its ranks find each other without MPI."""
+"""Rules about the program that each rank runs: which MPI it loads, and how ranks join without MPI."""
 
 import posixpath
 import shlex

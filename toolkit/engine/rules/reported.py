@@ -27,9 +27,9 @@ _SOURCE = "recipes/knowledge/reported.toml"
     modes=(*MPI_MODES, "torch"),
 )
 def reported_fault(case: Case) -> Hit | None:
-    """Some faults appear only on hosts on which toolkit's developers cannot test: many ranks on a node, old
-    releases of Slurm, or special network cards. A row of ``reported.toml`` lists the conditions in a public
-    report of such a fault. toolkit reports the fault only if all conditions are true.
+    """Some faults appear only on hosts that toolkit's developers cannot use: hosts with many ranks on a node,
+    old releases of Slurm, or special network cards. A row of ``reported.toml`` lists the conditions in a
+    public report of such a fault. toolkit reports the fault only if all conditions are true.
     """
     if case.request.has_one_rank:
         return None
@@ -44,7 +44,7 @@ def reported_fault(case: Case) -> Hit | None:
             continue
         case.ask(*unknown, failed_only=True)
         if unknown:
-            continue  # facts from an earlier release lack this fact
+            continue  # facts files of earlier toolkit releases lack this fact
         evidence = case.cite(*_evidence(row))
         return Hit(evidence, row.outcome, row.title, row.title, row.fix, row.source, by_chance=row.by_chance)
     return None

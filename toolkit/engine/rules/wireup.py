@@ -54,11 +54,12 @@ string; MPICH 4.3 does not.
     modes=(*MPI_MODES, "gloo"),
 )
 def environment_cleaned(case: Case) -> Hit | None:
-    """Launchers pass rank, size and the address of their server in variables PMIX_*, PMI_* and SLURM_*.
+    """Launchers pass each rank its number, the world size and the address of their server in variables
+    PMIX_*, PMI_* and SLURM_*.
 
-    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 needs
-    Slurm's variables to detect that its launcher is missing. Open MPI 2 starts a daemon instead of a world of
-    size 1, and needs ssh for the daemon.
+    Without these variables, most MPI libraries start each rank as a world of size 1. Only by Slurm's
+    variables does Open MPI 4 detect that its launcher is missing. Open MPI 2 starts a daemon instead of a
+    world of size 1, and needs ssh for the daemon.
     """
     case.ask("host.environment")
     found = clearing_options(case)
