@@ -194,7 +194,7 @@ def too_few_nodes(case: Case) -> Hit | None:
     slurm = case.host.slurm
     if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
         return None
-    pair = f"the job requests {case.request.nodes} nodes; the largest partition has {slurm.nodes}"
+    pair = f"job requests {case.request.nodes} nodes; the largest partition has {slurm.nodes}"
     evidence = (f"host: sinfo: the largest partition has {slurm.nodes} nodes",)
     return Hit(evidence, "unavailable", f"the {pair}", title=f"The {pair}")
 
@@ -212,7 +212,7 @@ def architecture_differs(case: Case) -> Hit | None:
     case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None
-    pair = f"the image was built for {case.image.architecture}; the host has {case.host.architecture}"
+    pair = f"image was built for {case.image.architecture}; the host has {case.host.architecture}"
     evidence = case.cite("host.architecture", "image.architecture")
     return Hit(evidence, "loader-failure", f"the {pair}", title=f"The {pair}")
 

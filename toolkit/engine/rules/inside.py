@@ -100,7 +100,7 @@ def pmi_socket_closed(case: Case) -> Hit | None:
     found, offered = hides(case, "descriptors"), offer(case)
     if not found or clearing_options(case) or offered is None or interface_in_use(case, offered) != "pmi":
         return None
-    because = f"with {next(iter(found))} the file descriptor in PMI_FD is closed"
+    because = f"with {next(iter(found))}, the file descriptor in PMI_FD is closed"
     return Hit(tuple(dict.fromkeys(found.values())), "init-failure", because)
 
 

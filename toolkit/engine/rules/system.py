@@ -62,9 +62,7 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
         return None
-    pair = (
-        f"a library in the image needs {case.image.cpu_level}; the host's processor is {case.host.cpu_level}"
-    )
+    pair = f"library in the image needs {case.image.cpu_level}; the host's processor is {case.host.cpu_level}"
     evidence = case.cite("image.cpu_level", "host.cpu_level")
     return Hit(evidence, "loader-failure", f"a {pair}", title=f"A {pair}")
 
