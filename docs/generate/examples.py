@@ -26,7 +26,7 @@ def examples() -> str:
 def _example(rule: Rule, case: Case) -> str:
     prediction, findings = judge(case, (rule,))
     finding = next(f for f in findings if f.id == rule.id)
-    because = prediction.because if prediction.outcome != "ok" else "as far as this rule goes, it works"
+    because = prediction.because if prediction.outcome != "ok" else "this rule alone does not stop the launch"
     values = {
         "title": finding.title,
         "mode": case.mode,
