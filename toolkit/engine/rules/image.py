@@ -387,7 +387,7 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
     "The image differs from its description in stack.json",
     severity="warning",
     fix="build the image again; until then, rely on what toolkit found, not on stack.json",
-    source="toolkit.image.software.describe: stack.json against what is inside",
+    source="toolkit.image.software.describe: stack.json compared with the image's files",
     facts=("image.stack",),
     advice=True,
 )

@@ -153,8 +153,8 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
     fix="start containers with `--sharens` (Apptainer 1.3), or set "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none",
     source=(
-        "measured between user namespaces: Open MPI 4.1.4 and 4.1.8 pass 2 MiB and hang from 3 MiB on; "
-        "not with --sharens, not with single_copy_mechanism=none, not Open MPI 5.0.10 and 5.0.11"
+        "measured between user namespaces: Open MPI 4.1.4 and 4.1.8 pass 2 MiB and hang from 3 MiB on, "
+        "but work with --sharens or single_copy_mechanism=none; Open MPI 5.0.10 and 5.0.11 work"
     ),
     facts=("image.mpi.version", "host.runtime", "host.runtime.setuid"),
     modes=("srun-pmix", "mpirun-host", "bind"),

@@ -25,8 +25,8 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     ),
     instead=MPI_MODES,
     source=(
-        "SchedMD/slurm:contribs/pmi/pmi.c, src/api/slurm_pmi.c at slurm-22-05-8-1; measured: 17 launches of "
-        "17 of MPICH 4.0.2 built with --with-pmi=slurm (cannot stat file /etc/slurm/slurm.conf)"
+        "SchedMD/slurm:contribs/pmi/pmi.c, src/api/slurm_pmi.c at slurm-22-05-8-1; measured: all 17 "
+        "launches of MPICH 4.0.2 with --with-pmi=slurm fail (cannot stat file /etc/slurm/slurm.conf)"
     ),
     facts=("image.mpi",),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),

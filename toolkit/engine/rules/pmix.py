@@ -65,7 +65,7 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash in the container (as `toolkit launch` does)",
     source=(
         "openpmix/openpmix#2898, #2927; tests/matrix/truth: srun-pmix of Open MPI 4.1.4 built from its "
-        "source; measured: the same under Open MPI 4.1.2 with a PMIx 4.1.2 without munge, where it works"
+        "source; measured: the same image works under Open MPI 4.1.2 with a PMIx 4.1.2 that lacks munge"
     ),
     facts=(
         *("image.mpi.interfaces", "image.pmix", "host.pmix", "host.munge", "host.mpis"),

@@ -158,7 +158,7 @@ def images_limited(case: Case) -> Hit | None:
     ),
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, mountGeneric; "
-        "Apptainer 1.4.5 on a node without /etc/localtime: fails, and runs with --no-mount /etc/localtime"
+        "Apptainer 1.4.5 without /etc/localtime on the node fails, and works with --no-mount /etc/localtime"
     ),
     facts=("host.runtime",),
 )
