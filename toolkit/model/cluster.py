@@ -8,7 +8,7 @@ import msgspec
 DEFAULT_NAME = "demo"
 DEFAULT_NODES = 2
 USERS = "users"
-"""Name of the folder, beside the cluster's SSH files, that has a subfolder for each learner's account."""
+"""Name of the folder, next to the cluster's SSH files, with a subfolder for each student's account."""
 
 USER = "ada"
 """The ordinary user of every virtual cluster, named after the first programmer. In a class, the teacher uses

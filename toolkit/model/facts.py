@@ -25,8 +25,8 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
     def cite(self, name: str) -> str:
         """Return the line of evidence for a field, or the reason why the fact is absent.
 
-        Without a line of evidence and a reason, return the field's name and value: facts that users write by
-        hand have no evidence.
+        Facts that users write by hand have no evidence; for such a fact, return its name and value, as in
+        ``glibc: 2.36``.
         """
         for book in (self.evidence, self.absent):
             if name in book:
@@ -195,8 +195,8 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     tmpdir_usable: bool | None = None
     """Whether the folder in TMPDIR exists and is writable; ``absent`` if TMPDIR is not set."""
     compute_nodes: tuple[str, ...] | None = None
-    """The compute nodes with equal facts that the facts about ranks describe. ``None`` if no compute node
-    answered; all facts are then from the contacted machine.
+    """The compute nodes from which toolkit read these facts; their facts are equal. ``None`` if no compute
+    node answered: then all facts are from the login node.
     """
     differs: dict[str, str] = {}
     """Facts that differ between compute nodes: dotted name → values by node (``"node[1-2]: 2.36; node3:
@@ -227,8 +227,7 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
     linked: bool = False
     """True if the program is linked statically with an MPI."""
     clears: str = ""
-    """The file of the chain that starts the program by ``env -i``, so that it gets no variables of the
-    launcher.
+    """The file in ``chain`` that starts the program with ``env -i``, which removes the launcher's variables.
     """
 
 
@@ -264,7 +263,9 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     pmix_components: dict[str, tuple[str, ...]] = {}
     """PMIx framework (``psec``, ``gds``, ``ptl``) → components of the PMIx client, built in or as files."""
     pmix_plugins: bool | None = None
-    """Whether the PMIx client's components are separate files, which a variable with a host path can hide."""
+    """Whether the PMIx client's components are separate files; a variable with a host path can keep the
+    client from finding these files.
+    """
     ucx: str | None = None
     """Version of UCX, through which some MPI libraries send messages."""
     ucx_transports: tuple[str, ...] | None = None
@@ -291,12 +292,12 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     program: ImageProgram | None = None
     """The program that the user's command starts; ``absent`` without a command."""
     hidden: dict[str, str] = {}
-    """Program or MPI library of the image that a mount hides → folder over which the runtime mounts."""
+    """Program or MPI library of the image that a mount hides → mount point that hides the file."""
     refused: dict[str, str] = {}
     """Program that the loader refuses because of a missing symbol or version → the loader's message."""
     programs_otherwise: dict[str, str] = {}
     """Program → MPI library that the program loads if LD_LIBRARY_PATH contains no folders of the image. The
-    table lists only programs that load another library without the image's folders.
+    table lists only programs that then load another library.
     """
     programs_fixed: tuple[str, ...] = ()
     """Programs that find their MPI through a DT_RPATH, which the loader searches before LD_LIBRARY_PATH."""

@@ -28,7 +28,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Retry = Literal["transient", "node", "user", "image", "site"]
-"""Who or what can remove a fault: time (``transient``), Slurm with other nodes (``node``), the user, the
+"""Who or what can remove a fault: a later attempt (``transient``), other nodes (``node``), the user, the
 image's author (``image``), or the site's administrators (``site``).
 """
 
@@ -102,7 +102,7 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     before consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences``
     are the lines of ranks that lost another rank. ``retry`` says who or what can remove the fault, such as
     the user or another node; it is empty without a failure. ``unread`` is the first and the last line number
-    of the part that toolkit did not read completely.
+    of the part of the output that toolkit did not read completely.
     """
 
     schema: str = "toolkit.explain/2"

@@ -10,8 +10,8 @@ HIDDEN_TEXT = "[hidden]"
 class Hidden(str):
     """A secret text that prints as ``[hidden]`` and that msgspec's JSON encoder refuses.
 
-    Comparisons use the secret text. ``str``, ``repr``, f-strings and ``%`` give :data:`HIDDEN_TEXT`. msgspec
-    refuses to encode a subclass of ``str``, so a record cannot contain a secret by mistake.
+    Comparisons use the secret text. ``str``, ``repr``, f-strings and ``%`` return :data:`HIDDEN_TEXT`.
+    msgspec refuses to encode a subclass of ``str``, so a record cannot contain a secret by mistake.
     """
 
     __slots__ = ()

@@ -46,9 +46,9 @@ class JobField(NamedTuple):
     from the field's name. Users may repeat the option of a ``many`` field. A ``flag`` field also has an
     option ``--no-NAME``. ``bounds`` are the minimum and maximum of a number. ``form`` is the syntax of a
     text, or the name of a syntax that several fields share (:mod:`toolkit.launch.request.checks`). ``sbatch``
-    names the option of the command ``sbatch`` that gets the value unchanged. A ``queue`` field has no effect
-    without a scheduler. ``pbs`` is false if PBS has no option for the field. A ``free`` field does not
-    affect the figures of a study. ``group`` is the option's group in ``--help``;
+    names the option of the command ``sbatch`` to which toolkit passes the value unchanged. A ``queue`` field
+    has no effect without a scheduler. ``pbs`` is false if PBS has no option for the field. A ``free`` field
+    does not affect the figures of a study. ``group`` is the option's group in ``--help``;
     :mod:`toolkit.cli.options.groups` lists most groups.
     """
 

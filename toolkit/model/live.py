@@ -35,7 +35,7 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of the ranks of a trial.
+    """The output of the ranks of a trial, which is a small job in one launch mode.
 
     For each rank, ``sizes`` contains the world size that the rank found, ``hosts`` the rank's node, and
     ``sums`` whether the rank computed the right sum. ``ended`` is the number of ranks that finished.

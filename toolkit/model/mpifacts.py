@@ -13,7 +13,7 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None
     launcher: str
     lacks: tuple[str, ...] = ()
-    """Missing libraries that prevented the launcher's start when the probe queried its version."""
+    """Libraries that the launcher did not find when the probe started it to read its version."""
     leaks: tuple[str, ...] | None = None
     """Variables with the installation's paths that the launcher sets for its ranks."""
     pmix: str | None = None
@@ -35,7 +35,9 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     files.
     """
     components_need: dict[str, tuple[str, ...]] | None = None
-    """Component as a file, such as ``pmix_ext3x`` → sonames that the component loads in addition."""
+    """Component in a separate file, such as ``pmix_ext3x`` → sonames that the component loads in addition to
+    ``needs``.
+    """
     places: dict[str, str] | None = None
     """Soname → folder of the library, for each loaded library that the probe found."""
     folders: tuple[str, ...] | None = None
@@ -70,7 +72,9 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     launcher: str | None = None
     """Path of this MPI's mpirun; ``None`` if it has no mpirun."""
     plugins: bool | None = None
-    """Whether the library's components are separate files, which a variable with a host path can hide."""
+    """Whether the library's components are separate files; a variable with a host path can keep the library
+    from finding these files.
+    """
     markers: tuple[str, ...] = ()
     soname: str | None = None
     """The name by which programs load the library: ``libmpi.so.40``."""
@@ -108,5 +112,6 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """
     fabric_asked: str | None = None
     """Newest interface version of libfabric that the library needs, such as ``1.8`` for ``FABRIC_1.8``.
-    ``None`` if the library needs no libfabric, or if its DT_RPATH leads to libfabric before LD_LIBRARY_PATH.
+    ``None`` if the library needs no libfabric, or if the loader finds libfabric through DT_RPATH, before
+    LD_LIBRARY_PATH.
     """

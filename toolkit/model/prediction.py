@@ -179,8 +179,8 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
     def foretells(self, observed: Outcome) -> bool:
-        """Return whether toolkit predicted an observed outcome as the most frequent or another possible
-        outcome.
+        """Return whether toolkit predicted an observed outcome as the most frequent outcome or as another
+        possible outcome.
         """
         return observed == self.outcome or observed in self.by_chance
 
