@@ -1,4 +1,4 @@
-"""Find the line of a field in a TOML file, because Python's TOML parser does not report lines."""
+"""Find the line of a field in a TOML file, because Python's TOML parser does not report line numbers."""
 
 import re
 

@@ -36,9 +36,9 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
     PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH. If
     ``speaks`` is given, the row applies only to MPIs that support this launch interface. ``amd_unthreaded``
     is true if the processor is from AMD and has one thread per core. If ``first`` is true, the rank fails
-    before it reads any MPI setting except settings whose rows in ``settings.toml`` have ``first``.
-    ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the other outcomes that
-    repetitions of the same launch had.
+    before most MPI settings take effect; only settings with ``first`` in ``settings.toml`` take effect
+    earlier. ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the other
+    outcomes that repetitions of the same launch had.
     """
 
     outcome: Outcome
@@ -261,11 +261,10 @@ class Variables(Row, frozen=True, kw_only=True):
     harmful_prefixes: tuple[str, ...]
     harmful: tuple[str, ...]
     fabric: tuple[str, ...]
-    """Patterns of variables that a job still inherits, because the variables are parameters of a network
-    driver.
-    """
+    """Patterns of variables that toolkit does not remove, because they are parameters of a network driver."""
     mounted: tuple[str, ...]
-    """Further patterns of variables that a job inherits if the host's MPI replaces the image's MPI."""
+    """Further patterns of variables that toolkit does not remove if the host's MPI replaces the image's MPI.
+    """
     container_options: tuple[str, ...]
 
 

@@ -71,8 +71,8 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Version bounds: PMIx servers within ``server`` name components, and PMIx clients within ``client`` fail
-    if they lack a named component.
+    """Version bounds: PMIx servers within ``server`` list components, and PMIx clients within ``client`` fail
+    if they lack a listed component.
     """
 
     client: str

@@ -12,7 +12,7 @@ from toolkit.versions import older, within
 
 
 class Unreadable(Row, frozen=True, kw_only=True):
-    """Image formats that a runtime's releases cannot start; an empty ``versions`` means all its releases."""
+    """Image formats that some releases of a runtime cannot start; an empty ``versions`` means all releases."""
 
     name: str
     versions: str
@@ -61,8 +61,9 @@ class Compression(Row, frozen=True, kw_only=True):
 class SetuidFuse(Row, frozen=True, kw_only=True):
     """Releases whose setuid installation mounts images with squashfuse if the settings forbid kernel mounts.
 
-    The kernel mounts an image if the runtime's setting named ``setting`` has the value ``always``. If the
-    setting has the value ``limited``, the kernel mounts images only if a setting in ``limits`` exists.
+    ``setting`` names a setting of the runtime. If this setting has the value in ``always``, the kernel mounts
+    images. If it has the value in ``limited``, the kernel mounts images only if a setting in ``limits``
+    exists.
     """
 
     name: str
@@ -226,8 +227,8 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def depends_on_release(name: str) -> bool:
-    """Return whether a runtime's release decides which image formats it can read, or whether it still gets
-    fixes.
+    """Return whether the release of a runtime matters: some releases cannot start some image formats, or no
+    longer get fixes.
     """
     table = runtime()
     named = {*(row.name for row in table.unreadable), *(row.name for row in table.retired)}

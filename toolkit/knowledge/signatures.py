@@ -21,8 +21,8 @@ class LogSignature(Row, frozen=True, kw_only=True):
     framework. ``unless`` is a pattern for a line that the output must not have. ``finding`` is the id of the
     rule that predicts the fault; empty if no rule predicts it. ``general`` marks lines that report a failure
     but not the reason; toolkit omits general lines if it finds a cause. ``alive`` marks lines that toolkit
-    ignores after Slurm has started to stop the step, because ranks then lose their file system. ``retry``, if
-    given, overrides the retry advice of the line's fault class.
+    ignores after Slurm starts to stop the step: ranks then lose their file system and report faults that are
+    only consequences. ``retry``, if given, overrides the retry advice of the line's fault class.
     """
 
     id: str

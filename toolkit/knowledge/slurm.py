@@ -15,8 +15,8 @@ class States(Row, frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a job waits (``why``, the end of a sentence), and what the user can do (``todo``, empty if
-    nothing).
+    """Why a job waits (``why``, the end of a sentence), and what the user can do about it (``todo``, may be
+    empty).
 
     ``never`` is true if the job never starts without a change.
     """
