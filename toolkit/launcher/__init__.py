@@ -24,7 +24,9 @@ class Launcher(Protocol):
     def words(
         self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
     ) -> tuple[str, ...]:
-        """Return the ``planned`` options of the launcher, and options that bind ranks to cores and GPUs."""
+        """Return the launcher's options: the options in the plan (``planned``), and options that bind ranks
+        to cores and GPUs.
+        """
         ...
 
     def counts(self, spec: JobSpec) -> list[str]:

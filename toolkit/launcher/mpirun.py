@@ -25,7 +25,7 @@ def words(
     request: Request,  # noqa: ARG001
     site: Site | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return the ``planned`` options; each mpirun already binds ranks to cores without an option."""
+    """Return the plan's options (``planned``) unchanged, because mpirun binds ranks to cores by default."""
     return planned
 
 

@@ -1,11 +1,11 @@
-"""Shell words that give a rank its number, from the variables that the launcher sets."""
+"""Shell words from which a rank reads its number; they contain the variables that the launcher sets."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class RankWords:
-    """Shell words for a rank's number in the job, its number on its node, and the number of its node.
+    """Shell words for a rank's number in the job, the rank's number on its node, and the node's number.
 
     The words may use ``local_ranks``, a variable of the job script with the number of ranks on each node.
     """

@@ -14,7 +14,7 @@ RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
 """Placeholders for values that the script of an elastic job computes. The placeholders start with a NUL
-character, which no text of a user contains.
+character, which no text from a user contains.
 """
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
@@ -22,7 +22,9 @@ IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
 
 
 def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
-    """Return srun's options: first the ``planned`` options, then the options in the site profile."""
+    """Return srun's options: first the options in the plan (``planned``), then the options in the site
+    profile.
+    """
     made, more = list(planned), list(site.launch.srun) if site else []
     if site and (mpi := _site_mpi(site, made)):
         made = [f"--mpi={mpi}", *(word for word in made if not word.startswith("--mpi="))]
