@@ -53,9 +53,9 @@ class Runtime(Protocol):
     If srun itself starts the container, the job script removes variables with ``env`` inside the container.
     """
     GPUS: tuple[str, ...]
-    """Options that give the container the NVIDIA GPUs of the node and their driver."""
+    """Options that mount the node's NVIDIA GPUs and their driver into the container."""
     AMD_GPUS: tuple[str, ...]
-    """Options that give the container the AMD GPUs of the node; empty if the runtime has no such options."""
+    """Options that mount the node's AMD GPUs into the container; empty if the runtime has no such options."""
     PREPARES: str
     """The shell script below ``slurm`` that loads the image on each node before ranks start; empty if the
     runtime needs no script.

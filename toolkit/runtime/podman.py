@@ -43,7 +43,7 @@ MOUNTS_IMAGES = False
 DESCRIPTOR = "--preserve-fd=PMI_FD"
 """The option that keeps the PMI socket open in the container.
 
-Slurm and Hydra give each rank an open socket for PMI; the variable ``PMI_FD`` has the number of its file
+Slurm and Hydra open a PMI socket for each rank; the variable ``PMI_FD`` contains the socket's file
 descriptor. Podman closes the socket unless this option names the variable.
 """
 _KEEP = 'exec "$0" --cgroup-manager=cgroupfs run ${PMI_FD:+"--preserve-fd=$PMI_FD"} "$@"'
