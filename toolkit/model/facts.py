@@ -75,8 +75,8 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     version: str
-    """The release; empty if toolkit cannot parse the version text. Without a release, ``name`` is the name of
-    the program.
+    """The release; empty if toolkit cannot parse the version text. If the release is empty, ``name`` is the
+    file name of the program.
     """
     path: str
     setuid: bool | None = None
@@ -277,15 +277,15 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     libfabric_providers: tuple[str, ...] | None = None
     """Providers of libfabric, or of MPICH's built-in libfabric: ``tcp``, ``verbs``, ``psm2``, ``cxi``."""
     providers_unsearched: str | None = None
-    """Folder of libfabric's provider files, if libfabric searches this folder only with ``FI_PROVIDER_PATH``.
-    Empty if libfabric searches this folder anyway, or has built-in providers.
+    """Folder of libfabric's provider files, if libfabric searches this folder only when ``FI_PROVIDER_PATH``
+    names it. Empty if libfabric searches this folder anyway, or has built-in providers.
     """
     verbs_providers: tuple[str, ...] | None = None
     """User-space drivers for libibverbs: ``mlx5``, ``hfi1verbs``; empty without drivers."""
     hwloc: str | None = None
     programs: dict[str, str] = {}
-    """Path of a program or extension that loads an MPI → the library that it loads; empty if the image's
-    loader finds no MPI library.
+    """Path of a program or Python extension that needs an MPI → the MPI library that it loads; empty if the
+    image's loader does not find this library.
     """
     programs_need: dict[str, str] = {}
     """Program whose MPI library the loader does not find → soname of this library: ``libmpi.so.40``."""
@@ -365,7 +365,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     the same effect: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
     """
     entrypoint: tuple[str, ...] | None = None
-    """Entry point and command of the image: a runtime's ``run`` starts them; ``exec`` skips the entry point.
+    """Entry point and command of the image. The runtime's command ``run`` starts both; ``exec`` skips the
+    entry point.
     """
     entry_script: str = ""
     """Path of the entry point, if it is a shell script that sets variables and then starts its arguments."""

@@ -48,7 +48,7 @@ class JobField(NamedTuple):
     text, or the name of a syntax that several fields share (:mod:`toolkit.launch.request.checks`). ``sbatch``
     names the option of the command ``sbatch`` to which toolkit passes the value unchanged. A ``queue`` field
     has no effect without a scheduler. ``pbs`` is false if PBS has no option for the field. A ``free`` field
-    does not affect the figures of a study. ``group`` is the option's group in ``--help``;
+    does not affect what a study measures. ``group`` is the option's group in ``--help``;
     :mod:`toolkit.cli.options.groups` lists most groups.
     """
 
