@@ -12,7 +12,7 @@ from toolkit.versions import older, within
 
 
 class Unreadable(Row, frozen=True, kw_only=True):
-    """Image formats that some releases of a runtime cannot start; an empty ``versions`` means all releases."""
+    """Image formats that some releases of a runtime cannot start; empty ``versions`` means all releases."""
 
     name: str
     versions: str

@@ -36,7 +36,7 @@ def objections(site: Site) -> Iterator[FieldFault]:
     yield from _of_texts(site)
     yield from _of_lists(site)
     if site.scheduler != "slurm" and site.launch.launcher == "srun":
-        yield FieldFault("launch.launcher", "srun belongs to Slurm", ("pals",))
+        yield FieldFault("launch.launcher", "srun works only with Slurm", ("pals",))
     for name, value in site.env.items():
         if not _VARIABLE.fullmatch(name):
             yield FieldFault("env", f"{name!r} is not a name for a variable; use letters, digits and _")
@@ -60,7 +60,7 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
         yield FieldFault("title", "the title, which names the cluster, is missing")
     here = site.defaults
     for path, word, pattern, like in (
-        ("architecture", site.architecture, WORD, "expected x86_64, as `uname -m` prints it"),
+        ("architecture", site.architecture, WORD, "x86_64, as `uname -m` prints it"),
         ("host", site.host, _HOST, "login.example.org, or USER@HOST"),
         ("directory", site.directory, PATH, "$WORK/toolkit"),
         ("shared", site.shared, PATH, "/project/course"),
@@ -144,4 +144,4 @@ def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
 
 def _check_number(path: str, number: int | None, *, least: int) -> Iterator[FieldFault]:
     if number is not None and not least <= number <= _LARGEST:
-        yield FieldFault(path, f"a number from {least} to {_LARGEST}")
+        yield FieldFault(path, f"expected a number from {least} to {_LARGEST}")

@@ -234,5 +234,5 @@ def _wrong(where: str, text: str, rule: _Rule) -> Iterator[str]:
 
 def _number(where: str, number: int, most: int) -> Iterator[str]:
     if not 0 <= number < most:
-        found = "a negative number" if number < 0 else "a larger one"
+        found = "a negative number" if number < 0 else "a larger number"
         yield f"{where}: expected a number from 0 to {most - 1}, found {found}"

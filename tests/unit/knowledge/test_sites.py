@@ -124,7 +124,7 @@ def test_what_is_meant_is_guessed():
          ["a.toml:7: partitions[1].nodes: expected 'int | null', got 'str'"]),
         (LEAST + "[[partitions]]\nname = 'a'\n[[partitions]]\nname = 'a'",
          ["a.toml:6: partitions[1].name", "twice"]),
-        (LEAST + "[[partitions]]\nname = 'a'\nnodes = 0", ["partitions[0].nodes: a number from 1"]),
+        (LEAST + "[[partitions]]\nname = 'a'\nnodes = 0", ["partitions[0].nodes: expected a number from 1"]),
         (LEAST + "[[partitions]]\nname = 'a'\nmax_time = '1 day'", ["partitions[0].max_time", "1-00:00:00"]),
         (LEAST + "[[partitions]]\nname = 'a'\ndefault = true\n[[partitions]]\nname = 'b'\ndefault = true",
          ["a.toml:8: partitions[1].default"]),
