@@ -17,8 +17,8 @@ _FRAME = re.compile(r'^\s*File "[^"]{1,300}", line \d+')
 """A pattern for a frame of a Python traceback; the next line may have the frame's source code."""
 
 _NEAR = 8
-"""Number of lines before a source line in which toolkit looks for the line's frame. Other ranks may write
-lines between frame and source.
+"""Number of lines before a line of source code in which toolkit looks for the traceback frame of this code.
+Other ranks may write lines between the frame and its code.
 """
 
 _BEFORE = re.compile(
@@ -109,13 +109,13 @@ _RULES = ("--", "==", "**", "##", "~~", "/*", "srun: ", "slurmstepd: ")
 """The first characters of lines that are not a program's message."""
 
 _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
-"""The end of a line in which XLA announces the task numbers on the next line."""
+"""The end of a line after which XLA prints task numbers on the next line."""
 
 
 @dataclass(frozen=True, slots=True)
 class Clue:
     """A line that may report a fault. ``strength`` and ``role`` are from the row of ``faultlines.toml`` that
-    matches.
+    matches the line.
     """
 
     position: int

@@ -39,8 +39,8 @@ _NODE_FAILED = "DUE TO NODE FAILURE"
 _JOB_CANCELLED = "error: *** JOB "
 _BANNER = "BAD TERMINATION OF ONE OF"
 _CLEANS_UP = re.compile(r"^\[(?:proxy:|mpiexec@)")
-"""A pattern for a message of Hydra, MPICH's launcher. Hydra's banner says that users can ignore later
-messages.
+"""A pattern for a message of Hydra, MPICH's launcher. Hydra's banner says that users can ignore the messages
+after the banner.
 """
 
 _HELPER = re.compile(

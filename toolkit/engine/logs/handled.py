@@ -17,7 +17,7 @@ _MOST = 200
 """Maximum number of exceptions that toolkit compares with each other."""
 
 _ENOUGH = 2
-"""Number of progress lines without a label that show that the process of an exception continued."""
+"""Number of progress lines without a rank's label that show that the process continued after an exception."""
 
 _LAUNCHER = re.compile(r"torch/distributed/(?:elastic|run\.py|launcher)|/torchrun$")
 """A pattern for files of torchrun, which starts several processes below one label of srun."""
@@ -25,7 +25,9 @@ _LAUNCHER = re.compile(r"torch/distributed/(?:elastic|run\.py|launcher)|/torchru
 _NOT_MAIN = re.compile(
     r"(?i)exception in (?:thread|callback)|never retrieved|atexit|exception ignored|^process [\w-]+:$"
 )
-"""A pattern for the line before a traceback that is not from the program's main thread, or from its exit."""
+"""A pattern for the line before a traceback of another thread, a callback, a child process or an exit
+handler.
+"""
 
 _LOGGED = re.compile(r"^(?:ERROR|WARNING):[\w.]{1,60}:|\b(?:ERROR|WARNING)\b.{0,10}[\]:|-] ")
 """A pattern for a logger's line, after which the logger prints the traceback of a handled exception."""
@@ -73,7 +75,7 @@ def handled_exceptions(
             handled = bool(later) and _continued(output, one, later[0])
         if handled:
             found.add(_shape(one))
-    # Other ranks handle the same exception.
+    # Other ranks may have handled an exception with the same text.
     alike = [one for one in fatal if _shape(one) in found]
     return alike if len(alike) < len(fatal) else []
 

@@ -26,8 +26,8 @@ _FARTHEST = 1 << 16
 _NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
 _BREAK = re.compile(rb"[\r\n]")
-"""A pattern for the end of a line. A progress bar ends its states with ``\\r``; all states have one line
-number.
+"""A pattern for the end of a line. A progress bar ends each of its states with ``\\r``; all these states have
+the same line number.
 """
 
 COLOUR = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")

@@ -103,9 +103,7 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 
 def last_warning(output: Output, ending: Clue) -> Clue | None:
-    """Return the first warning of a library that names a fault, in the lines shortly before the launcher
-    reports an exit.
-    """
+    """Return the first warning that names a fault, shortly before the launcher reports the exit of a rank."""
     for position, line in output.before(ending.position, _WARNED):
         text = strip_label(line.text)
         row = classify_warning(text) if _WARNING.search(text) else None

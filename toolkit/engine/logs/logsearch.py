@@ -12,12 +12,12 @@ from toolkit.engine.logs.joblines import COLOUR, Output, Page, line_text
 from toolkit.engine.logs.logwords import WordFinder, longest_word, required_words
 
 _OF_ANY_NUMBER = re.compile(r"0-9|\{\d*,?\d*\}")
-"""A pattern for the digits in a character range or a repetition count of a regular expression. A matching
-line need not contain these digits.
+"""A pattern for the digits in a character range or a repetition count of a regular expression. A line that
+matches the regular expression need not contain these digits.
 """
 
 _KEPT = 500
-"""For each pattern: maximum number of matching lines that toolkit keeps at each end of a page."""
+"""For each pattern: maximum number of matching lines that toolkit keeps at each end of a page of output."""
 
 _KEPT_ALIKE = 40
 """For suspect lines that differ only in numbers: maximum number of lines that toolkit keeps at each end of a

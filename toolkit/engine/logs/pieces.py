@@ -31,7 +31,7 @@ class Piece:
 
 
 class _Places:
-    """The joined text of several pieces; the class finds the piece to which a line of this text belongs."""
+    """The joined text of several pieces; the class finds the piece that contains a line of this text."""
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces

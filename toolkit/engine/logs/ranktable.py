@@ -8,8 +8,8 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import PROGRESS
 
 _OBSERVED = "Root Cause (first observed failure)"
-"""Heading of the last part of torchrun's table, which has the rank that failed first. The parts above the
-last part have later failures.
+"""Heading of the last part of torchrun's table, which names the rank that failed first. The parts above it
+list later failures.
 """
 
 _ROW = re.compile(r"^\s*(?:rank|time|host|exitcode|error_file|traceback)\s*: ")

@@ -63,7 +63,7 @@ _HEADING = re.compile(r"Error executing process >|terminated with an error exit 
 """A pattern for the text that Nextflow prints before it repeats the output of the failed process."""
 
 _ORIGINAL = " Original exception:"
-"""The text after which Gloo's barrier repeats an error of its connection, in the next line."""
+"""The text after which Gloo's barrier repeats an error of its connection, on the next line."""
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
@@ -235,7 +235,7 @@ def _class_by_frame(one: Raised) -> str | None:
     if _NOT_STARTED.match(text) and _STARTS.search(innermost):
         return "program-start"
     if _BUSY.match(text) and innermost and one.frame.startswith(f"{innermost}:"):
-        return "python-exception"  # a call of the program, such as a lock, failed; no process limit
+        return "python-exception"  # a call such as a file lock failed, not the start of a process
     return None
 
 

@@ -19,7 +19,7 @@ _NEAR = 40
 """Maximum number of lines of a message after its first matching line."""
 
 _MOST_LOOKED_AT = 100
-"""For each log signature: maximum number of matching lines after which toolkit checks the following lines."""
+"""For each log signature: maximum number of matching lines for which toolkit checks the lines that follow."""
 
 _SECONDS = 6.0
 """Time limit of a search in seconds. With this limit, toolkit reads, searches and explains an output of 200

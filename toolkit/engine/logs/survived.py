@@ -98,7 +98,7 @@ or in the call of a logger.
 
 
 def is_progress(text: str) -> bool:
-    """Return whether a program writes such a line while it computes."""
+    """Return whether a line is a progress line, which a program writes while it computes."""
     return _PROGRESS.search(text) is not None
 
 

@@ -1,5 +1,5 @@
-"""Find the class of a fault if the words of its line are general: from the library or device that the line
-names, or from the files of its traceback.
+"""Find the class of a fault whose line has only general words: from the library or device that the line
+names, or from the files of the traceback.
 """
 
 import re

@@ -24,7 +24,8 @@ _RANK_AND_SIZE = r"(?i)\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{
 """A pattern for rank and size, as in ``rank 0, size 1``."""
 
 _TOO_FEW = r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes"
-"""A pattern for a line of Intel's MPI benchmarks, which only rank 0 prints."""
+"""A pattern for the line in which Intel's MPI benchmarks report too few ranks; only rank 0 prints this line.
+"""
 
 _TOLD = r"^job: \d+, (\d+) ranks? on "
 """A pattern for the first line of toolkit's job script, which contains the number of ranks that the job
@@ -68,7 +69,7 @@ def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
         title=title if certain else doubt,
         evidence=tuple(dict.fromkeys(line.citation for line, _ in claims))[:_SHOWN],
         fix=_FIX,
-        source="tests/matrix: the worlds of 1 of more than 200 cells; Apptainer user guide, MPI",
+        source="tests/matrix: worlds of size 1 in more than 200 launches; Apptainer user guide, MPI",
     )
 
 
