@@ -23,8 +23,8 @@ class Case:
 
     host_facts: HostFacts
     image_facts: ImageFacts
-    """The facts of the image as the launch's programs find them. In the launch mode ``bind``, the MPI in
-    these facts is the host's MPI.
+    """The facts of the image that apply to the programs of this launch. In the launch mode ``bind``, the MPI
+    in these facts is the host's MPI.
     """
     request: Request
     plan: Plan
@@ -59,7 +59,7 @@ class Case:
         Raise :class:`Undecided` for unknown facts. Raise :class:`Moot` for a field of something absent, such
         as the version of an MPI that the image does not have. With ``failed_only``, a fact counts as unknown
         only if toolkit tried to read the fact and failed. With ``failed_only``, a field that facts of an
-        older toolkit lack raises no exception, so that old facts still give predictions.
+        older toolkit lack raises no exception, so that toolkit can still predict launches from these facts.
         """
         unknown: list[str] = []
         for name in names:
@@ -90,7 +90,7 @@ class Case:
         return {*self._states, *(name for side, view in views for name in fields_read(view, side))}
 
     def cite(self, *names: str) -> tuple[str, ...]:
-        """Return the lines of evidence for these facts. The name of a fact has dots, as in
+        """Return the lines of evidence for the facts with these dotted names, such as
         ``host.slurm.mpi_types``.
         """
         return tuple(self._cite(name) for name in names)

@@ -20,7 +20,7 @@ from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
 from toolkit.program.choose import modes_of
 
 MOST_FACTS = 3
-"""Maximum number of decisive facts in an answer."""
+"""Maximum number of deciding facts that the answer to a ticket names."""
 
 
 @dataclass(frozen=True, slots=True)

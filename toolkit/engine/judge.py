@@ -49,7 +49,9 @@ class Judged:
 
 
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
-    """Return the prediction and the findings for one launch; fixes do not recommend another launch mode."""
+    """Return the prediction and the findings for one launch; the findings do not recommend another launch
+    mode.
+    """
     judged = ask_rules(case, rules)
     return judged.prediction, judged.findings()
 

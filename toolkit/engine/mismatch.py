@@ -24,7 +24,7 @@ from toolkit.knowledge.pmix import Pair
 from toolkit.model.mpifacts import ImageMpi
 
 LAUNCHERLESS_FACTS = ("image.ssh", "host.munge", "image.mpirun", *PROCESSOR)
-"""Facts on which the behaviour of some MPI libraries without a launcher depends."""
+"""Facts that decide how some MPI libraries behave if they find no launcher."""
 
 _SECURITY = "PMIX_SECURITY_MODE"
 """The variable in which a PMIx server lists security modules; clients try the modules in the order of the

@@ -61,11 +61,11 @@ class Hit:
     """The result of a rule that found a fault: the evidence, the outcome, and the reason in one clause.
 
     ``outcome`` is ``None`` if the launch works in spite of the fault. The outcome ``unknown`` means that no
-    recorded launch is like this launch. For an ``unknown`` outcome, ``because`` names the launch's property
-    that no recorded launch has. The finding for an ``unknown`` outcome omits the rule's fix, because the
-    launch may work. If given, ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the values
-    of the rule. ``stage`` is the stage of the launch in which the failure occurs; ``None`` means the usual
-    stage of the outcome. ``by_chance`` are other outcomes that recorded runs of the same launch had by
+    recorded launch is like this launch. For an ``unknown`` outcome, ``because`` names the property of the
+    launch that no recorded launch has. The finding for an ``unknown`` outcome omits the rule's fix, because
+    the launch may work. If given, ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the
+    values of the rule. ``stage`` is the stage of the launch in which the failure occurs; ``None`` means the
+    usual stage of the outcome. ``by_chance`` are other outcomes that recorded runs of the same launch had by
     chance.
     """
 

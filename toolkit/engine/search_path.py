@@ -69,7 +69,7 @@ def apply_variables(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFact
 
 
 def _search_in(image: ImageFacts, path: str) -> ImageFacts:
-    """Return the facts of the image if LD_LIBRARY_PATH has the value ``path``."""
+    """Return the facts of the image that apply if LD_LIBRARY_PATH has the value ``path``."""
     folders = path.split(":")
     if image.mpi is None or _folder(image.mpi.library) in folders:
         return image
@@ -88,7 +88,7 @@ def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
     """Return the facts of an image in which programs load the MPI ``other``; ``path`` is the LD_LIBRARY_PATH
     that the evidence names.
     """
-    line = f"{other.library}: loaded where LD_LIBRARY_PATH is {path}"
+    line = f"{other.library}: loaded if LD_LIBRARY_PATH is {path}"
     evidence, absent, unknown = (
         _of_other(book, image.other_mpis.index(other))
         for book in (image.evidence, image.absent, image.unknown)

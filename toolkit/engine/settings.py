@@ -84,7 +84,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
-    named = [row for row in named if row.kind != "tuning"] or named  # avoid "tuning" rows
+    named = [row for row in named if row.kind != "tuning"] or named  # "tuning" only as a last resort
     _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):
@@ -260,7 +260,7 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of excluded interfaces: the list must name loopback and leave another interface."""
+    """Return the effect of a list of excluded interfaces: ``ok`` if it has loopback, not all interfaces."""
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -284,7 +284,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(found: Effect) -> Effect:
-    """Set a component's failure to stage ``START``: MPI_Init opens components in every rank."""
+    """Set a component's failure to stage ``START``, because MPI_Init opens components in every rank."""
     return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 
 
@@ -303,7 +303,9 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
 
 
 def _alone_on_tcp(case: Case, ok: Effect) -> bool:
-    """Return whether ranks of one node can use only TCP; without the named interface, MPI_Init fails."""
+    """Return whether ranks of one node can use only TCP. MPI_Init then fails if the named interface is
+    missing.
+    """
     transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
     tcp = ok.name == "OMPI_MCA_btl_tcp_if_include" and not transports.startswith("^")
@@ -368,7 +370,7 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
     if lacking is None:
         return ok
     missing = ", ".join(sorted(lacking))
-    because = f"{ok.name}={ok.value} leaves no transport between all ranks; add {missing}"
+    because = f"{ok.name}={ok.value} leaves some ranks without a transport between them; add {missing}"
     way = _judge_ucx_layer(case)
     if way == "open":
         return ok

@@ -22,10 +22,10 @@ _FABRICS = ("infiniband", "slingshot", "omni-path", "ethernet")
 
 
 def host_of(ticket: TicketCluster) -> HostFacts:
-    """Return the facts of the cluster in a ticket.
+    """Return the facts that a ticket states about the cluster.
 
     Raises:
-        BadInput: the ticket has a name that toolkit does not know.
+        BadInput: the ticket names an MPI, network or container runtime that toolkit does not know.
     """
     found: dict[str, Any] = {"architecture": ticket.architecture, "pmix": ticket.pmix}
     if ticket.slurm or ticket.offers is not None or ticket.default:
@@ -56,10 +56,10 @@ def _fabric(name: str | None) -> dict[str, Any]:
 
 
 def image_of(ticket: TicketImage) -> ImageFacts:
-    """Return the facts of the image in a ticket.
+    """Return the facts that a ticket states about the image.
 
     Raises:
-        BadInput: the ticket has a name that toolkit does not know.
+        BadInput: the ticket names an MPI, network or container runtime that toolkit does not know.
     """
     found: dict[str, Any] = {
         "architecture": ticket.architecture,

@@ -264,8 +264,8 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return options that give a relocated Open MPI its folder. The launcher itself needs the options about
-    folders, because it starts before the ranks get the plan's variables.
+    """Return options that pass the present folder to a relocated Open MPI. The launcher itself needs the
+    options about folders, because it starts before the ranks get the plan's variables.
 
     ``--env`` takes a comma-separated list, so the function omits paths with a comma.
     """
