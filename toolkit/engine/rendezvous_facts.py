@@ -48,7 +48,7 @@ def find_setting(case: Case, *names: str) -> RankSetting | None:
 
 
 def sets_peers(case: Case) -> bool:
-    """Return whether the job script gives each rank its number and its peers."""
+    """Return whether the job script passes each rank its rank number and the addresses of its peers."""
     return RANKS_FILE in case.plan.wrapper
 
 

@@ -238,7 +238,7 @@ def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
 
 
 def copies_across_namespaces(mpi: ImageMpi) -> bool:
-    """Return whether large messages between ranks in different user namespaces hang with an MPI.
+    """Return whether an MPI hangs when ranks in different user namespaces exchange large messages.
 
     btl/vader of Open MPI 4 detects that the kernel refuses cross-memory attach, and waits for fragments that
     no rank sends. Open MPI 5 does not hang, because it has a separate framework for copies between processes

@@ -132,7 +132,7 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
 def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
     """Return a host MPI with usual values in place of unknown values.
 
-    A usual MPI is in one folder with all its dependencies, contains its PMIx, and has the components of the
+    A usual MPI is in one folder with all its dependencies, contains PMIx, and has the components of the
     image's MPI.
     """
     is_open = mpi.implementation == "openmpi"

@@ -132,11 +132,10 @@ def spoken_interfaces(case: Case) -> set[str]:
 
 
 def needs_own_daemons(mpi: ImageMpi) -> bool:
-    """Return whether this Open MPI connects to its launcher's daemons by its own protocol instead of PMI or
-    PMIx.
+    """Return whether this Open MPI connects to its launcher's daemons by a protocol other than PMI and PMIx.
 
-    From Open MPI 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). Open MPI 1.10 has its
-    own protocol.
+    From Open MPI 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). Open MPI 1.10 has a
+    separate protocol.
     """
     return knowledge.mpi().release.own_messages.of(mpi)
 

@@ -106,7 +106,7 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
     matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
     named = [_class_by_name(match.signature.id) for match in matches if match.signature.id != own]
     if own in named:
-        return own  # the known cause is a fault of the program
+        return own  # the known cause has the same general class
     known_class = next((class_ for class_ in named if class_ not in GENERAL_CLASSES), None)
     if known_class is None and own != "exit-status":
         return _class_of_subject(root) or own
@@ -169,8 +169,8 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
 
 
 def _class_by_name(signature: str) -> str:
-    """Return the fault class for the id of a log signature. Of the prefixes in ``classes.toml`` with which
-    the id starts, the longest decides. toolkit uses the id's class for lines that no row of
+    """Return the fault class for the id of a log signature. If the id starts with several prefixes of
+    ``classes.toml``, the longest prefix decides. toolkit uses the id's class for lines that no row of
     ``faultlines.toml`` matches.
     """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)

@@ -44,8 +44,8 @@ Pair = tuple[Raised, Clue]
 def handled_exceptions(
     output: Output, raised: Sequence[Pair], heads: Sequence[int], ends: Sequence[int]
 ) -> list[Raised]:
-    """Return the exceptions that the program handled: the same process raised a later exception, or a logger
-    printed the traceback and another exception stopped the job.
+    """Return the exceptions that the program handled. An exception counts as handled if the same process
+    raised a later exception, or if a logger printed the traceback and another exception stopped the job.
 
     Args:
         output: the output of the job.

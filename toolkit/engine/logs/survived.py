@@ -156,9 +156,9 @@ def survived_until(output: Output, clue: Clue) -> int | None:
 
 
 def overcome_errors(output: Output, clue: Clue, known: Sequence[Clue]) -> set[int]:
-    """Return the positions of an error and of the later errors of the same class, if the job survived each
-    error: the program says how it continues, or that it finished. The result is empty if the job did not
-    survive one of these errors, or if the last line of the output reports a failure.
+    """Return the positions of an error and of the later errors of the same class, if the job survived all of
+    them. A job survives an error if the program says how it continues, or that it finished. The result is
+    empty if the job did not survive one of these errors, or if the last line of the output reports a failure.
 
     ``known`` are the lines that may report a failure.
     """

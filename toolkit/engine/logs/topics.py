@@ -1,5 +1,5 @@
-"""Find the class of a fault whose line has only general words: from the library or device that the line
-names, or from the files of the traceback.
+"""Find the class of a fault if the line that reports it has only general words. The class follows from the
+library or device that the line names, or from the files of the traceback.
 """
 
 import re

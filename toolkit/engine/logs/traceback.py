@@ -56,7 +56,8 @@ which value the library expects.
 """
 
 _OPTIONAL = re.compile(r"ModuleNotFoundError: No module named '(?P<module>[\w.]{1,100})'")
-"""A pattern for an exception that a library handles: it tried to import a module that it does not need."""
+"""A pattern for the exception of a library that tries to import an optional module and continues without it.
+"""
 
 _KEY = re.compile(r"KeyError: (?P<key>'[^']{1,200}'|\"[^\"]{1,200}\")")
 """A pattern for an exception that says only which key is missing."""

@@ -39,9 +39,13 @@ GLOO_FILE = "toolkit-gloo.py"
 script writes this file.
 """
 RANKS_FILE = "toolkit-ranks.sh"
-"""The name of a shell script that gives each rank its number and its peers. The job script writes it."""
+"""The name of a shell script that passes each rank its rank number and the addresses of its peers. The job
+script writes this shell script.
+"""
 AGENT = "toolkit-agent"
-"""The name of the program that mpirun inside a container calls instead of ssh; the job script writes it."""
+"""The name of the program that mpirun inside a container calls instead of ssh; the job script writes this
+program.
+"""
 NO_OTHER_NODE = "isolated"
 """The setting that limits mpirun of Open MPI 4 and earlier to its own node."""
 
@@ -274,7 +278,7 @@ def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
 
 
 def _wrapper(image: ImageFacts) -> tuple[str, ...]:
-    """Return the wrapper command that gives Horovod's ranks their numbers without MPI."""
+    """Return the wrapper command that passes their rank numbers to Horovod's ranks without MPI."""
     if image.stack is None:
         return ("python3", GLOO_FILE, "--")
     return ("python", "-m", "toolkit.trainers.gloo", "--")

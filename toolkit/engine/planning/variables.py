@@ -84,8 +84,8 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
 
 
 def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return the variable that gives an Open MPI its present folder, if it was moved after its build;
-    otherwise, return an empty table.
+    """If the image's Open MPI was moved after its build, return the variable with its present folder, such as
+    ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``; otherwise, return an empty table.
     """
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
