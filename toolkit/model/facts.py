@@ -261,7 +261,9 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     pmix: str | None = None
     """Version of the PMIx client, which is a separate library or part of the MPI library."""
     pmix_components: dict[str, tuple[str, ...]] = {}
-    """PMIx framework (``psec``, ``gds``, ``ptl``) → components of the PMIx client, built in or as files."""
+    """PMIx framework (``psec``, ``gds``, ``ptl``) → components of the PMIx client, built in or in separate
+    files.
+    """
     pmix_plugins: bool | None = None
     """Whether the PMIx client's components are separate files; a variable with a host path can keep the
     client from finding these files.

@@ -31,8 +31,8 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] | None = None
     """Sonames of all libraries that the loader loads with libmpi, without the C library."""
     components: dict[str, tuple[str, ...]] | None = None
-    """MCA framework → names of Open MPI's components that connect ranks and send messages, built in or as
-    files.
+    """MCA framework → names of Open MPI's components that connect ranks and send messages, built in or in
+    separate files.
     """
     components_need: dict[str, tuple[str, ...]] | None = None
     """Component in a separate file, such as ``pmix_ext3x`` → sonames that the component loads in addition to
@@ -87,7 +87,9 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     so ranks of one node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
     """
     components: dict[str, tuple[str, ...]] = {}
-    """MCA framework → Open MPI's components (``{"btl": ("self", "tcp", "vader")}``), built in or as files."""
+    """MCA framework → Open MPI's components (``{"btl": ("self", "tcp", "vader")}``), built in or in separate
+    files.
+    """
     how: dict[str, str] = {}
     """Launch interface → its source: ``linked`` (the library's own code or a linked library), or ``component
     NAME`` for a plugin.

@@ -111,11 +111,12 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     patterns for host variables that toolkit usually removes, but passes to the container at this site.
     ``directory`` is the folder for images, data and runs; it may use a variable (``$WORK/toolkit``).
     ``shared`` is a folder with the subfolders ``images`` and ``data``, which all users of the cluster can
-    read; toolkit uses their files without a copy. ``scratch`` is a folder on a local disk of the node, for
-    TMPDIR. ``network`` is the network interface for sockets of NCCL and Gloo. ``host`` is the destination for
-    ``ssh``. ``sources`` lists the documents on which the profile is based. ``checked`` is the day
-    (``2026-11-25``) on which the profile's author last compared the profile with its sources. From the day
-    ``expires`` on, the profile is out of date. ``retired`` says when the machine went out of service.
+    read; toolkit uses the files in these subfolders and does not copy them. ``scratch`` is a folder on a
+    local disk of the node, for TMPDIR. ``network`` is the network interface for sockets of NCCL and Gloo.
+    ``host`` is the destination for ``ssh``. ``sources`` lists the documents on which the profile is based.
+    ``checked`` is the day (``2026-11-25``) on which the profile's author last compared the profile with its
+    sources. From the day ``expires`` on, the profile is out of date. ``retired`` says when the machine went
+    out of service.
     """
 
     schema: Literal["toolkit.site/1"]
