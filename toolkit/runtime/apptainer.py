@@ -98,7 +98,7 @@ def bind(source: str, target: str | None = None, *, read_only: bool = False) -> 
         if bad := next((c for c in ",:\n" if c in path), None):
             raise BadInput(
                 f"{path!r} contains {bad!r}, which is a separator for singularity's --bind",
-                fix="use a folder without comma, colon and line break in its path",
+                fix="use a folder whose path has no comma, colon or line break",
             )
     if not target and not read_only:
         return source
