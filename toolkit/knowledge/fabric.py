@@ -124,8 +124,8 @@ def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
 
 
 def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the first interface of a fast network and the interfaces that work in parallel with this
-    interface; empty if no interface belongs to a fast network.
+    """Return the first interface of a fast network, and the interfaces that work in parallel with it, such as
+    ``hsn0`` and ``hsn1``. Return an empty tuple if no interface is fast.
     """
     known = fabric().interfaces
     fast = [name for name in interfaces if name.startswith(known.fast)]
