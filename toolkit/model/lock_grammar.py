@@ -100,7 +100,7 @@ _WHEEL = (
 )
 _SOURCE = (_Rule(_PYTHON_NAME.fullmatch, "the name of a component"), _ANY_VERSION, "")
 
-_NAME_OF_VARIABLE = _Rule(_VARIABLE.fullmatch, "names of variables other than PATH and LD_…")
+_NAME_OF_VARIABLE = _Rule(_VARIABLE.fullmatch, "the name of a variable other than PATH and LD_…")
 _VALUE_OF_VARIABLE = _Rule(_SETTING.fullmatch, "one word of letters, digits and ._-")
 _IDENTIFIER = _Rule(_LICENCE.fullmatch, "an identifier of the SPDX list, or a LicenseRef")
 _PATCH = _Rule(re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*\.patch").fullmatch, "the name of a patch of toolkit")

@@ -35,11 +35,11 @@ FIELDS = (
     (("steps", HOROVOD, "extra"), ["cuda"], "an archive in build.sources"),
     (("steps", HOROVOD, "extra"), ["evil;"], "Invalid enum value"),
     (("steps", HOROVOD, "evil"), "x", "unknown field `evil`"),
-    (("environment",), {"A=b\nRUN evil": "1"}, "names of variables"),
-    (("environment",), {"A;evil": "1"}, "names of variables"),
-    (("environment",), {"A\0": "1"}, "names of variables"),
-    (("environment",), {"PATH": "evil"}, "names of variables other than PATH"),
-    (("environment",), {"LD_PRELOAD": "evil"}, "names of variables other than PATH"),
+    (("environment",), {"A=b\nRUN evil": "1"}, "the name of a variable"),
+    (("environment",), {"A;evil": "1"}, "the name of a variable"),
+    (("environment",), {"A\0": "1"}, "the name of a variable"),
+    (("environment",), {"PATH": "evil"}, "the name of a variable other than PATH"),
+    (("environment",), {"LD_PRELOAD": "evil"}, "the name of a variable other than PATH"),
     *(
         (("environment",), {"A": text}, "one word of letters")
         for text in ("1\nRUN evil", "1\0", "1;evil", "$A")
