@@ -39,9 +39,9 @@ def objections(site: Site) -> Iterator[FieldFault]:
         yield FieldFault("launch.launcher", "srun works only with Slurm", ("pals",))
     for name, value in site.env.items():
         if not _VARIABLE.fullmatch(name):
-            yield FieldFault("env", f"{name!r} is not a name for a variable; use letters, digits and _")
+            yield FieldFault("env", f"{name!r} is not the name of a variable; use letters, digits and _")
         if not _line(value):
-            yield FieldFault(f"env.{name}", "a value must be one line of text")
+            yield FieldFault(f"env.{name}", "the value is not one line of text")
     yield from _of_partitions(site)
 
 
@@ -53,9 +53,9 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
     """Yield the faults of fields that must be one word or one line."""
     for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
         if not _line(line):
-            yield FieldFault(path, "this is not one line of text")
+            yield FieldFault(path, "the value is not one line of text")
     if not _line(site.image.verify_key):
-        yield FieldFault("image.verify_key", "this is not the path of a file")
+        yield FieldFault("image.verify_key", "the value is not the path of a file")
     if not site.title.strip():
         yield FieldFault("title", "the title, which names the cluster, is missing")
     here = site.defaults
@@ -78,7 +78,7 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
         ("defaults.licenses", here.licenses, _CONSTRAINT, "SCRATCH"),
     ):
         if word and not pattern.fullmatch(word):
-            yield FieldFault(path, f"{word!r} is not allowed; write something like {like}")
+            yield FieldFault(path, f"{word!r} is not allowed; write a value such as {like}")
     yield from _check_number("defaults.cpus_per_rank", here.cpus_per_rank, least=1)
 
 
@@ -93,16 +93,18 @@ def _of_lists(site: Site) -> Iterator[FieldFault]:
     ):
         for number, word in enumerate(words):
             if not pattern.fullmatch(word):
-                yield FieldFault(f"{path}[{number}]", f"{word!r} is not allowed; write something like {like}")
+                yield FieldFault(
+                    f"{path}[{number}]", f"{word!r} is not allowed; write a value such as {like}"
+                )
     for number, line in enumerate(site.sources):
         if not line.strip() or not _line(line):
-            yield FieldFault(f"sources[{number}]", "this is not one line of text")
+            yield FieldFault(f"sources[{number}]", "the value is not one line of text")
     for number, option in enumerate(site.defaults.sbatch):
         if not sbatch.is_one_option(option):
-            yield FieldFault(f"defaults.sbatch[{number}]", "sbatch reads this as more than one option")
+            yield FieldFault(f"defaults.sbatch[{number}]", "sbatch reads this value as more than one option")
         elif sbatch.reserved_name(option, _FIXED):
             name = option.partition("=")[0].partition(" ")[0]
-            yield FieldFault(f"defaults.sbatch[{number}]", f"toolkit writes {name} itself")
+            yield FieldFault(f"defaults.sbatch[{number}]", f"toolkit itself sets {name}")
 
 
 _FIXED = ("output", "o", "error", "e", "chdir", "D", "workdir", "array", "a", "wrap")
@@ -129,15 +131,13 @@ def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
         yield FieldFault(f"{path}.name", f"{part.name!r} is not a valid partition name")
     if part.max_time and not _TIME.fullmatch(part.max_time):
         yield FieldFault(
-            f"{path}.max_time", (f"{part.max_time!r} is not a time in Slurm's form, like 1-00:00:00")
+            f"{path}.max_time", (f"{part.max_time!r} is not a time in Slurm's format, such as 1-00:00:00")
         )
     if part.gpu and not WORD.fullmatch(part.gpu):
-        yield FieldFault(f"{path}.gpu", f"{part.gpu!r} is not a type of GRES, like v100")
+        yield FieldFault(f"{path}.gpu", f"{part.gpu!r} is not a GPU type, such as v100")
     for number, feature in enumerate(part.features):
         if not WORD.fullmatch(feature):
-            yield FieldFault(
-                f"{path}.features[{number}]", f"{feature!r} is not a feature of a node, like knl"
-            )
+            yield FieldFault(f"{path}.features[{number}]", f"{feature!r} is not a node feature, such as knl")
     for name in ("max_nodes", "nodes", "cores", "threads", "memory_mb", "gpus"):
         yield from _check_number(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)
 

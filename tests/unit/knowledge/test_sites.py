@@ -131,7 +131,7 @@ def test_what_is_meant_is_guessed():
         (LEAST + "[defaults]\npartition = 'bach'\n[[partitions]]\nname = 'batch'",
          ["defaults.partition", "did you mean batch?", "choices: batch"]),
         (LEAST + "[defaults]\nsbatch = ['--output=x']",
-         ["defaults.sbatch[0]: toolkit writes --output itself"]),
+         ["defaults.sbatch[0]: toolkit itself sets --output"]),
         (LEAST + "scheduler = 'pbs'", ["launch.launcher", "pals"]),
         (LEAST + "directory = '~/x'", ["a.toml:3: directory", "$WORK/toolkit"]),
         (LEAST + "title", ["a.toml:3: this is not TOML"]),
