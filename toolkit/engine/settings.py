@@ -84,7 +84,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
-    named = [row for row in named if row.kind != "tuning"] or named  # "tuning" only as a last resort
+    named = [row for row in named if row.kind != "tuning"] or named  # use "tuning" rows last
     _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):
@@ -267,7 +267,9 @@ def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
     words = {word.strip() for word in ok.value.split(",") if word.strip()}
     if any("/" in word and not word.startswith("127.") for word in words):  # a network such as 10.0.0.0/8
         return replace(
-            ok, outcome="unknown", because=f"toolkit does not know whether the host is in {ok.value}"
+            ok,
+            outcome="unknown",
+            because=f"toolkit does not know whether the host has an address in {ok.value}",
         )
     without_loopback = "lo" in words or any(word.startswith("127.") for word in words)
     return ok if without_loopback and set(there) - words else bad
@@ -295,7 +297,9 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
     words = [word.strip() for word in ok.value.split(",") if word.strip()]
     if any("/" in word for word in words):  # a network such as 10.0.0.0/8
         return replace(
-            ok, outcome="unknown", because=f"toolkit does not know whether the host is in {ok.value}"
+            ok,
+            outcome="unknown",
+            because=f"toolkit does not know whether the host has an address in {ok.value}",
         )
     if any(word in there for word in words):
         return ok
