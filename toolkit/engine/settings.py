@@ -113,7 +113,9 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 
 def _python(case: Case, ok: Effect) -> Effect:
-    """Return the effect of PYTHONPATH or PYTHONHOME: ``ok``, or ``unknown`` if its modules are unknown."""
+    """Return the effect of PYTHONPATH or PYTHONHOME: ``unknown`` if toolkit does not know the modules in the
+    folders that the variable names, otherwise ``ok``.
+    """
     # Ignore folders whose modules the facts of the image already include.
     known = (ENV_MOUNT, *case.request.projects)
     folders = [f for f in ok.value.split(":") if f and not any(is_below(f, one) for one in known)]

@@ -38,7 +38,9 @@ _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
 _UNREACHABLE = re.compile(
     r"^(?:\w+\.){0,8}(?:Connect(?:ion)?(?:Refused)?(?:Error|Timeout)|ReadTimeout|TimeoutError)\b"
 )
-"""A pattern for an exception whose type does not say what is unreachable; its message may name the peer."""
+"""A pattern for an exception whose type does not say which peer is unreachable; the message may name the
+peer.
+"""
 
 _NEAR = 60
 """Maximum number of lines between a root line and a known message of the same fault."""

@@ -38,7 +38,7 @@ _UNCAUGHT = re.compile(r"\[(?:rank|default)\d+\]: ?$")
 _DIGITS = re.compile(r"\d+")
 
 Pair = tuple[Raised, Clue]
-"""A traceback, and its exception as a clue."""
+"""A traceback, and its exception as a :class:`.Clue`."""
 
 
 def handled_exceptions(

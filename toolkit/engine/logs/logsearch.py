@@ -94,8 +94,8 @@ class View:
         return self._lines[number]
 
     def places(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return a table: number of a distinct line → positions of all lines that differ from it only in
-        numbers.
+        """Return a table: number of a distinct line → positions of all lines that equal this line apart from
+        digits.
         """
         found: dict[int, list[int]] = {number: [] for number in numbers}
         wanted = {self._unique[number]: at for number, at in found.items()}

@@ -12,7 +12,7 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.knowledge.signatures import classes
 
 GENERAL_CLASSES = ("unknown-error", "python-exception", "exit-status")
-"""Fault classes of lines that do not name the subject of the fault."""
+"""Fault classes of lines that do not name the subject of the fault, such as a device or a library."""
 
 _QUOTED = 15
 """Maximum number of lines between an error and the output of another program that the error quotes."""

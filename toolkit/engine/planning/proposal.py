@@ -148,8 +148,9 @@ def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str
 def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Return the folders that the launch must mount so that programs can use the host's MPI.
 
-    Cray's PMI also reads files that slurmd writes for each step. For the files of slurmd, the example in
-    Lumi-supercomputer/lumi-userguide:docs/runjobs/scheduled-jobs/container-jobs.md binds /var/spool.
+    Cray's PMI also reads files that slurmd writes for each step. The example in
+    Lumi-supercomputer/lumi-userguide:docs/runjobs/scheduled-jobs/container-jobs.md binds /var/spool, which
+    contains these files.
     """
     provider = mounted_mpi(host, image)
     folders = mounted_folders(provider)
