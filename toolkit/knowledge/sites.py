@@ -65,7 +65,7 @@ def find(name: str) -> Path:
 
 
 def facts_file(name: str) -> Path:
-    """Return the path of a site's facts file, which is beside the profile; the file may not exist.
+    """Return the path of a site's facts file, which is in the profile's folder; the file may not exist.
 
     Raises:
         BadInput: the site does not exist (the message lists the choices), or other users can write to the

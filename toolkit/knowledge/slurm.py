@@ -9,7 +9,7 @@ from toolkit.model.job import JobState
 
 
 class States(Row, frozen=True, kw_only=True):
-    """Slurm's words for each job state, by toolkit's name of the state."""
+    """Slurm's words for each job state; the key in ``of`` is toolkit's name of the state."""
 
     of: dict[JobState, tuple[str, ...]]
 
