@@ -42,7 +42,7 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     ``name`` is the distribution with its release (``debian:bookworm``). ``image`` is the published image
     without a digest (``debian:bookworm-slim``). ``published`` is the published image with its digest; it is
     empty if toolkit reached no registry. Without ``published``, the build bootstraps the base from
-    ``packages``, which gives the same files on every machine.
+    ``packages``, which produces the same files on every machine.
     """
 
     name: str
@@ -117,7 +117,7 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def encode_lock(lock: Lock) -> bytes:
-    """Return the content of a lock file in JSON; equal locks give equal bytes."""
+    """Return the content of a lock file in JSON; equal locks produce equal bytes."""
     return msgspec.json.format(msgspec.json.encode(lock), indent=1) + b"\n"
 
 
