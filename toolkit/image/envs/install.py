@@ -15,8 +15,7 @@ _SHELL = re.compile(rb"#!/bin/sh\n'''exec' .*\n' '''\n")
 _PYTHON = re.compile(rb"#![^\n]*python[^\n]*\n")
 _LINE = b"#!/usr/bin/env python3\n"
 _STARTER = "sitecustomize.py"
-_STARTS = """# Python reads no .pth files of PYTHONPATH. Read those files here, then start the next
-sitecustomize.
+_STARTS = """# Python ignores .pth files in PYTHONPATH, so read them here. Then run the next sitecustomize.
 
 import importlib.machinery
 import importlib.util
