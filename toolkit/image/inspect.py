@@ -222,7 +222,7 @@ def _with_compression(facts: ImageFacts, tree: FileTree) -> ImageFacts:
         return msgspec.structs.replace(facts, compression=tree.compression, evidence=evidence)
     evidence = {
         **facts.absent,
-        "compression": f"{facts.format}: it is not a squashfs, which a kernel can mount",
+        "compression": f"{facts.format}: not a squashfs, so the kernel cannot mount it",
     }
     return msgspec.structs.replace(facts, absent=evidence)
 

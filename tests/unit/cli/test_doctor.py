@@ -137,7 +137,7 @@ def test_a_build_file_is_judged_by_its_text(tmp_path):
     result = run(str(file), "--facts", CLUSTER)
     assert result.exit_code == 0
     assert pasted(answered(result.stdout)) == f"Perhaps: srun-pmix. docker build -t my-image {tmp_path}"
-    assert "Dockerfile:2: Open MPI 4.1.4, package openmpi-bin of apt" in result.stdout
+    assert "Dockerfile:2: Open MPI 4.1.4, apt package openmpi-bin" in result.stdout
     assert "uses PMIx 4.2.2" in " ".join(result.stdout.split())
     assert len(run(str(file), "--facts", CLUSTER, "--all").stdout) > len(result.stdout)
 

@@ -33,7 +33,7 @@ def test_a_sound_file_has_no_fault_and_its_facts():
     assert (image.mpi.implementation, image.mpi.version) == ("openmpi", "4.1.4")
     assert image.horovod_built == ("mpi", "gloo")
     assert image.environment == {"OMPI_MCA_btl": "self,tcp"}
-    assert "Dockerfile:3: Open MPI 4.1.4, package openmpi-bin of apt" in build.notes
+    assert "Dockerfile:3: Open MPI 4.1.4, apt package openmpi-bin" in build.notes
 
 
 @every_row(

@@ -129,7 +129,7 @@ def test_the_compression_of_a_squashfs_is_told_and_nothing_else_has_one(forms, t
     assert inspect(tmp_path / "x.sif").compression == "xz"
     facts = inspect(forms["oci-layout "])
     assert facts.compression is None
-    assert facts.cite("compression") == "oci-layout: it is not a squashfs, which a kernel can mount"
+    assert facts.cite("compression") == "oci-layout: not a squashfs, so the kernel cannot mount it"
 
 
 def test_the_digest_is_that_of_the_manifest_or_the_configuration(forms):

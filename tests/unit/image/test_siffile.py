@@ -49,7 +49,7 @@ def of_two(number: int) -> bytes:
         (patched(96, 64), "damaged: its header has impossible values"),
         (patched(96, -1), "damaged: its header has impossible values"),
         (patched(96, 2**62), "incomplete: its table ends"),
-        (patched(TABLE + PLACE, 64), r"damaged: object 1 \(system\) has an impossible place or size"),
+        (patched(TABLE + PLACE, 64), r"damaged: object 1 \(system\) has an impossible offset or size"),
         (patched(TABLE + PLACE, -1), "damaged: object 1"),
         (patched(TABLE + PLACE, 2**63 - 1), r"incomplete: object 1 \(system\) ends"),
         (patched(TABLE + SIZE, -1), "damaged: object 1"),

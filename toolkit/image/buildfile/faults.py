@@ -44,7 +44,7 @@ def faults(
             "base-without-glibc",
             "error",
             f"{found.name} has no wheels for Alpine, whose C library is musl",
-            (f"{name}:{found.line}: {found.name}, by {found.installer}",),
+            (f"{name}:{found.line}: {found.name}, installed by {found.installer}",),
             "use a base image with glibc, such as debian:12 or ubuntu:22.04",
         )
     yield from _horovod(name, mpis, packages, versions)
@@ -63,7 +63,7 @@ def faults(
             "mpi-missing",
             "error",
             "mpi4py needs an MPI library, but the file does not install one",
-            (f"{name}:{package.line}: mpi4py, by {package.installer}",),
+            (f"{name}:{package.line}: mpi4py, installed by {package.installer}",),
             "install an MPI before mpi4py, such as libopenmpi-dev and openmpi-bin",
         )
     yield from _cuda(name, packages, versions)
@@ -75,7 +75,7 @@ def _horovod(
     horovod = packages.get("horovod")
     if horovod is None:
         return
-    horovod_line = f"{name}:{horovod.line}: horovod, by {horovod.installer}"
+    horovod_line = f"{name}:{horovod.line}: horovod, installed by {horovod.installer}"
     later = [mpi for mpi in mpis if mpi.order >= horovod.order]
     if mpis and len(later) == len(mpis):
         yield _fault(
@@ -99,7 +99,7 @@ def _horovod(
         yield _fault(
             "horovod-before-framework",
             "error",
-            "Horovod is installed before TensorFlow and PyTorch, so Horovod is built without both",
+            "No framework is installed before Horovod, so Horovod supports neither TensorFlow nor PyTorch",
             (horovod_line, *(f"{name}:{package.line}: {package.name}" for package in frameworks)),
             "install the framework first, in a step before Horovod",
         )

@@ -30,15 +30,15 @@ _PACKAGE = re.compile(
 )
 
 ListReader = Callable[[str], str | None]
-"""A function that takes the name of a package list, and returns the list's text from the build file's folder,
-or None if the folder does not contain the list.
+"""A function that returns the text of a package list, such as ``requirements.txt``, from the build file's
+folder; None if the folder lacks the list.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PackageInstall:
-    """A package that a build file installs; ``order`` is the number of the command that installs the
-    package.
+    """A package that a build file installs; ``order`` is the number of the installing command, from 0, among
+    all commands of the build file.
     """
 
     installer: Installer | Literal["source"]

@@ -164,7 +164,7 @@ def _begin(step: BuildStep, parts: _Parts, all_steps: tuple[BuildStep, ...]) -> 
     if words:
         parts.notes.append(f"{parts.at(step.line)}: FROM {base}: {', '.join(words)}")
     elif not parts.row.musl and not parts.row.opaque:
-        parts.unknown.append(f"{parts.at(step.line)}: {base} does not name its distribution")
+        parts.unknown.append(f"{parts.at(step.line)}: the distribution of {base}")
 
 
 def _take(package: PackageInstall, parts: _Parts) -> None:
@@ -174,7 +174,7 @@ def _take(package: PackageInstall, parts: _Parts) -> None:
     if mpi is not None:
         name, version = mpi[0], mpi[1] or package.version or _packaged_version(mpi[0], package, parts)
         family = _FAMILIES[name]
-        how = "from its source code" if source else f"package {package.name} of {package.installer}"
+        how = "from its source code" if source else f"{package.installer} package {package.name}"
         if any(known.name == name and known.version == version for known in parts.mpis):
             return
         shown = f"{where}: {family} {version or '?'}, {how}"
@@ -187,7 +187,7 @@ def _take(package: PackageInstall, parts: _Parts) -> None:
     elif package.name in buildfiles().python and package.installer in {"pip", "conda"}:
         parts.packages[buildfiles().python[package.name]] = package
         parts.notes.append(
-            f"{where}: {package.name} {package.version or '(not pinned)'}, by {package.installer}"
+            f"{where}: {package.name} {package.version or '(not pinned)'}, installed by {package.installer}"
         )
         if not package.version:
             parts.unknown.append(f"{where}: the version of {package.name}; the next build may differ")

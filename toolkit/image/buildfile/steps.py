@@ -20,7 +20,7 @@ _SECTION = re.compile(r"%(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """A step of a build file: its first line, its kind, its text, and the number of its stage (from 0)."""
+    """A step of a build file: the number of its first line, its kind, its text, and its stage (from 0)."""
 
     line: int
     kind: Kind

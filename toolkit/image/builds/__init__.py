@@ -1,2 +1,2 @@
-"""Build an image from its lock in the Docker engine, or write a folder from which another machine builds
-it."""
+"""Build an image in the Docker engine from a lock, or write a folder from which another machine builds the
+image."""

@@ -1,5 +1,5 @@
-"""Describe an image that toolkit did not build: its software, and the parts that the image lacks for a job on
-a cluster.
+"""Describe an image that toolkit did not build: its software, and software that a job needs but the image
+lacks.
 """
 
 import posixpath
@@ -27,7 +27,7 @@ _DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[0-9][
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """An installed package; ``where`` is the path of dpkg's status file or of a dist-info folder."""
+    """An installed package; ``where`` is the path of its source: dpkg's status file or a dist-info folder."""
 
     name: str
     version: str
@@ -36,9 +36,9 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
-    """A part that an image lacks.
+    """Software that an image lacks, such as an MPI or mpi4py, or another obstacle to a launch.
 
-    ``modes`` are the launch modes that need this part; an empty tuple means all launch modes.
+    ``modes`` are the affected launch modes; an empty tuple means all launch modes.
     """
 
     id: str
@@ -54,8 +54,8 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     ``want`` maps each component, by its name in recipes, to the version in the image. ``evidence`` maps each
     component to the line of text that proves the component's version. ``unknown`` has the reason for each
     component whose version is unknown. ``packages`` are the packages that dpkg or Python lists; these lists
-    do not name compiled or copied software. ``chosen`` is the launch mode that toolkit chooses for the host
-    ``place``.
+    do not name compiled or copied software. ``place`` is the name of a host, if the user named a host, and
+    ``chosen`` is the launch mode that toolkit chooses for it.
     """
 
     schema: str = "toolkit.adopted/1"
@@ -143,8 +143,8 @@ def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
 
 
 def _wish(name: str, version: str) -> str:
-    """Return a version as recipes write it: without the package's revision, and for Python with only two
-    numbers, such as ``3.11``.
+    """Return a version in the form of recipes: ``4.1.4`` for the Debian version ``4.1.4-3``, and ``3.11`` for
+    Python 3.11.2.
     """
     match = _RELEASE.match(version)
     if match is None:
@@ -153,7 +153,7 @@ def _wish(name: str, version: str) -> str:
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
-    """Yield the parts that toolkit, or a job of several ranks, needs and that the image lacks."""
+    """Yield the software that the image lacks although toolkit, or a job of several ranks, needs it."""
     if facts.python is None:
         yield Lack(
             id="no-python",

@@ -1,5 +1,5 @@
-"""Pull the base image of a lock into the Docker engine by its digest, or build it from the lock's
-packages."""
+"""Pull the base image that a lock names into the Docker engine, or build the base image from the lock's
+Debian packages."""
 
 import tempfile
 from collections.abc import Mapping
@@ -45,7 +45,9 @@ def ensure_locked_base(
 
 
 def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
-    """Return the package mirrors that a published base image names; pull the image if the engine lacks it.
+    """Return the Debian mirrors in the package sources of a lock's published base image, pulled if necessary.
+
+    The result is empty if toolkit builds the base image.
 
     Raises:
         Missing: if no registry responds.
@@ -71,8 +73,8 @@ def write_base(
 def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
     """Return the files from which a build makes ``base.tar``: a script and the Debian packages of the lock.
 
-    A published base image needs no files. If ``archive`` is true, ``base.tar`` has the format of ``docker
-    save``.
+    The result is empty for a published base image, which toolkit pulls. If ``archive`` is true, ``base.tar``
+    has the format of ``docker save``.
     """
     if lock.base.published:
         return {}

@@ -83,7 +83,7 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     making = Making(lock=lock)
     source = source_hash(making)
     if not fresh and (existing := find(client, named)) is not None and existing.source == source:
-        tell.step(f"{named.tag} is already built from these sources")
+        tell.step(f"{named.tag} is already built from the same lock and code")
         return existing
     options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none", fresh=fresh)
     stack = _stack(client, named, making, tell, options)

@@ -30,7 +30,7 @@ for name in sys.argv[1:]:
         try:
             importlib.import_module(module)
         except Exception as error:
-            # A driver comes from the node that has the GPU.
+            # Ignore a missing CUDA driver: the image uses the driver of the node with the GPU.
             if "libcuda.so" not in str(error):
                 sys.exit(f"import {module} of {name}: {type(error).__name__}: {error}")
 """
@@ -58,7 +58,8 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
 
 def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Return the commands that must succeed in the image, each with a description of its test."""
-    # Import Horovod before TensorFlow: both contain hwloc, and the process uses the copy that it loads first.
+    # Both Horovod and TensorFlow contain hwloc, and a process uses the copy that it loads first.
+    # Import Horovod first, so that the process does not use TensorFlow's copy.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
     if "horovod" in versions:

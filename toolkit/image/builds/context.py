@@ -51,7 +51,7 @@ def stack_context(making: Making, files: Mapping[str, Path], compiled_files: Map
 
 
 def image_context(making: Making, stack: str) -> Files:
-    """Return the files of the build context that adds the trainers and documents to the image ``stack``."""
+    """Return the files of the build context that adds toolkit's own files to the image ``stack``."""
     return {"Dockerfile": dockerfile(making, ("image",), stack=stack).encode(), **own_files(making)}
 
 

@@ -13,7 +13,8 @@ from toolkit.render import render
 from toolkit.run.docker.bootstrap import MANNER
 
 CREATION_LABEL = "org.opencontainers.image.created"
-"""The label with the lock's epoch as a date; all images that are built from one lock have the same date."""
+"""The label with the image's date. The date is the lock's ``epoch``, so all images of one lock have the same
+date."""
 
 LOCK = "toolkit.lock"
 """The label with the SHA-256 of the lock from which the image was built."""

@@ -45,8 +45,8 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""The packages, wheels or archives that may contain a component; the first of them in the lock describes the
-component in the SBOM.
+"""For each component, the packages, wheels or archives that may contain it, the preferred one first. The SBOM
+describes the component in the entry of the first one that the lock lists.
 """
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {

@@ -41,7 +41,7 @@ class InsideImage:
         """Run a command in the image, with ``folder`` mounted at ``/toolkit-work`` and uv at ``/toolkit-uv``.
 
         ``env`` are variables to set in the container. ``uv`` is the path of uv on this machine. ``folders``
-        are further folders of this machine, which the container gets read-only at the same paths.
+        are further folders of this machine, which toolkit mounts read-only at the same paths.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{folder}:{folder}:ro" for folder in folders if Path(folder).is_dir()]

@@ -72,7 +72,7 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
 
 
 def read_python(tree: FileTree, facts: ImageFacts, name: str) -> ImagePython:
-    """Return the Python of an image as :func:`python_of` does, from the image's files and facts."""
+    """Return the Python of an image from its files and facts; :func:`python_of` lists the errors."""
     version = facts.python or ""
     if not _MINOR.match(version):
         raise BadInput(f"{name}: the image has no Python 3 on PATH", fix="choose an image with Python")

@@ -81,14 +81,14 @@ def content(blobs: Blobs, path: str) -> bytes | None:
     """Return the content of a small file, or None if the file does not exist.
 
     Raises:
-        CheckFailed: if the file is larger than a manifest may be.
+        CheckFailed: if the file is larger than the maximum size of a manifest.
         Damaged: if the file is truncated.
     """
     part = blobs.part(path)
     if part is None:
         return None
     if part.size > _MOST:
-        raise CheckFailed(f"{blobs.name}: {path} has {part.size} bytes, too many for a list of layers")
+        raise CheckFailed(f"{blobs.name}: {path} has {part.size} bytes, too many for a manifest")
     data = part.read_at(0, part.size)
     if len(data) < part.size:
         raise Damaged(f"{blobs.name}: the image is damaged: {path} is incomplete", fix="copy the image again")

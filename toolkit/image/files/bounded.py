@@ -7,8 +7,8 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 _LOOKS = 1_000_000
 _SIZE = 1 << 30
-"""Maximum number of bytes that toolkit reads from an image. The limits of path lookups and of bytes are
-thirty times what a training image of 1.5 GB needs, a few seconds of work.
+"""Maximum numbers of path lookups and of bytes to read in an image. A training image of 1.5 GB needs a
+thirtieth of each limit; reading up to a limit takes a few seconds.
 """
 _ENTRIES = 800_000
 _INDEX = 96 << 20

@@ -36,8 +36,8 @@ class _Noted(NamedTuple):
 
 
 def check_digest(sif: Path) -> str:
-    """Compare a SIF with its checksum file; return the SHA-256, or an empty text if the SIF has no checksum
-    file.
+    """Compare a SIF with its checksum file, and return the SIF's SHA-256; without a checksum file, return an
+    empty text.
 
     Raises:
         CheckFailed: if the SIF's SHA-256 differs from the checksum file.

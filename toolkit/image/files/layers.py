@@ -1,7 +1,7 @@
 """Combine the tar layers of an image into one file tree; files of upper layers hide files of lower layers.
 
-toolkit applies layers as umoci does for Apptainer (opencontainers/umoci:oci/layer/tar_extract.go,
-opencontainers/image-spec:layer.md). Paths and links cannot leave the image's root. A whiteout file
+toolkit applies layers by the rules of umoci, which Apptainer uses (opencontainers/image-spec:layer.md,
+opencontainers/umoci:oci/layer/tar_extract.go). Paths and links cannot leave the image's root. A whiteout file
 ``.wh.NAME`` removes the file NAME of the lower layers.
 """
 
@@ -35,8 +35,8 @@ _PIECE = 1 << 20
 _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
 _SOURCES = (".py", ".pyc", ".h", ".hpp")
-"""The suffixes of files that toolkit does not cache: most small files of a training image have these
-suffixes, but the inspector reads few of them.
+"""The suffixes of files that toolkit does not cache. Most small files of a training image have these
+suffixes, but toolkit reads few such files.
 """
 
 
@@ -50,7 +50,7 @@ class _Folder:
 
 @dataclass(slots=True)
 class _Leaf:
-    """A file in the tree, except a folder.
+    """An entry of the tree that is not a folder: a file, a link or a device.
 
     ``layer`` is the number of the layer that added the file, and ``source`` is the number of the layer that
     contains its bytes. For a hard link, ``layer`` and ``source`` may differ. ``why`` is the reason why
@@ -215,8 +215,8 @@ class LayeredTree:
         return _Leaf(leaf.kind, layer, leaf.source, leaf.offset, leaf.size, leaf.target, leaf.why, leaf.kept)
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
-        """Return a compressed copy of a file in a slow layer for later reads, or None if toolkit keeps no
-        copy.
+        """Return a compressed copy of a file in a slow layer for later reads, or None if toolkit does not
+        cache such a file.
         """
         if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
             return None

@@ -50,7 +50,7 @@ class Marks:
 
     def note(self, marks: list[Mark], mark: Mark) -> None:
         """Add a decoder state to a stream's list. If the lists of all streams together have too many states,
-        drop every second state.
+        remove every second state from each list.
         """
         marks.append(mark)
         self._count += 1

@@ -26,7 +26,7 @@ _KINDS: dict[bytes, Kind] = {
 _NO_DATA = (b"1", b"2", b"3", b"4", b"5", b"6")
 _EXTENSIONS = (b"x", b"g", b"L", b"K")
 _NOTES = (b"V", b"M", b"N", b"A", b"X")
-"""Types of members that are not files, such as a volume label, or data that other systems store beside a
+"""Types of members that are not files: for example, a volume label, or attributes that Solaris stores for a
 file."""
 _RECORD = re.compile(rb"(\d{1,7}) ([^=]{1,256})=")
 _ENDS = bytes(_BLOCK)

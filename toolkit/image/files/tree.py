@@ -45,7 +45,7 @@ class Sliced(Protocol):
 
 
 def resolve(tree: FileTree, path: str) -> str | None:
-    """Return a path with all links resolved inside the image, as the kernel does; None if no file exists."""
+    """Return a path after resolving all links inside the image; None if the path does not exist."""
     done, rest, links = "/", _parts(path), 0
     while rest:
         part = rest.popleft()

@@ -60,7 +60,7 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
         (entry,) = _json(blobs, files["manifest.json"])
         config = files[entry["Config"]]
         layer_files = [files[layer] for layer in entry["Layers"]]
-        tell.detail(f"Proving {len(layer_files)} layers")
+        tell.detail(f"Checking the digests of {len(layer_files)} layers")
         layers_of_image = list(_proven(_json(blobs, config), layer_files, blobs))
         layers = [_descriptor(f"{_LAYER}{layer.form}", layer.blob) for layer in layers_of_image]
     except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
@@ -130,7 +130,7 @@ def _unpacked_digest(file: Path) -> tuple[str, str]:
 
 def _json(blobs: Path, blob: _Blob) -> Any:  # noqa: ANN401 - JSON of any shape
     if blob.size > _MOST_TEXT:
-        raise ValueError("its list of layers is too large")
+        raise ValueError("its configuration or manifest is too large")
     return json.loads((blobs / blob.digest).read_bytes())
 
 

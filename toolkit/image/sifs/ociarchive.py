@@ -12,7 +12,8 @@ _NAME = "org.opencontainers.image.ref.name"
 _FULL_NAME = "io.containerd.image.name"
 """The annotation from which containerd's image store reads the image name.
 
-If an archive has only the annotation with the tag, containerd stores the image without a name.
+OCI's own annotation has only the tag; without this second annotation, containerd stores the image without a
+name.
 """
 
 
@@ -33,7 +34,7 @@ def write_archive(target: Path, text: bytes, manifest: ImageManifest, blobs: Pat
         _path(digest_of(text)): text,
     }
     files = {_path(d.digest): blobs / d.digest.removeprefix("sha256:") for d in manifest.blobs}
-    # Apptainer does not create a folder for which the archive has no entry.
+    # Add an entry for each folder, because Apptainer does not create a folder without an entry.
     folders = {str(folder) for path in files for folder in Path(path).parents} - {"."}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted({*small, *files, *folders}):

@@ -58,14 +58,15 @@ def read_config(image: "Image") -> OciConfig:
 
 
 def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ) -> int:
-    """Return the modification time of a SIF and of all files in it, in Unix seconds.
+    """Return the time of a SIF, which is also the latest modification time of its files, in Unix seconds.
 
     For an image that toolkit built from a lock, the time is in the label
     ``org.opencontainers.image.created``. All images that toolkit builds from one lock have the same time. For
-    any other image, the time is ``SOURCE_DATE_EPOCH`` if it is set, otherwise the image's creation time. The
-    label of an image that toolkit did not build may be older than the image's files. A compiled Python module
-    contains the modification time of its source file. If the source file has another modification time,
-    Python compiles the module again at each start.
+    any other image, the time is ``SOURCE_DATE_EPOCH`` if it is set, otherwise the image's creation time.
+
+    toolkit ignores the label of any other image, because the label may be older than the image's files. The
+    SIF would then contain changed modification times of Python files, and Python would compile these files
+    again at each start.
 
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.

@@ -178,7 +178,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     """
     try:
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())
-    except (BadInput, Damaged) as error:  # toolkit wrote the SIF, so its faults are not the user's
+    except (BadInput, Damaged) as error:  # toolkit wrote the SIF, so the user's input is not at fault
         raise CheckFailed(error.message, fix=error.fix) from error
     actual = runtime.labels(sif)
     if any(actual.get(name) != value for name, value in labels.items()):

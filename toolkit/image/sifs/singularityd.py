@@ -19,8 +19,8 @@ from toolkit.image.sifs.pseudo import Node
 
 ROOT = ".singularity.d"
 EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
-"""Files of the image over which the Docker engine mounts its own files; they are empty in the SIF, and the
-container runtime fills them at the start.
+"""Files of the image over which the Docker engine mounts its own files. In the SIF, these files are empty;
+the container runtime fills them at the start.
 """
 
 KERNEL_FOLDERS = ("dev", "proc", "sys")

@@ -162,7 +162,7 @@ def _check(entries: tuple[SifDescriptor, ...], path: Path, size: int) -> None:
         raise _damage(path, "two objects have the same number")
     for entry in entries:
         if entry.offset < _HEADER.size or entry.size < 0:
-            raise _damage(path, f"{entry.shown} has an impossible place or size")
+            raise _damage(path, f"{entry.shown} has an impossible offset or size")
         if entry.offset + entry.size > size:
             raise _cut(path, entry.shown, entry.offset + entry.size, size)
 

@@ -41,8 +41,8 @@ class _Inode:
     offset: int = 0
     fragment: int = _NO_FRAGMENT
     blocks: bytes = b""
-    """The list of the file's blocks, as the squashfs stores it: thousands of Python integers take more
-    memory.
+    """The list of the file's blocks in the format of the squashfs, because thousands of Python integers take
+    more memory.
     """
     target: str = ""
 
@@ -134,7 +134,7 @@ class SquashTree:
                 self._budget.look()
                 self._budget.keep(len(name))
                 if "/" in name or length >= _MAX_NAME or len(entries) >= _MAX_NAMES:
-                    raise self._broken("a folder with an impossible name or too many of them")
+                    raise self._broken("a folder with an impossible name or too many names")
                 entries[name] = start << 16 | offset
                 if left <= 0:
                     break
@@ -185,7 +185,7 @@ class SquashTree:
         return self._block(start, word)
 
     def _data(self, position: int, word: int, expected: int) -> bytes:
-        """Return a data block of a file, after a check of its size, as Linux does
+        """Return a data block of a file, after a check of its size that Linux also makes
         (fs/squashfs/file_direct.c).
         """
         block = self._block(position, word)

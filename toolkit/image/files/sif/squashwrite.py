@@ -28,8 +28,8 @@ Blocks of 128 KiB need more reads, and blocks of 1 MiB need twice the CPU time (
 """
 _METADATA = 8192
 _LEVEL = 3
-"""The compression level of zstd. The level is low, because toolkit packs the whole squashfs again for each
-changed package.
+"""The compression level of zstd. The level is low, which is fast, because toolkit packs the whole squashfs
+again for each changed package.
 """
 _PLAIN, _PLAIN_TABLE = 1 << 24, 0x8000
 _NONE32, _NONE64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
