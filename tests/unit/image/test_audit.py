@@ -124,7 +124,10 @@ def test_a_file_that_is_gone_and_one_that_was_added_are_found(root: Path):
     (root / SITE / "demo/pure.py").unlink()
     put(root, "opt/extra", b"")
     found = checks(root)
-    assert found["files"][1] == (f"/{SITE}/demo/pure.py is gone", "/opt/extra was added since the build")
+    assert found["files"][1] == (
+        f"/{SITE}/demo/pure.py was removed since the build",
+        "/opt/extra was added since the build",
+    )
     assert found["wheels"][1] == ("demo 1.0: 2 of its files are missing; the build left out 1",)
 
 

@@ -205,7 +205,7 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
 
 
 def _require_names(option: str, names: tuple[str, ...]) -> None:
-    """Check the file names that an option gives, before any work starts.
+    """Check the names of the files that ``option`` lists, before any work starts.
 
     Each name must be valid in a bundle, and two names must differ in more than the case of letters.
 

@@ -15,8 +15,8 @@ SUMS = "SHA256SUMS"
 INDEX = "bundle.json"
 INSTALL = "install.sh"
 MOST_TEXT = 16 << 20
-"""Maximum size in bytes of the list of hashes, the index, a recipe or a lock. The largest shipped lock has
-0.2 MB."""
+"""Maximum size in bytes of a bundle's list of hashes, its index, a recipe or a lock. The largest shipped lock
+has 0.2 MB."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,254}")
 """The syntax of a file name in a bundle; Linux file systems allow at most 255 bytes."""
 _PATH = re.compile(

@@ -1,8 +1,8 @@
 """Add documents to a SIF as objects: the SBOM and the provenance of the image.
 
-toolkit copies the SBOM and the provenance from the image, so that equal images get equal documents. If an
-image lacks the SBOM or the provenance, toolkit does not add this document to the SIF. ``apptainer sif list``
-shows the SBOM and the provenance by name and type.
+toolkit copies both documents from the image, so that SIF files of equal images contain equal documents. If
+the image lacks a document, toolkit does not add that document to the SIF. ``apptainer sif list`` shows the
+SBOM and the provenance by name and type.
 """
 
 import hashlib

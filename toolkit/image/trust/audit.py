@@ -99,7 +99,7 @@ def _differing_files(
 def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:
     """Compare each file with its hash in the manifest, and find files that the manifest does not list."""
     wrong = [
-        f"{path} {'has changed since the build' if hashes.get(path) else 'is gone'}"
+        f"{path} {'has changed since the build' if hashes.get(path) else 'was removed since the build'}"
         for path, digest in sorted(manifest.files.items())
         if hashes.get(path, "") != digest
     ]

@@ -1,7 +1,7 @@
-"""Write and check PGP signatures of bundles and locks. A signature is a clear-signed file with the SHA-256.
+"""Write and check PGP signatures of bundles and locks.
 
-The signed text has the format of ``sha256sum``, so that users can check a file with gpg and sha256sum,
-without toolkit.
+A signature is a clear-signed file with the SHA-256 of the bundle or lock. The signed text has the format of
+``sha256sum``, so that users can check a file with gpg and sha256sum, without toolkit.
 """
 
 import os

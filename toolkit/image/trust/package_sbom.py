@@ -1,7 +1,8 @@
 """Write an SBOM of an image without an SBOM, from its package lists and its libraries.
 
-toolkit reads the package lists of Debian and Python, and the libraries that the inspector finds, such as a
-compiled MPI. The SBOM names the package lists that toolkit cannot read, so that readers know about this gap.
+toolkit reads the package lists of Debian and Python, and the libraries that toolkit finds, such as a compiled
+MPI. The SBOM also names the package lists that toolkit cannot read, such as RPM's list, because
+the SBOM lacks the packages in these lists.
 """
 
 import hashlib
@@ -99,7 +100,7 @@ def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
 
 
 def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, version and evidence of each component that the inspector found in libraries."""
+    """Yield the name, version and evidence of each component that toolkit found in libraries."""
     for mpi in (*([facts.mpi] if facts.mpi else []), *facts.other_mpis):
         if mpi.version:
             yield mpi.implementation, mpi.version, mpi.library

@@ -79,7 +79,7 @@ def _digest(sif: Path, digest: str) -> Check:
     if wanted == digest:
         return Check(name="digest", outcome="ok", told=f"sha256:{digest}, as {noted.name} says")
     return Check(
-        name="digest", outcome="failed", told=f"sha256:{digest}, and {noted.name} says {wanted[:64]}"
+        name="digest", outcome="failed", told=f"sha256:{digest}, but {noted.name} says {wanted[:64]}"
     )
 
 
