@@ -38,8 +38,8 @@ _CHUNK = 1 << 20
 _TOLD_EVERY = 1.0
 """The time in seconds between two progress messages."""
 _PAUSES = (1.0, 3.0, 9.0)
-"""The pause in seconds before each retry of an address. Name servers and proxies may fail under many
-requests."""
+"""The pause in seconds before each retry of an address. toolkit retries, because name servers and proxies may
+fail under many requests."""
 _PATIENCE = 0.2
 """The pause in seconds between two checks whether another build has finished the same download."""
 _UPGRADE = "toolkit image lock RECIPE --upgrade"

@@ -89,7 +89,7 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
     """
     try:
         if msgspec.json.decode(content, type=_Head).schema == _EARLIER:
-            why = f"{name}: {_EARLIER} is out of date: it lacks the build steps that {SCHEMA} holds"
+            why = f"{name}: {_EARLIER} is out of date: it lacks the build steps that {SCHEMA} contains"
             raise EarlierLock(why, fix=fix or f"lock the recipe again: `{lock_command('RECIPE')}`")
         lock = msgspec.json.decode(content, type=Lock)
     except DECODE_ERRORS as error:

@@ -44,7 +44,7 @@ def lock_of(
     tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")
     needs = ingredients(rows, named.recipe, stacks())
     lock = resolve(client, named, solution, needs, tell, newer_base=newer_base)
-    tell.step(f"Building {named.name} will take {cost(files_of(lock))}")
+    tell.step(f"A build of {named.name} needs {cost(files_of(lock))}")
     return lock
 
 

@@ -37,8 +37,8 @@ def match_recipe(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return the software requirements to try, from the exact versions in the image to any versions of the
-    frameworks alone.
+    """Return the sets of requirements to try in turn: first the exact versions in the image, last only its
+    frameworks in any version.
     """
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}
@@ -59,7 +59,7 @@ def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:
     name = image.path.rpartition("/")[2] or "the image"
     return Recipe(
         schema="toolkit.recipe/2",
-        title=f"Instead of {name}, matched to the cluster",
+        title=f"Replacement for {name}, matched to the cluster",
         architecture=host.architecture or image.architecture or "x86_64",
         want=want,
     )

@@ -11,11 +11,11 @@ from toolkit.model.solution import Component
 
 
 def outline_recipe(named: Named) -> Lock:
-    """Return a lock with the fields that follow from the recipe and the rows of ``stacks.toml``.
+    """Return a lock with only the fields that follow from the recipe and the rows of ``stacks.toml``.
 
     The base image has a name but no digest. Source archives have the hashes in ``stacks.toml``; source
-    distributions have no hashes. The lock has no packages and no wheels, so no program can build an image
-    from this lock.
+    distributions have no hashes. No program can build an image from this lock, because the lock has no
+    packages and no wheels.
     """
     solution, rows = solve_recipe_rows(named)
     needs = ingredients(rows, named.recipe, stacks())

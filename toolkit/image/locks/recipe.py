@@ -76,7 +76,9 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
     """
     raw = tables(text, file)
     if raw.get("schema") == _EARLIER:
-        raise field_error(FieldFault("schema", f"{_EARLIER} is no longer read", (_PRESENT,)), text, file)
+        raise field_error(
+            FieldFault("schema", f"toolkit no longer reads {_EARLIER}", (_PRESENT,)), text, file
+        )
     if number := _no_text(raw.get("want")):
         raise field_error(number, text, file)
     try:
