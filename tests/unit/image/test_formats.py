@@ -292,7 +292,11 @@ def _with_manifest(**changes):
         ({**docker_archive(layers()), "manifest.json": b"{"}, CheckFailed, "manifest.json: cannot be read"),
         ({**docker_archive(layers()), "manifest.json": b"[]"}, BadInput, "the archive contains no image"),
         ({**docker_archive(layers()), "manifest.json": b"[" * 100_000}, CheckFailed, "cannot be read"),
-        ({**docker_archive(layers()), "manifest.json": bytes(5 << 20)}, CheckFailed, "too many for a list"),
+        (
+            {**docker_archive(layers()), "manifest.json": bytes(5 << 20)},
+            CheckFailed,
+            "too many for a manifest",
+        ),
         (_with_manifest(Config="nothing.json"), CheckFailed, "configuration 'nothing.json' is missing"),
         (_with_manifest(Layers=["../../etc/passwd"] * 3), CheckFailed, "/etc/passwd is missing"),
         (_with_manifest(Layers=["x"] * 600), CheckFailed, "600 layers, more than any engine accepts"),

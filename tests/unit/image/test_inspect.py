@@ -172,7 +172,7 @@ def test_a_stack_that_is_no_json_is_unknown(tmp_path, text):
     """One case has a byte that is not UTF-8 in a name, for which msgspec raises UnicodeDecodeError."""
     image = sandbox(tmp_path, {**BASE, "/opt/toolkit/stack.json": "{}"})
     (image / "opt/toolkit/stack.json").write_bytes(text)
-    assert "no JSON" in inspect(image).unknown["stack"]
+    assert "not valid JSON" in inspect(image).unknown["stack"]
 
 
 @every_row(

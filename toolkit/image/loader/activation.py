@@ -14,8 +14,9 @@ _SETVARS = re.compile(r"(/.*)/setvars\.sh\Z")
 _INTEL_MPI = re.compile(r"(/.*)/(?:env/vars\.sh|bin(?:64)?/mpivars\.sh)\Z")
 _INTEL_LIBRARIES = ("lib", "lib/release", "libfabric/lib", "opt/mpi/libfabric/lib")
 _INTEL_PROVIDERS = ("opt/mpi/libfabric/lib/prov", "libfabric/lib/prov", "lib")
-"""Folders of Intel MPI that its script env/vars.sh puts into variables, if they exist; of the folders with
-modules of libfabric, only the first (Intel MPI 2021.15: env/vars.sh)."""
+"""The folders with libfabric's modules below Intel MPI's prefix. Intel MPI 2021.15's script env/vars.sh adds
+only the first existing folder to FI_PROVIDER_PATH, but all existing folders in ``_INTEL_LIBRARIES`` to
+LD_LIBRARY_PATH."""
 _ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
 
 
@@ -29,7 +30,7 @@ class Activation:
     variable: str
     scripts: tuple[str, ...] = ()
     searched: tuple[tuple[str, str], ...] = ()
-    """Folders that the activation puts first, each after the name of its variable."""
+    """Pairs of a variable and a folder; the activation puts each folder first in its variable."""
 
 
 def conda_hook_root(tree: FileTree, words: list[str]) -> str | None:

@@ -201,7 +201,7 @@ class Tables:
         if wanted < 0:
             return None
         # The name of a symbol has at least two bytes, so the size of the names limits the number of symbols.
-        # Tools that edit ELF files move the table of names, so its position says nothing about the symbols.
+        # The position of the table of names does not limit their number, because some tools move this table.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:

@@ -26,8 +26,8 @@ _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
-"""The names of ld.so itself. toolkit does not search for ld.so, because every process already has it, also
-with Nix, Guix or EESSI."""
+"""The names of ld.so itself. toolkit does not search for ld.so, because every process has already loaded it,
+even in images of Nix, Guix or EESSI."""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
@@ -42,7 +42,7 @@ _CACHE_BYTES = 24 << 20
 each library only once.
 """
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
-"""The values of ``$LIB`` in search folders, by architecture: on Debian, and on other distributions."""
+"""For each architecture, the value of ``$LIB`` in search folders on Debian and on other distributions."""
 _NAME = 64
 """The memory in bytes of a Python string without its letters."""
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
@@ -50,7 +50,7 @@ _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
 
 @dataclass
 class Loader:
-    """Find libraries in one image as ld.so does, and cache the headers of the files."""
+    """Find libraries in one image by the rules of ld.so, and cache the headers of the files."""
 
     tree: FileTree
     environment: dict[str, str]
@@ -302,7 +302,7 @@ def _of_musl(tree: FileTree, loader: str) -> tuple[str, ...]:
 
 
 def _configured(tree: FileTree, path: str, visited: set[str]) -> list[str]:
-    """Return the folders in ld.so.conf and the files that it includes, as ldconfig(8) reads them."""
+    """Return the folders that ld.so.conf and its included files name, in the order of ldconfig(8)."""
     real = files.resolve(tree, path)
     if real is None or real in visited or len(visited) >= _MOST_INCLUDED:
         return []

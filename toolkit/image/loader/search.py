@@ -1,8 +1,8 @@
 """Find the folders of an image with software that the system's package manager did not install.
 
 toolkit searches installations below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), below /usr/local and
-below unusual folders of the root folder. toolkit also searches the folders in PATH, LD_LIBRARY_PATH and
-similar variables. The search is breadth-first, and stops at a maximum number of folders and of names. The
+below folders of / that a usual distribution lacks. toolkit also searches the folders in PATH, LD_LIBRARY_PATH
+and similar variables. The search is breadth-first, and stops at a maximum number of folders and of names. The
 search skips folders that usually contain neither programs nor libraries.
 """
 
@@ -212,8 +212,8 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
 
 @contextmanager
 def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
-    """Ignore read errors in folders that the user has no permission to enter: the user's ranks cannot enter
-    them.
+    """Ignore read errors in folders that the user has no permission to enter, because the user's ranks cannot
+    enter them either.
     """
     unread = tree.unread if isinstance(tree, BoundedTree) else {}
     before = set(unread)

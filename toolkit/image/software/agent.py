@@ -17,8 +17,8 @@ Open MPI 4 and 5 and in PRRTE. If several lines of a file set the parameter, the
 """
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
-"""Texts that identify ORTE, the launcher of Open MPI 4 or older. PRRTE, the launcher of Open MPI 5, has no
-component ``isolated``.
+"""Texts that identify ORTE, the launcher of Open MPI 4 or older. toolkit reads ``OMPI_MCA_plm`` only for
+ORTE, because PRRTE, the launcher of Open MPI 5, has no component ``isolated``.
 """
 
 

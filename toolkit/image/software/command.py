@@ -33,7 +33,8 @@ _LOADER_VALUES = frozenset(
 _CLEARING = frozenset(("-", "-i", "--ignore-environment"))
 _UNSET = re.compile(r"(?:-u|--unset=?)(?P<name>.*)")
 _OF_ENV = re.compile(r"-S\Z|-v\Z|--(?:debug|split-string)\Z|--chdir=")
-"""The options of env after which the program follows in the same way (coreutils manual, env invocation)."""
+"""The options of env that toolkit skips, because the next word is another option, a variable or the program
+(coreutils manual, env invocation)."""
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
@@ -126,7 +127,7 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Remove ``env`` and its arguments from a command, and change the environment as env does."""
+    """Remove ``env`` and its arguments from a command, and set and unset the variables that they name."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, program
     environment, rest, clears = dict(program.environment), words[1:], program.clears

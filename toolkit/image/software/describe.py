@@ -1,4 +1,4 @@
-"""Describe an image from its files, and list the values of stack.json that differ from the files."""
+"""Describe an image from its files, and compare stack.json, the image's description of itself, with them."""
 
 from collections.abc import Mapping
 from pathlib import Path

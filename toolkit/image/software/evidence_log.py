@@ -22,8 +22,8 @@ class ImageEvidence:
         return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
 
     def take(self, name: str, version: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
-        """Record the evidence of the fact ``name``, or why the fact is absent or unknown; return the fact's
-        value.
+        """Record the evidence of the fact ``name``, or why the fact is absent or unknown. Return the fact's
+        value, or None.
         """
         if isinstance(version, UnknownVersion):
             self.unknown[name] = version.reason
@@ -46,8 +46,9 @@ class ImageEvidence:
     def list(
         self, name: str, names: tuple[str, ...] | None, line: str, *, known: bool = True
     ) -> tuple[str, ...] | None:
-        """Record the evidence of the list ``names``, or why the list is absent or unknown; return
-        ``names``.
+        """Record ``line`` as the evidence of the list ``names``, and return the list.
+
+        If ``names`` is None, ``line`` is the reason why the list is absent, or unknown if ``known`` is false.
         """
         book = self.evidence if names is not None else self.absent if known else self.unknown
         book[name] = line

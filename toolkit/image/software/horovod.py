@@ -71,7 +71,7 @@ def built_for(
     try:
         versions = msgspec.json.decode(content)
     except DECODE_ERRORS as error:
-        return UnknownVersion(f"{path}: no JSON: {error}")
+        return UnknownVersion(f"{path}: not valid JSON: {error}")
     version = versions.get(framework) if isinstance(versions, dict) else None
     if isinstance(version, str) and re.fullmatch(r"\d{1,4}\.[\w.+-]{1,40}", version):
         return PackageVersion(version, f"{path}: {framework} {version}")

@@ -1,4 +1,4 @@
-"""Find libraries in an image as the image's programs find them, and read the versions of these libraries."""
+"""Find the libraries that programs of an image load, and read the versions of these libraries."""
 
 import posixpath
 import re
@@ -48,8 +48,8 @@ class Finder:
     ) -> PackageVersion | UnknownVersion | None:
         """Return a library's version from its package, or from a text in the library.
 
-        ``form`` matches the version in the text of a library; the version is unknown unless exactly one
-        number matches.
+        ``form`` is a regular expression for the version in a library's text; the version is unknown unless
+        exactly one number matches.
         """
         package = next((name for name in names if name in self.packages), None)
         if package and (path is None or _of_system(self.loader, path)):

@@ -42,7 +42,7 @@ _MARKERS = (
     "launcher not compatible",
     "unsupported PMI version",
 )
-"""Texts in an MPI library that show how the library starts and communicates."""
+"""Texts in an MPI library that show how its ranks start and communicate."""
 _IMPLEMENTATIONS = (
     ("cray", (b"CRAY MPICH",)),
     ("parastation", (b"ParaStation MPI", b"MPIDI_PSP")),
@@ -341,7 +341,7 @@ start with a plausible first number."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return a library's version and the evidence; the version is None if no number or several fit."""
+    """Return a library's version and the evidence; the version is None unless exactly one number fits."""
     # An Open MPI version has three numbers; a text with two numbers is a version of the MPI standard.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":

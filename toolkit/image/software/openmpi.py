@@ -109,8 +109,8 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 class OpenMpiFolder:
     """An Open MPI that is not in the folder for which it was built.
 
-    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` contains the variable, with its
-    value, that would lead Open MPI to the real folder.
+    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` has a variable and the value that
+    would make Open MPI use the real folder, for example ``OPAL_PREFIX`` and ``/opt/hpcx/ompi``.
     """
 
     library: str
@@ -119,7 +119,7 @@ class OpenMpiFolder:
 
 
 def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
-    """Return the Open MPI if it searches for its plugins in a missing folder, or None.
+    """Return the facts of an Open MPI that searches for its plugins in a missing folder, otherwise None.
 
     The missing folder is from the configuration of Open MPI's build, or from OPAL_PREFIX in the image. If
     another variable of the image names a plugin folder, the result is None.

@@ -119,5 +119,5 @@ def _json(tree: FileTree, path: str) -> tuple[object, str]:
         # Encode the value too, because msgspec decodes values that are nested too deeply for its encoder.
         msgspec.json.encode(value)
     except DECODE_ERRORS as error:
-        return None, f"{path}: no JSON: {error}"
+        return None, f"{path}: not valid JSON: {error}"
     return value, ""

@@ -218,7 +218,8 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # With a second loader, files without an MPI do not affect the glibc and processor that the image needs.
+    # toolkit derives the glibc that an image needs from all files that `loader` has read.
+    # Use a second loader first, so that files without an MPI do not count.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     libraries: dict[str, str] = {}
     # If reading exceeds a limit of toolkit (CheckFailed), skip the remaining files.

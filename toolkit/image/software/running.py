@@ -42,7 +42,7 @@ def find_rank_programs(
     budget: Budget,
     book: ImageEvidence,
 ) -> RankPrograms:
-    """Return the program that a rank runs or, if it is unknown, all programs that load an MPI."""
+    """Return the program that a rank runs; if it is unknown, return all programs that load an MPI."""
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
         book.absent["program"] = "the request names no command"
