@@ -9,7 +9,7 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 
 Installer = Literal["apt", "dnf", "conda", "pip"]
-"""The programs that install packages; ``dnf`` also stands for yum and microdnf."""
+"""The programs that install packages; ``dnf`` includes yum and microdnf."""
 
 
 class BaseName(Row, frozen=True, kw_only=True):

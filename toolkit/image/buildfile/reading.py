@@ -112,8 +112,8 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
 def _last_stages(all_steps: tuple[BuildStep, ...]) -> set[int]:
     """Return the numbers of the stages whose files are in the image.
 
-    The image contains files of the last stage, of the stages on which it is based, and of the stages from
-    which these stages copy files.
+    The image contains the files of the last stage and of its base stages, and files that these stages copy
+    from other stages.
     """
     starts = [step for step in all_steps if step.kind == "from"]
     if not starts:

@@ -142,7 +142,9 @@ def assignments(kind: Kind, text: str) -> dict[str, str]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of each simple command in a shell text, without ``sudo`` and leading assignments."""
+    """Yield the words of each command in a shell text, such as ``["pip", "install", "torch"]``, without
+    ``sudo`` and leading assignments.
+    """
     for part in re.split(r"&&|\|\||[;|\n]", text):
         try:
             words = shlex.split(part, comments=True)

@@ -85,7 +85,7 @@ def ensure_compiled(
 def _run_parallel(
     tasks: Mapping[CompiledComponent, Callable[[], Made]], work: "_Work"
 ) -> dict[CompiledComponent, Made]:
-    """Run several compilations in parallel; the first failure or an interrupt stops all others."""
+    """Run several compilations in parallel; a failure or an interrupt stops all of them."""
     if not tasks:
         return {}
     pool = ThreadPoolExecutor(len(tasks))

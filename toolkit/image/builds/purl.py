@@ -25,7 +25,7 @@ def deb(distribution: str, release: str, name: str, version: str) -> str:
 
 
 def pypi(file: LockedFile) -> str:
-    """Return the package URL of a locked wheel or source distribution."""
+    """Return the package URL of a locked wheel or source distribution, such as ``pkg:pypi/torch@2.1.0``."""
     return wheel(file.name, file.version)
 
 

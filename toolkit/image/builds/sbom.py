@@ -5,9 +5,9 @@
 - ``toolkit image sbom`` prints the SBOM of an image.
 
 The package lists in an image name only Debian packages and wheels. The SBOM also names the components that
-were compiled from a source archive (an MPI, PMIx, UCX, NCCL, Horovod), and the frameworks for which Horovod
-was built. Equal locks give equal bytes, because the serial number depends only on the lock's hash, and the
-time is the lock's epoch.
+were compiled from a source archive (an MPI, PMIx, UCX, NCCL, Horovod). For Horovod, the SBOM names the
+frameworks for which it was built. Equal locks give equal bytes, because the serial number depends only on the
+lock's hash, and the time is the lock's epoch.
 """
 
 import datetime as dt

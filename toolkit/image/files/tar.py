@@ -1,7 +1,7 @@
 """List the members of a tar from an untrusted source.
 
-Python's tarfile keeps every member and every extended header in memory, whatever their size, so this module
-does not use it. tar(5) describes the formats: ustar, PAX records and GNU long names.
+Python's tarfile stores all members and extended headers in memory, without a limit on their size, so this
+module does not use tarfile. tar(5) describes the formats: ustar, PAX records and GNU long names.
 """
 
 import re
@@ -35,7 +35,8 @@ _ENDS = bytes(_BLOCK)
 class TarMember(NamedTuple):
     """A member of a tar.
 
-    ``target`` is the target of a symbolic link, or, if ``hard`` is true, the name of the linked member.
+    ``target`` is the target of a symbolic link. If ``hard`` is true, the member is a hard link, and
+    ``target`` is the name of the linked member.
     """
 
     name: str

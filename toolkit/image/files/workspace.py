@@ -74,8 +74,8 @@ def require_space(where: Path, needed: int, what: str, fix: str) -> None:
     """Raise an error if the disk with the folder ``where`` has fewer than ``needed`` free bytes.
 
     Raises:
-        CheckFailed: if the disk has too little space; the message has the free size, the needed size, and
-            ``what``, which needs the space.
+        CheckFailed: if the disk has too little space; the message has the free and the needed size, and says
+            that ``what`` needs the space.
     """
     free = shutil.disk_usage(where).free
     if free < needed:

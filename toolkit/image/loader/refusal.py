@@ -10,7 +10,7 @@ from toolkit.image.loader.symbols import Symbols, read_symbols
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
 """The names of ld.so, which defines symbols for all programs."""
 _BASE = re.compile(r"(libc\.so\.6|libc-2[.\d]*\.so|ld-.*)\Z")
-"""The names of the C library and of ld.so, which always belong to one build."""
+"""The names of the C library and of ld.so, which are always from the same build."""
 _MOST_PROGRAMS = 8
 _MOST = 150
 """Maximum number of libraries of a program whose symbols toolkit compares. An MPI program loads about

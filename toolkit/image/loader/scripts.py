@@ -232,8 +232,8 @@ class ImageShell:
     def _value(self, assigned: str, word: str, name: str) -> str | None:
         """Return the value of a variable, or None if the user's environment may set the variable.
 
-        toolkit assumes that an unset variable is empty if its name ends with PATH, or if a script assigns the
-        variable from its own value, as in ``X=/opt:$X``.
+        toolkit assumes in two cases that an unset variable is empty: its name ends with PATH, or a script
+        assigns the variable from its own value, as in ``X=/opt:$X``.
         """
         if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
             return None

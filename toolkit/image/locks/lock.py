@@ -34,7 +34,7 @@ class EarlierLock(BadInput):
 
 
 class _Head(msgspec.Struct):
-    """The part of a lock that names the lock's schema, for a check before toolkit reads the other fields."""
+    """The schema of a lock, which toolkit checks before it reads the other fields of the lock."""
 
     schema: str = ""
 

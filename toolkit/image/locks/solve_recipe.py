@@ -48,8 +48,9 @@ def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
 
 
 def refusal(conflict: Conflict) -> CheckFailed:
-    """Return the error for constraints that no stack satisfies; the error gives the reasons, and for each
-    constraint the stack that is possible without it.
+    """Return the error for constraints that no stack satisfies.
+
+    The error has the reasons, and names for each constraint the stack that is possible without it.
     """
     return CheckFailed(
         f"{conflict.recipe}: no stack satisfies all of these constraints: {'; '.join(conflict.constraints)}",

@@ -174,7 +174,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     """Check a new SIF; return the reason why this machine cannot start containers, or an empty text.
 
     Raises:
-        CheckFailed: if the SIF is truncated, damaged, from another image, or does not start.
+        CheckFailed: if the SIF is truncated or damaged, contains another image, or does not start.
     """
     try:
         read_through(sif, (STACK_PATH,) if _SOURCE in labels else ())

@@ -11,8 +11,8 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""A pattern for a line that sets the program with which mpirun starts daemons, by the parameter's names in
-Open MPI 4 and 5 and in PRRTE. If several lines of a file set the parameter, the last line applies
+"""A pattern for a line that sets the program with which mpirun starts daemons. The parameter has different
+names in Open MPI 4, Open MPI 5 and PRRTE. If several lines of a file set the parameter, the last line applies
 (open-mpi/ompi:docs/mca.rst).
 """
 _DEBIAN = "/etc/openmpi"

@@ -102,13 +102,13 @@ class EntryScript:
 
     path: str
     sets: Mapping[str, str]
-    """The variables to which the script gives another value than the image's environment."""
+    """The variables that have another value after the script than in the image's environment."""
 
 
 def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | None:
     """Return the entry point script that sets variables before it runs its arguments as a command, or None.
 
-    ``apptainer exec`` starts a command without the entry point, so the command does not get the script's
+    ``apptainer exec`` starts a command without the entry point, so the command runs without the script's
     variables.
     """
     words = entrypoint[1:] if entrypoint and _SHELL.match(posixpath.basename(entrypoint[0])) else entrypoint
@@ -168,7 +168,7 @@ def _after_login(loader: Loader, environment: Mapping[str, str]) -> dict[str, st
 
 
 def _of_loader(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Return the command that ld.so starts, and the folders that its option --library-path gives."""
+    """Return the command that ld.so starts, and the folders that its option --library-path names."""
     environment, rest = dict(program.environment), words[1:]
     while len(rest) > 1 and rest[0].startswith("--"):
         option, equals, value = rest[0].partition("=")

@@ -156,8 +156,8 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     The result is empty if libfabric contains providers, searches the folder, or has no plugins. The result is
     None if the image has no libfabric, or if toolkit does not know which folders libfabric searches.
 
-    libfabric searches the folders in FI_PROVIDER_PATH or, by default, its compiled-in folder, which the
-    library contains as text (ofiwg/libfabric:src/fabric.c, fi_ini).
+    libfabric searches the folders in FI_PROVIDER_PATH or, by default, its compiled-in folder. The library
+    contains the path of this folder as text (ofiwg/libfabric:src/fabric.c, fi_ini).
     """
     if path is None:
         return None
@@ -211,8 +211,8 @@ def verbs(finder: Finder) -> Parts:
 def nccl_ofi(finder: Finder) -> PackageVersion | None:
     """Return NCCL's plugin for libfabric (aws-ofi-nccl), with its path in place of a version, or None.
 
-    Plugins for other networks, such as HPC-X's plugin for InfiniBand, have the same file name, so toolkit
-    also checks the content of the file.
+    toolkit also checks the content of the file, because plugins for other networks, such as HPC-X's plugin
+    for InfiniBand, have the same file name.
     """
     loader = finder.loader
     for folder in dict.fromkeys((*loader.library_path, *loader.default_folders, *finder.places.libraries)):

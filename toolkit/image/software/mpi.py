@@ -113,7 +113,7 @@ def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) 
 
 
 def _chosen(loader: Loader, path: str) -> bool:
-    """Return whether the first mpirun on PATH belongs to the same installation as a library."""
+    """Return whether the first mpirun on PATH is from the same installation as the library ``path``."""
     real = files.resolve(loader.tree, path) or path
     first = loader.program("mpirun") or loader.program("mpiexec")
     own = launcher(loader, _prefix(real), _implementation(loader.texts(path)))

@@ -82,8 +82,8 @@ def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
 def _folders(loader: Loader, site: str) -> Iterator[str]:
     """Yield the library folders that mpi4py searches.
 
-    The yielded folders belong to the virtual environment and to its base Python. The last yielded value is an
-    empty text, which means the folders that ld.so searches.
+    The folders are in the virtual environment and in its base Python. The last yielded value is an empty
+    text, which means the folders that ld.so searches.
     """
     prefix = site.partition("/lib/python")[0]
     settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)

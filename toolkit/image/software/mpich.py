@@ -60,8 +60,8 @@ _BEFORE = re.compile(
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""A pattern for the names of compilers before the other values of MPICH's build description, for libraries
-without symbol names. Each text that the pattern matches must look like the name of a compiler.
+"""A pattern for the compiler names that precede the other values of MPICH's build description. In a library
+without symbol names, toolkit accepts a text in this position only if it looks like the name of a compiler.
 """
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")

@@ -125,8 +125,8 @@ def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) 
     another variable of the image names a plugin folder, the result is None.
 
     HPC-X is built for a folder that does not exist. A conda package also names a missing folder if conda did
-    not replace the prefix in the package's files (conda/conda#10284). Without its plugin folder, Open MPI
-    does not start if its shared memory components are plugins; otherwise it runs without plugins. Source:
+    not replace the prefix in the package's files (conda/conda#10284). If its shared memory components are
+    plugins, Open MPI does not start without its plugin folder; otherwise, it runs without plugins. Source:
     open-mpi/ompi:opal/mca/installdirs.
     """
     pal = next(
@@ -180,7 +180,7 @@ def _not_loading(openmpi: OpenMpi) -> str:
 
 
 def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
-    """Return the loadable plugins by framework and name, and the missing libraries of the other plugins."""
+    """Return the loadable plugins by framework and name, and the missing libraries of unloadable plugins."""
     loading: dict[tuple[str, str], str] = {}
     broken: dict[str, str] = {}
     for file in _files(loader, path, real)[:_MOST_PLUGINS]:

@@ -37,8 +37,8 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Unknown
     """Return the version of the first python3 on PATH, or None if the image has no Python.
 
     The version is from pyvenv.cfg, from the Debian package, or from a text in the program or its library. If
-    neither pyvenv.cfg nor the package nor a text names the version, toolkit returns only the minor release,
-    such as ``3.11``, from the program's real file name.
+    these sources do not name the version, toolkit returns only the minor release, such as ``3.11``, from the
+    program's real file name.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:

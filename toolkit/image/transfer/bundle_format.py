@@ -37,7 +37,7 @@ _NOT_A_BUNDLE = "give a file that `toolkit image bundle` wrote"
 class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
     """An image of the Docker engine in a bundle: its name, its id, and the path of its archive.
 
-    Another Docker engine may give the image another id after it loads the image.
+    Another Docker engine may show another id for the image after it loads the image.
     """
 
     name: str

@@ -1,6 +1,6 @@
 """Check the recipes and locks of a bundle, and install them.
 
-toolkit replaces a different existing recipe only if the user gives the option ``--replace``.
+toolkit replaces a different existing recipe only if the user sets the option ``--replace``.
 """
 
 import os

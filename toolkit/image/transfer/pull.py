@@ -141,7 +141,7 @@ def _room(target: Path) -> Iterator[Path]:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             raise BadInput(
-                f"{target}: another process is downloading this file", fix="wait until the other process ends"
+                f"{target}: another process is downloading this file", fix="wait until that process exits"
             ) from error
         try:
             yield room

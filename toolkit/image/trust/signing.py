@@ -62,11 +62,11 @@ class CheckedSignature:
 def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedFile:
     """Add the objects ``extra`` to a SIF, sign all of its objects, and return the result.
 
-    Existing signatures stay valid, because the added objects get a separate group. If ``sif`` is a symbolic
-    link, toolkit signs the file to which the link points.
+    Existing signatures stay valid, because the added objects are in a separate group. If ``sif`` is a
+    symbolic link, toolkit signs the file to which the link points.
 
     toolkit signs and checks a copy, and then renames the copy to the SIF, so that the SIF is complete at any
-    time. Processes that run from the old SIF keep the old file. Processes that sign the same SIF wait for
+    time. Running containers continue to use the old file. Processes that sign the same SIF wait for
     each other.
 
     Raises:
@@ -94,7 +94,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
 def _replace_by_signed(
     sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]
 ) -> str:
-    """Replace ``real``, the file behind ``sif``, by a signed copy, and return the copy's SHA-256.
+    """Replace ``real``, the file to which ``sif`` points, by a signed copy; return the copy's SHA-256.
 
     The caller must hold the lock of ``real``, so that the copy contains all earlier signatures.
     """

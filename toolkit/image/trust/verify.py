@@ -44,8 +44,8 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     """Run all checks of a SIF without starting it, and return the results.
 
     ``keyring`` is a file of trusted keys, which replaces the user's keyring. If ``lock`` is given, toolkit
-    compares this lock with the lock in the image. If ``unsigned`` is true, a SIF without a signature, or with
-    a signature by an unknown key, passes.
+    compares this lock with the lock in the image. If ``unsigned`` is true, a SIF passes without a signature,
+    or with a signature by an unknown key.
 
     Raises:
         Damaged: if the file is too damaged to read.

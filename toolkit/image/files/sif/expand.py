@@ -57,7 +57,7 @@ def _zstd(data: bytes, most: int) -> bytes:
     try:
         named = zstandard.frame_content_size(data)  # -1 if the frame does not contain its size
         if named > most:
-            raise ValueError(f"it names a size of {named} bytes, more than {most}")
+            raise ValueError(f"it claims a size of {named} bytes, more than {most}")
         unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
         with unpacker.stream_reader(io.BytesIO(data)) as reader:
             out = reader.read(most + 1)
@@ -101,8 +101,8 @@ def _lz4(data: bytes, most: int) -> bytes:
 def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
     """Return a length of the LZ4 format, and the position after the length.
 
-    If the first value, ``start``, is 15, the length also includes the following bytes, up to and including
-    the first byte below 255.
+    If the first value, ``start``, is 15, the following bytes are added to the length. The first byte below
+    255 is the last byte of the length.
     """
     total = start
     if start == 15:
