@@ -131,8 +131,8 @@ def origin(lock: Lock) -> str:
 def base_name(lock: Lock) -> str:
     """Return the tag of a base image that is built from a lock's packages.
 
-    The tag depends on the lock's epoch, because the base image contains the epoch: as modification times and
-    as the date of passwords in ``/etc/shadow``.
+    The tag depends on the lock's ``epoch``, a time in Unix seconds, because the base image contains this
+    time: as modification times of files, and as the date of passwords in ``/etc/shadow``.
     """
     made_of = (MANNER, str(lock.epoch), *sorted(file.sha256 for file in lock.base.packages))
     digest = hashlib.sha256("".join(made_of).encode()).hexdigest()

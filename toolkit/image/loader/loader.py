@@ -217,7 +217,7 @@ class Loader:
         return {path: elf for path, elf in self._elves.items() if elf is not None}
 
     def texts(self, path: str) -> bytes:
-        """Return the non-executable bytes of the library at ``path``, which contain its texts."""
+        """Return the non-executable bytes of the library at ``path``, which contain its readable texts."""
         real = self.real_path(path) or path
         if real not in self._texts:
             self._texts[real] = data(self.pages(real))

@@ -102,7 +102,7 @@ def recipe_sha256(recipe: Recipe) -> str:
 
 
 def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
-    """Yield the invalid fields of a recipe, with the most basic field first."""
+    """Yield a fault for each invalid field of a recipe."""
     for field, text in (("title", recipe.title), ("unbuildable", recipe.unbuildable)):
         if not text.isprintable() or len(text) > LONGEST_LINE:
             yield FieldFault(field, f"expected one line of printable text, at most {LONGEST_LINE} characters")

@@ -35,8 +35,8 @@ def why_mpi_unknown(
 
 
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
-    """Return whether PATH and LD_LIBRARY_PATH select the first of ``mpis``, and ld.so finds no MPI of another
-    implementation.
+    """Return whether PATH and LD_LIBRARY_PATH select the first MPI in ``mpis``, and ld.so finds no MPI of a
+    different implementation.
     """
     first, *alternatives = (mpi_entry.mpi for mpi_entry in mpis)
     reached = {
