@@ -42,7 +42,7 @@ def _conversions(found: Result) -> str:
         ratio = f"{found.ratios(packing.name)['sif_size_ratio']:.3f}"
         same = "yes" if found.same_bytes[packing.name] else "**no**"
         rows.append((name, *_took(found, packing.name), ratio, same))
-    size = f"The image has {found.image_bytes / 1e9:.2f} GB in the Docker engine."
+    size = f"The image takes {found.image_bytes / 1e9:.2f} GB in the Docker engine."
     return f"## Conversion of `{found.image}`\n\n{size}\n\n{table(rows)}"
 
 
