@@ -1,12 +1,12 @@
 """The Python API of toolkit: inspect images, probe clusters, predict launches, launch and follow jobs.
 
-Each function does the same as the command of the same name, with the same settings and checks. The functions
-print nothing and never exit the process. The functions raise the errors of :mod:`toolkit.errors`. An error
-message names the option of the command, for example ``--nodes`` for the argument ``nodes``. The argument
+A function with the name of a command does the same as the command, with the same settings and checks. The
+functions print nothing and never exit the process. The functions raise the errors of :mod:`toolkit.errors`.
+An error message names a command-line option, for example ``--nodes`` for the argument ``nodes``. The argument
 ``tell`` is an object that receives progress messages, and the output of the jobs that a function follows.
 Without ``tell``, toolkit discards the messages and the output.
 
-The import of this package is fast, because each function imports its modules only when you call it.
+This package is fast to import, because each function imports its modules only when you call the function.
 """
 
 from toolkit import errors

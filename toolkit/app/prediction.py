@@ -58,7 +58,7 @@ def probe(
 
     Raises:
         BadInput: if two arguments contradict each other.
-        CheckFailed: if the answer of the machine is truncated.
+        CheckFailed: if the output of the probe script is truncated.
         Missing: if the machine is unreachable.
     """
     from toolkit.job.facts import gather_facts
@@ -106,7 +106,7 @@ def doctor(
         site: the name or the path of a site profile.
         job: a job file in YAML; the other arguments override its values.
         host, cluster, ssh_config: as in :func:`probe`.
-        partition: the Slurm partition of the job; toolkit probes one of its nodes.
+        partition: the Slurm partition of the job; toolkit probes one node of the partition.
         command: the command that each rank runs. If ``command`` is given, the verdict is about the MPI
             library that the command's program loads.
         tell: receives progress messages.
@@ -117,7 +117,7 @@ def doctor(
 
     Raises:
         BadInput: if an argument or a file is invalid.
-        CheckFailed: if the image is damaged, or the answer of the machine is truncated.
+        CheckFailed: if the image is damaged, or the output of the probe script is truncated.
         Missing: if the machine is unreachable.
     """
     from toolkit.job.diagnosis import LaunchQuestion, diagnose, request_launch

@@ -22,8 +22,8 @@ def launch(
     """Submit a job, as ``toolkit launch`` does, and return the job's record.
 
     toolkit combines the site profile, user settings, ``toolkit.toml``, ``TOOLKIT_*`` variables, the job file
-    and options. If several of these sources set the same field of the job, the last source has priority: for
-    example, an option has priority over the job file.
+    and options. If several of these sources set the same field of the job, the last source in this list has
+    priority: for example, an option has priority over the job file.
 
     Args:
         program: the name or the file of a trainer, or a command as a list of words.
@@ -39,7 +39,7 @@ def launch(
 
     Raises:
         BadInput: if an option or a file is invalid.
-        CheckFailed: if toolkit predicts a failure, a signature is wrong, or sbatch rejects the job.
+        CheckFailed: if toolkit predicts a failure, a signature is invalid, or sbatch rejects the job.
         Missing: if the image, the data or the machine is not available.
         Interrupted: if you press Ctrl-C while toolkit follows the job; the job continues.
     """
@@ -62,7 +62,7 @@ def script(
     This function copies no files and submits no job. If you give ``site`` and no ``host`` on a machine
     without Slurm, toolkit uses the site profile and contacts no other machine.
 
-    Arguments and errors are the same as for :func:`launch`.
+    The arguments and the errors are the same as for :func:`launch`.
     """
     from toolkit.job import submit
     from toolkit.job.call import call

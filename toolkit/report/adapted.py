@@ -28,9 +28,9 @@ def diff_text(result: AdaptedScript, style: Style) -> str:
 
 
 def already_text(result: AdaptedScript) -> str:
-    """Return the message about a script that already connects its ranks, so toolkit does not change it."""
+    """Return the message that toolkit does not change a script, because the script connects its ranks."""
     names = " and ".join(_TITLES.get(join, join) for join in result.joins)
-    return one_line(f"{result.file} already joins its ranks ({names}); toolkit changes nothing")
+    return one_line(f"{result.file} already connects its ranks ({names}); toolkit changes nothing")
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
@@ -41,7 +41,7 @@ def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:
         lines.append(
-            "Left unchanged, because adapt does not understand these lines, or because you must decide:"
+            "Unchanged lines that you must check, because adapt does not understand them or cannot decide:"
         )
         for note in result.left:
             head = f"  line {note.line}: "

@@ -62,17 +62,18 @@ def root_lines(root: RootLine, width: int) -> Iterator[str]:
 
 
 def first_failed(root: RootLine) -> str:
-    """Return a sentence that names the rank that failed first, or an empty string if the output does not show
-    this rank.
+    """Return a sentence that names the rank that failed first, or says which ranks waited until a timeout.
+
+    The result is empty if the output names no rank.
     """
     node = f" on {root.node}" if root.node else ""
     if root.waited:
         subject = f"Rank {root.rank}{node}" if root.rank else "A rank"
-        waited = f"{subject} waited for other ranks until a time limit."
+        waited = f"{subject} waited for other ranks until a timeout."
         several = len(root.collectives) > 1
         if root.collectives:
             where = "different collectives" if several else "a collective"
-            waited = f"Ranks waited in {where} until a time limit: {', '.join(root.collectives)}."
+            waited = f"Ranks waited in {where} until a timeout: {', '.join(root.collectives)}."
         return waited if several else f"{waited} Look for the rank that stopped or never joined."
     return f"Rank {root.rank}{node} failed first." if root.rank else ""
 

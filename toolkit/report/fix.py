@@ -18,14 +18,14 @@ from toolkit.report.plain import join_lines
 from toolkit.report.toml import Value, toml
 
 MARK = "# Made by toolkit doctor --fix"
-"""The start of each fix file. toolkit overwrites a file only if the file starts with the text ``MARK``."""
+"""The start of each fix file. toolkit overwrites an existing file only if the file starts with this text."""
 
 _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 
 
 def fix_text(fix: Fix, use: str) -> str:
     """Return the text of a fix file; ``use`` is the command that applies the fix."""
-    return f"{MARK}: changes of a launch. {_comment(use)}\n{toml(msgspec.to_builtins(fix))}"
+    return f"{MARK}: changes to a launch. {_comment(use)}\n{toml(msgspec.to_builtins(fix))}"
 
 
 def recipe_text(recipe: Recipe, use: str) -> str:
@@ -45,7 +45,7 @@ def recipe_fields(recipe: Recipe) -> dict[str, Value]:
 
 
 def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
-    """Return the launch command of a plan with one option per line, for a diff."""
+    """Return the launch command of a launch plan with one option per line, for a diff."""
     spec = JobSpec(
         name="job",
         image="IMAGE",

@@ -15,7 +15,7 @@ _TIED = "\N{NO-BREAK SPACE}"
 
 
 def live_page(live: Live, host: HostFacts, style: Style = leave_unstyled, width: int = _WIDEST) -> str:
-    """Return the page about all trial launches of ``toolkit doctor --live`` as text."""
+    """Return the text that ``toolkit doctor --live`` prints about its trial launches."""
     width = min(width, _WIDEST)
     name = live.image.rpartition("/")[2]
     nodes = f"{live.nodes} node{'s' * (live.nodes > 1)}"

@@ -16,8 +16,8 @@ _WIDEST_NAME = 30
 def machines(bundle: Bundle, style: Style, width: int) -> Iterator[str]:
     """Yield a line for each group of equal nodes, for the login node, and for nodes that did not answer.
 
-    For each group, the line shows only how its facts differ from the largest group. toolkit prints the facts
-    of the largest group in a separate table.
+    The line of a group shows only the facts that differ from the facts of the largest group. toolkit prints
+    the facts of the largest group in a separate table.
     """
     rows = list(_rows(bundle))
     if not rows:

@@ -1,7 +1,7 @@
-"""Make untrusted text safe to print, so that it cannot control the terminal, imitate a line or hide text.
+"""Make untrusted text safe to print: it cannot control the terminal, imitate a line of toolkit or hide text.
 
 toolkit writes an invisible character as its JSON escape, for example ``\\u001b`` for ESC. In JSON, invisible
-characters occur only inside strings, so the filter does not change the value of JSON text.
+characters occur only inside strings, so the escapes do not change the value of JSON text.
 
 Sources: ECMA-48 for control functions; Unicode UAX #9 and CVE-2021-42574 for bidirectional controls; the
 property ``Default_Ignorable_Code_Point`` of Unicode 15 for characters that are not drawn.
@@ -84,12 +84,12 @@ def bound_message(message: str) -> str:
 
 
 def add_style(text: str, code: str) -> str:
-    """Return a text with toolkit's code for a style. ``code`` is the style's SGR number in ECMA-48."""
+    """Return a text between toolkit's codes for a style. ``code`` is the style's SGR number in ECMA-48."""
     return f"{_OURS}{code}m{text}{_OURS}0m"
 
 
 def colour_styles(text: str) -> str:
-    """Return a text with the terminal's codes in place of toolkit's style codes."""
+    """Replace toolkit's style codes in a text by the codes that a terminal understands."""
     return text.replace(_OURS, "\x1b[")
 
 
@@ -99,8 +99,8 @@ def remove_styles(text: str) -> str:
 
 
 def _is_ascii(text: str) -> bool:
-    """Return whether a text has only visible ASCII characters. Most output has only such characters, and does
-    not need the slow check for invisible characters.
+    """Return whether a text has only visible ASCII characters. Most output has only visible ASCII characters,
+    so toolkit can skip the slow check for invisible characters.
     """
     return text.isascii() and text.isprintable()
 

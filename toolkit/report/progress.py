@@ -19,11 +19,11 @@ _REFRESHES = 12.5
 """Refreshes of the progress line per second."""
 
 _MARGIN = 4
-"""Columns of the terminal that the spinner and the space around it need."""
+"""The width of the spinner and the space around it, in columns of the terminal."""
 
 
 class Progress:
-    """Shows progress messages to the user, as a context manager.
+    """A context manager that shows progress messages to the user.
 
     ``verbose`` shows all details, and ``quiet`` hides progress. If ``output`` is false, toolkit does not
     print the output of the jobs that it follows.

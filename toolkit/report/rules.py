@@ -1,4 +1,4 @@
-"""Format the rules as a list, as a page for each rule, and as one document."""
+"""Format the rules of ``toolkit doctor`` as a list, as a page for each rule, and as one document."""
 
 import inspect
 import textwrap

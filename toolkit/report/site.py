@@ -41,7 +41,7 @@ def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
 
 
 def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:
-    """Return a table of site profiles. ``own`` has the names of the user's own profiles."""
+    """Return a table of site profiles. ``own`` contains the names of the user's own profiles."""
     rows = [
         (
             name,

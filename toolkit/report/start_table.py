@@ -17,7 +17,7 @@ def start_text(start: JobStart) -> str:
 
 def _totals(start: JobStart) -> list[str]:
     if start.first_step_seconds is None:
-        return [f"Only trainers of toolkit record {_RANK_PARTS}."]
+        return [f"Only trainers of toolkit record the times of {_RANK_PARTS}."]
     begun = (
         "submission" if any(part.part == "queue" for part in start.parts) else "the start of the job script"
     )

@@ -8,8 +8,8 @@ from toolkit.study.tasks import SweepResult, TaskResult
 
 
 def sweep_text(result: SweepResult, width: int | None) -> str:
-    """Return a table with one row per task: its values, state and metrics. ``*`` marks the best value of each
-    metric.
+    """Return a table with one row per task: the values of the swept options, the state and the metrics. ``*``
+    marks the best value of each metric.
     """
     names, columns = _columns(result)
     rows = [
@@ -18,8 +18,8 @@ def sweep_text(result: SweepResult, width: int | None) -> str:
     ]
     text = table(("task", *names, "state", *columns), rows, width)
     if result.best:
-        return f"{text}\n\n* the best of the completed tasks"
-    return text if columns else f"{text}\n\nno figures were found in the output"
+        return f"{text}\n\n* the best value among the completed tasks"
+    return text if columns else f"{text}\n\ntoolkit found no metrics in the output"
 
 
 def sweep_csv(result: SweepResult) -> str:

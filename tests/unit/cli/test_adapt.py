@@ -66,7 +66,7 @@ def test_json_fits_its_schema(adapt):
 def test_a_script_that_joins_is_left_alone(adapt, tmp_path):
     (tmp_path / "joined.py").write_text("import horovod.tensorflow as hvd\nhvd.init()\n")
     code, out, _ = adapt("joined.py", "-o", "new.py")
-    assert (code, out) == (0, "joined.py already joins its ranks (Horovod); toolkit changes nothing\n")
+    assert (code, out) == (0, "joined.py already connects its ranks (Horovod); toolkit changes nothing\n")
     assert not (tmp_path / "new.py").exists()
 
 

@@ -64,7 +64,7 @@ def test_a_fix_is_cut_at_lines_or_at_semicolons_outside_of_quotes_and_brackets(f
 
 def test_ranks_in_different_collectives_are_told_apart():
     root = RootLine(number=1, text="x", rank="0", waited=True, collectives=("BROADCAST 1 (rank 0)",))
-    assert first_failed(root).startswith("Ranks waited in a collective until a time limit: BROADCAST 1")
+    assert first_failed(root).startswith("Ranks waited in a collective until a timeout: BROADCAST 1")
     two = msgspec.structs.replace(root, collectives=("BROADCAST 1 (rank 0)", "ALLREDUCE 2 (rank 1)"))
-    said = "Ranks waited in different collectives until a time limit"
+    said = "Ranks waited in different collectives until a timeout"
     assert first_failed(two) == f"{said}: BROADCAST 1 (rank 0), ALLREDUCE 2 (rank 1)."

@@ -38,5 +38,5 @@ def test_the_diff_has_what_changes_and_colours_only_if_asked():
 def test_a_file_of_a_fix_begins_with_its_mark_in_one_line():
     fix = Fix(schema=SCHEMA, launch=LaunchFix(mode="srun-pmix"), image="a\nb")
     text = fix_text(fix, "use\nit")
-    assert text.splitlines()[0] == f"{MARK}: changes of a launch. use it"
+    assert text.splitlines()[0] == f"{MARK}: changes to a launch. use it"
     assert '"a\\nb"' in text

@@ -11,8 +11,8 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""If the answer takes at most one third of the line, a long next command starts on the same line as the
-answer.
+"""A command that needs several lines starts on the line of the answer only if the answer is at most 1/3 of
+the line.
 """
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 
@@ -30,8 +30,8 @@ class DoctorAnswer:
 
 
 def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
-    """Return the answer whether an image runs on a host, from the ``verdict`` with all predictions and
-    findings. ``mode`` is the launch mode that the user requested, or ``None``.
+    """Return the answer to the question whether an image runs on a host. ``verdict`` contains the predictions
+    and findings; ``mode`` is the launch mode that the user requested, or ``None``.
     """
     if verdict.chosen is not None:
         sure = verdict.of(verdict.chosen).shown != "ok?"
@@ -54,7 +54,7 @@ def answer(verdict: Verdict, mode: Mode | None = None) -> DoctorAnswer:
 
 
 def host_answer(place: str, all_findings: tuple[Finding, ...]) -> DoctorAnswer:
-    """Return the answer about a host without an image: whether the host can launch containers."""
+    """Return the answer of ``toolkit doctor`` without IMAGE: whether the host can launch containers."""
     errors = [finding for finding in all_findings if finding.severity == "error"]
     if errors:
         return DoctorAnswer("No", errors[0].title)

@@ -43,7 +43,7 @@ def findings(
 
 
 def _fix_lines(fix: str, width: int) -> Iterator[str]:
-    """Yield the lines of a fix; several alternatives are a numbered list, the best first."""
+    """Yield the lines of a fix. If the fix has several alternatives, number them, the best first."""
     choices = re.split(r"; or,? ", fix)
     if len(choices) == 1:
         yield from wrap_text(fix, 16, width, first="fix: ", hang=5)

@@ -90,7 +90,7 @@ def _needed_findings(
     relevant: tuple[Finding, ...], verdict: Verdict, request: Request
 ) -> tuple[Finding, ...]:
     """Return the errors and warnings that the page shows without ``--all``. If no launch mode works and the
-    user requested none, return only the main fault and the findings that do not depend on the mode.
+    user requested no mode, return only the main fault and the findings that do not depend on the mode.
     """
     wrong = tuple(f for f in relevant if f.severity != "info")
     if answer(verdict, request.mode).word == "No":  # undecided findings cannot change "No"

@@ -1,4 +1,4 @@
-"""Format the software of the host and of the image as a table with two columns, or as one line for each."""
+"""Format the software of the host and of the image, as a table with two columns or as two lines."""
 
 import textwrap
 from collections.abc import Iterator

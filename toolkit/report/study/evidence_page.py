@@ -40,7 +40,7 @@ def text_of(form: Form, report: Report, series_list: Sequence[Series], width: in
         lines = [
             textwrap.fill(text, width, initial_indent="  ", subsequent_indent="    ") for text in form.text
         ]
-        parts.append("\n".join(["Write yourself:", *lines]))
+        parts.append("\n".join(["Texts that you must write:", *lines]))
     return "\n\n".join(parts)
 
 

@@ -83,7 +83,7 @@ def _lines(
 
 
 def _name_last(axes: "Axes", number: int, value: float | None, color: str) -> None:
-    """Write the last value of a line beside the last point, unless the value is unknown."""
+    """Write the last value of a curve beside the curve's last point, unless the value is unknown."""
     if value is None:
         return
     axes.annotate(

@@ -36,9 +36,9 @@ _METHOD = """\
 <section><h2>How to read this page</h2>
 <p>An epoch is one pass over the data. Speed-up and efficiency are relative to the smallest
 size of a series. The model of the time on <i>n</i> ranks is {models}:
-<i>P</i> is divided among the ranks, <i>K</i> is not, and the last term is the ring allreduce.
-The range comes from fits to resampled times, with every
-choice of terms that fits the times nearly as well.</p></section>"""
+the ranks share the time <i>P</i>, every rank needs the time <i>K</i>, and the last term is the ring
+allreduce. toolkit fits the model to resampled times, with every choice of terms that fits nearly as well as
+the best choice. The range of a prediction contains 95 % of the results.</p></section>"""
 
 
 def page(report: Report, plots: Sequence[Plot]) -> str:
@@ -123,7 +123,7 @@ def _figures(report: Report) -> str:
         parts.append(f'<div class="wide">{table}</div>')
     note = "<p>Medians; below each median, the minimum and the maximum of all runs."
     if any(row.kind == "predicted" for row in size_rows):
-        note += " Rows in italics are predicted by the model, with the range of 95 of 100 measurements."
+        note += " Rows in italics are predictions; 95 of 100 measurements should be within their range."
     return "\n".join([*parts, f"</div>{note}</p></section>"])
 
 

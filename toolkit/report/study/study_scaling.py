@@ -1,4 +1,4 @@
-"""Draw the plots of a scaling study against the number of ranks: time, rate, speed-up, efficiency."""
+"""Draw the plots of a scaling study: time, rate, speed-up and efficiency against the number of ranks."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHORT = 8.0
-"""If an axis's highest value is less than 8 times the lowest, the logarithmic axis gets more labels."""
+"""A logarithmic axis has more labels if its highest value is less than 8 times its lowest value."""
 
 Value = Callable[[MeasuredPoint], MedianSpread | None]
 
@@ -151,7 +151,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    # On a short axis, labels at powers of two alone would be too few.
+    # On an axis with a small range, labels only at powers of two would be too few.
     base = 10.0 if high / low < _SHORT else base
     subs = [1.0, 2.0, 5.0]
     if high / low < _SHORT:

@@ -1,4 +1,4 @@
-"""Format the figures of a report as rows, and the rows as CSV, LaTeX and JSON."""
+"""Format the values of a scaling report as rows, and the rows as CSV, LaTeX and JSON."""
 
 import csv
 import io

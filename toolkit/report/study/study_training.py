@@ -47,7 +47,7 @@ def phases(axes: "Axes", report: Report) -> None:
     axes.invert_yaxis()
     axes.set_xlim(0, 1)
     axes.xaxis.set_major_formatter(PercentFormatter(1.0))
-    axes.set_xlabel("of a step, on rank 0")
+    axes.set_xlabel("fraction of a step, on rank 0")
     legend(axes)
 
 

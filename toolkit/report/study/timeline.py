@@ -63,8 +63,8 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
 def _lag(tally: Tally) -> str:
     if not tally.negotiated:
         return (
-            "The timeline does not show which ranks come last, because Horovod's cache skips this "
-            "message. With HOROVOD_CACHE_CAPACITY=0, each rank sends the message every time."
+            "The timeline does not show which ranks are last, because Horovod's cache skips the message "
+            "that a gradient is ready. With HOROVOD_CACHE_CAPACITY=0, each rank always sends this message."
         )
     rows = [
         (rank, percent(tally.last.get(rank, 0) / tally.negotiated), f"{lag / tally.negotiated / 1000:.3g} ms")
