@@ -19,7 +19,11 @@ _name = click.option("--name", metavar="NAME", help=f"Name of the cluster  [defa
 _FORMER_NAME = "virtual"
 """The default name of a cluster up to release 0.3."""
 _user = click.option(
-    "--user", metavar="USER", default=USER, show_default=True, help="User: your own name, root, or user01 …"
+    "--user",
+    metavar="USER",
+    default=USER,
+    show_default=True,
+    help="User on the node: your name, root, user01 …",
 )
 _node = click.option(
     "--node", metavar="NODE", default="login", show_default=True, help="Node that runs the command"
@@ -41,13 +45,13 @@ def command() -> None:
 @_name
 @click.option("--nodes", type=WholeNumber(), help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
 @click.option(
-    "--flavour", metavar="KIND", help="Kind of cluster; an unknown kind prints all kinds  [default: pmix]"
+    "--flavour", metavar="KIND", help="Kind of cluster; `--flavour x` lists all kinds  [default: pmix]"
 )
 @click.option("--users", type=WholeNumber(), help="Number of accounts user01 … for a class")
 @click.option(
     "--listen",
     metavar="ADDRESS:PORT",
-    help="Address and port for other machines  [default: only this machine]",
+    help="Address and port at which other machines connect  [default: only this machine]",
 )
 @_json
 @click.pass_context
@@ -151,15 +155,15 @@ def list_clusters(as_json: bool) -> None:
     "--stdin",
     "with_input",
     is_flag=True,
-    help="Pass standard input to the command, after reading all of it",
+    help="Read all of standard input, and pass the input to the command",
 )
 @click.argument("words", nargs=-1, required=True, type=click.UNPROCESSED)
 @click.pass_context
 def execute(
     ctx: click.Context, name: str | None, node: str, user: str, with_input: bool, words: tuple[str, ...]
 ) -> None:
-    """Run the command WORDS on a node, and exit with its status. Without -i, the command's standard input is
-    empty.
+    """Run the command WORDS on a node, and exit with the status of the command. Without -i, the command's
+    standard input is empty.
 
     \b
     Example: toolkit cluster exec -- srun -N2 hostname

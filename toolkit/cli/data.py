@@ -27,11 +27,11 @@ def command() -> None:
 @json_option()
 @click.pass_context
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
-    """Download data set NAME, and verify its files by SHA-256, including files that are already in the
-    folder.
+    """Download the data set NAME, and verify its files by SHA-256.
 
-    Trainings read data from the folder of the data set, and never download data. The default folder is
-    data/NAME below toolkit's cache (TOOLKIT_CACHE_DIR, else ~/.cache/toolkit).
+    toolkit also verifies files that are already in the folder, and does not download them again. Trainings
+    read data from this folder, and never download data. The default folder is data/NAME in toolkit's cache
+    folder (TOOLKIT_CACHE_DIR, or else ~/.cache/toolkit).
 
     Example: toolkit data get mnist
     """

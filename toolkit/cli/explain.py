@@ -20,9 +20,9 @@ def command(file: str, as_json: bool) -> None:
     """Show where a job failed, why, and how to fix the fault; FILE is the output of the job.
 
     FILE may also be a job of toolkit or its folder, the number of a Slurm job, a folder of output files, or -
-    for standard input. The answer shows the first line of the failure and its cause, or the class of the
-    fault if the cause is unknown. The answer also says whether to submit the job again. The exit status is 1
-    if no line reports a failure.
+    for standard input. toolkit prints the line that first reports the failure, and the cause. If the cause is
+    unknown, toolkit prints the class of the fault. toolkit also says whether to submit the job again. The
+    exit status is 1 if no line reports a failure.
 
     \b
     Examples:

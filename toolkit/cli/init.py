@@ -81,7 +81,7 @@ def command(
         file.parent.mkdir(parents=True, exist_ok=True)
     write_whole(_facts_of(file), encode(bundle))
     write_whole(file, text.encode())
-    say(f"Wrote {file}, the profile of {called}, and its facts beside it")
+    say(f"Wrote {file}, the profile of {called}, and a facts file beside it")
     for gap in found.gaps:
         say(f"warning: {gap}", err=True)
     where = shlex.quote(str(output) if output else called)

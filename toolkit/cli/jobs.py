@@ -61,7 +61,7 @@ def list_jobs(
 ) -> None:
     """List the jobs launched from this machine, the newest first.
 
-    toolkit asks Slurm about the jobs that have not ended. The JSON output lists the oldest job first.
+    toolkit queries Slurm for the jobs that have not ended. The JSON output lists the oldest job first.
     """
     chosen = [r for r in app.jobs(tell=Progress()) if site is None or site in _names(r)]
     if since is not None:
@@ -82,15 +82,15 @@ def list_jobs(
 
 @command.command("show", short_help="Show the state of a job")
 @_job_argument
-@click.option("--json/--text", "as_json", default=None, help="Print JSON, or text")
+@click.option("--json/--text", "as_json", default=None, help="Print JSON or text")
 def show(job: str | None, as_json: bool | None) -> None:
-    """Ask Slurm about JOB (default: the last job), and print its record.
+    """Query Slurm for the state of JOB (default: the last job), and print the job's record.
 
     The text output names the cause of a failure; the JSON output is the job's record.
     """
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
-        say("warning: add --json; without --json, later releases print text here", err=True)
+        say("warning: later releases print text to files and pipes; add --json to print JSON", err=True)
         as_json = True
     if as_json:
         say_json(record, indent=True)
@@ -107,7 +107,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 @_job_argument
 @click.option("-f", "--follow", is_flag=True, help="Follow the output until the job ends")
 @click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
-@json_option("Print JSON; with --follow, when the job has ended")
+@json_option("Print JSON; with --follow, after the job has ended")
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
     """Print the output of JOB (default: the last job)."""
@@ -231,7 +231,7 @@ def resume(
 
 
 def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = True) -> Progress:
-    """Return a function that prints a command's progress, or prints nothing if the command prints JSON."""
+    """Return the object that prints a command's progress. It prints nothing if the command prints JSON."""
     return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json, output=output)
 
 

@@ -20,7 +20,9 @@ from toolkit.report.progress import Progress
 @click.argument("trainer", metavar="[PROGRAM]", required=False)
 @job_options
 @click.option("--job", "job_file", metavar="FILE", help="Read a job specification in YAML")
-@click.option("--from-job", metavar="JOB", help="Launch a recorded job again; options override it")
+@click.option(
+    "--from-job", metavar="JOB", help="Launch a recorded job again; other options override its values"
+)
 @click.option("--local", is_flag=True, help="Run on this machine, without Slurm")
 @click.option("--fix", metavar="FILE", help="Apply the file that toolkit doctor --fix wrote")
 @click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
@@ -54,8 +56,8 @@ def command(
     """Run your script, a trainer, or any command after --, as a Slurm job in a container.
 
     PROGRAM is a Python file (train.py), a job specification in YAML (job.yaml), or one of the
-    trainers mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and imagenet-synthetic. The program gets the
-    words after --. Without PROGRAM, the words after -- are the command of each rank.
+    trainers mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and imagenet-synthetic. toolkit passes the
+    words after -- to the program. Without PROGRAM, the words after -- are the command of each rank.
 
     \b
     Examples:

@@ -49,12 +49,14 @@ def command(
     """Show the results of a training or a scaling study.
 
     JOB is a job launched from this machine (default: the last job). DIR is the folder of a job or of a
-    trainer's output. With --output, the command writes result.json and training.png. For a sweep, the command
-    prints a table of the tasks; with --output, it also writes sweep.csv and sweep.json. For a job that wrote
-    no metrics, the command prints the figures that its program printed, such as "loss: 0.31". With --output,
-    the command also writes these figures to figures.csv and figures.json. STUDY is a folder that toolkit
-    scale made. Several studies share one page. The page, plots, and tables as CSV and LaTeX go to --output,
-    or else to the folder report of the first STUDY.
+    trainer's output. With --output, the command writes result.json and training.png.
+
+    For a sweep, the command prints a table of the tasks; with --output, it also writes sweep.csv and
+    sweep.json. For a job without metrics files, the command prints the values in the job's output, such as
+    "loss: 0.31"; with --output, it also writes figures.csv and figures.json.
+
+    STUDY is a folder that toolkit scale made. Several studies share one page. The command writes the page,
+    the plots and the tables (CSV, LaTeX) to --output, or else to the folder report of the first STUDY.
 
     \b
     Examples:
@@ -150,7 +152,7 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 
 
 def _printed(folder: Path, output: Path | None, *, as_json: bool) -> bool:
-    """Report the figures that a job printed. Return False if the job wrote metrics or printed no figures."""
+    """Print the metrics in a job's output. Return False if the job has a metrics file, or no such output."""
     import msgspec
 
     from toolkit.cli.frame.styles import width_of_terminal

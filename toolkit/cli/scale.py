@@ -46,12 +46,12 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.command("scale", cls=GroupedOptions)
 @click.argument("trainer", metavar="[PROGRAM]", required=False)
 @click.option("--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks, as in 1,2,4")
-@click.option("--nodes", "over", type=_Counts(), metavar="N,N…", help="Numbers of nodes for the ranks")
+@click.option("--nodes", "over", type=_Counts(), metavar="N,N…", help="Numbers of nodes, as in 1,2")
 @click.option(
     "--ranks-per-node",
     "per_node",
     type=WholeNumber(1),
-    help="Maximum ranks on each node  [default: 1, or all with --nodes]",
+    help="Maximum ranks on each node  [default: 1; with --nodes, no limit]",
 )
 @click.option(
     "--repeat", type=WholeNumber(1, 1000), default=3, show_default=True, help="Number of runs of each size"
@@ -61,7 +61,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 )
 @click.option("--strong", "scaling", flag_value="strong", help="All ranks together share one batch")
 @click.option("--batch", type=WholeNumber(1), help="Batch size of each rank; with --strong, of all ranks")
-@click.option("--epochs", type=WholeNumber(1), help="Epochs of each run  [default: the warm-up plus 2]")
+@click.option("--epochs", type=WholeNumber(1), help="Epochs of each run  [default: --warm-up plus 2]")
 @click.option(
     "--warm-up",
     type=WholeNumber(),
@@ -74,14 +74,18 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     "--prove",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Compare settings that a timeline suggests with defaults and autotune",
+    help="Measure the settings that this timeline suggests, the defaults and autotune",
 )
 @click.option("--profile", is_flag=True, help="Run each size again with Horovod's timeline")
-@click.option("--pattern", metavar="REGEX", help="Find the figures in the output of a command")
+@click.option("--pattern", metavar="REGEX", help="Read the values that REGEX finds in the output")
 @click.option(
-    "--unit", metavar="UNIT", default="images", show_default=True, help="Unit of the figures of --pattern"
+    "--unit",
+    metavar="UNIT",
+    default="images",
+    show_default=True,
+    help="Unit of the values that --pattern finds",
 )
-@click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Repeat failed runs")
+@click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Repeats of a failed run")
 @click.option(
     "--at-once", type=WholeNumber(1), default=1, show_default=True, help="Maximum jobs in the queue at once"
 )

@@ -92,7 +92,8 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
         say(*page(plain, str(file), site, width_of_terminal()))
         if is_old(site, today()):
             say(
-                f"warning: this profile is out of date since {site.expires}: toolkit site check {plain}",
+                f"warning: this profile is out of date since {site.expires}; compare it with the cluster: "
+                f"toolkit site check {plain}",
                 err=True,
             )
 

@@ -96,7 +96,7 @@ def _verdict(place: str, name: str, nodes: int, ranks: int) -> Verdict:
 
 def test_a_mode_that_works_stands_in_for_the_one_that_was_asked_for():
     said = advice(HOST, image_with(MPICH), mode="srun-pmix")
-    assert said.text == "Use mode srun-pmi2 instead of srun-pmix: it is predicted to work."
+    assert said.text == "Use mode srun-pmi2 instead of srun-pmix: toolkit predicts that srun-pmi2 works."
     assert said.command == "toolkit launch --image /images/train.sif --nodes 2 --host login -- COMMAND"
 
 
@@ -105,7 +105,7 @@ def test_gloo_has_to_be_named_as_a_launch_takes_it_only_then():
         without(image_with(OPEN_MPI_4), "mpi"), horovod="0.28.1", horovod_built=("gloo",), programs={}
     )
     said = advice(HOST, no_mpi)
-    assert said.text.startswith("Use mode gloo, which works only for Horovod")
+    assert said.text == "Use mode gloo: toolkit predicts that gloo works. Mode gloo works only for Horovod."
     assert "--mode gloo" in said.command
 
 
@@ -118,7 +118,7 @@ def test_what_fails_every_mode_comes_before_what_fails_one():
 def test_one_node_is_named_where_it_is_predicted_to_work():
     old = truth().images["ubuntu-openmpi-2.1.1-ssh"].facts
     said = advice(truth().hosts["pmix"], old)
-    assert said.text.startswith("With both ranks on one node, toolkit predicts that the launch works.")
+    assert said.text.startswith("toolkit predicts that the launch works with both ranks on one node.")
     assert "--nodes 1 --ranks-per-node 2" in said.command
     assert "one node" not in advice(truth().hosts["pmix"], old, nodes=1, mode="srun-pmi2").text
 

@@ -67,7 +67,7 @@ def test_a_profile_is_written_and_found_by_its_name_with_its_facts(run, tmp_path
     done = run("--yes")
     assert done.exit_code == 0
     file = tmp_path / "toolkit" / "sites" / "test-f2af6c.toml"
-    assert done.stdout.startswith(f"Wrote {file}, the profile of test-f2af6c, and its facts beside it\n")
+    assert done.stdout.startswith(f"Wrote {file}, the profile of test-f2af6c, and a facts file beside it\n")
     assert sites.find("test-f2af6c") == file
     site = sites.site("test-f2af6c")
     assert site.partitions[0].memory_mb == 8783

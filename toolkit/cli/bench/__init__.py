@@ -5,10 +5,10 @@ import click
 from toolkit.cli.frame.lazy import LazyGroup
 
 _COMMANDS = {
-    "start": ("toolkit.cli.bench.start", "Show how long a job took to its first batch"),
+    "start": ("toolkit.cli.bench.start", "Show how long a job needed until its first batch"),
 }
 
 
 @click.group("bench", cls=LazyGroup, table=_COMMANDS)
 def command() -> None:
-    """Measure jobs."""
+    """Measure how long jobs take to start."""

@@ -33,9 +33,10 @@ def command(
 ) -> None:
     """Show how long each phase of a job took, from its submission to its first training batch.
 
-    JOB is a job launched from this machine (default: the last job); DIR is the folder of a job. With --,
-    toolkit launches a new job, as toolkit launch does: PROGRAM with the options after --, or the command
-    after --. toolkit then waits until this job ends, and shows the phases of its start.
+    JOB is a job launched from this machine (default: the last job); DIR is the folder of a job.
+
+    With --, toolkit launches a new job that runs PROGRAM with the options after --. Without PROGRAM, the new
+    job runs the command after --. When the job has ended, toolkit shows the phases of its start.
 
     \b
     Examples:

@@ -60,8 +60,8 @@ class NextStep:
 
 
 def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the next step. The advice never contains the command of a launch that toolkit predicts to
-    fail.
+    """Return the advice for a launch. The advice never contains the command of a launch for which toolkit
+    predicts a failure.
     """
     mode = asked.request.mode
     if verdict.chosen is not None:
@@ -92,7 +92,7 @@ def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
         return NextStep(f"{_sentence(found.fix)} {text}" if found and of_all else text, _fix_command(asked))
     if not of_all and (one := _on_one_node(asked)) is not None:
         ranks = "both" if one.ranks_per_node == 2 else f"all {one.ranks_per_node}"
-        text = f"With {ranks} ranks on one node, toolkit predicts that the launch works."
+        text = f"toolkit predicts that the launch works with {ranks} ranks on one node."
         return NextStep(_or_another_image(asked, text), _launch(asked, one, one.mode))
     text = _sentence(found.fix) if found else ""
     with_image = _or_another_image(asked, text)
@@ -122,11 +122,11 @@ def _on_one_node(asked: DoctorRequest) -> Request | None:
 
 def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> str:
     instead = f" instead of {asked}" if asked else ""
-    whom = ", which works only for Horovod" if works == "gloo" else ""
+    whom = " Mode gloo works only for Horovod." if works == "gloo" else ""
     unknown = (
         f" Facts that decide whether {asked} works are unknown: {', '.join(missing)}." if missing else ""
     )
-    return f"Use mode {works}{instead}{whom}: it is predicted to work.{unknown}"
+    return f"Use mode {works}{instead}: toolkit predicts that {works} works.{whom}{unknown}"
 
 
 def _mode_to_name(mode: Mode) -> Mode | None:

@@ -15,9 +15,9 @@ _QUESTIONS = (
     ("cluster.slurm", "Release of Slurm (sinfo --version)"),
     ("cluster.offers", "What srun --mpi=list prints, as in: pmi2 pmix pmix_v4"),
     ("cluster.runtime", "Container runtime and release, as in: apptainer 1.3.4"),
-    ("cluster.mpirun", "MPI of the cluster and release, as in: openmpi 4.1.5"),
+    ("cluster.mpirun", "MPI of the cluster and its release, as in: openmpi 4.1.5"),
     ("cluster.fabric", "Network: infiniband, slingshot, omni-path or ethernet"),
-    ("image.mpi", "MPI in the image and release, as in: openmpi 4.1.4, or none"),
+    ("image.mpi", "MPI in the image and its release, as in: openmpi 4.1.4, or none"),
     ("job.nodes", "Number of nodes"),
     ("job.ranks_per_node", "Ranks on each node"),
 )

@@ -52,7 +52,7 @@ _COUNT = WholeNumber(1)
 @click.option("--account", metavar="NAME", help="Slurm account for --live")
 @key_options
 @click.option(
-    "--fix", is_flag=True, help="Write the options that make the launch work to a file for toolkit launch"
+    "--fix", is_flag=True, help="Write a file for toolkit launch, with options that make the launch work"
 )
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="File that --fix writes  [default: fix.toml]"
@@ -72,8 +72,8 @@ def command(
 ) -> None:
     """Predict whether IMAGE runs on a cluster, in which launch mode, and why.
 
-    The first line answers Yes, Perhaps (toolkit has no recorded launch like this one), No or Unknown
-    (facts are missing), and shows the command to type next. --all shows every launch mode.
+    The first line shows the answer and the command to type next. The answer is Yes, Perhaps (toolkit has no
+    record of a similar launch), No, or Unknown (facts are missing). --all shows every launch mode.
 
     IMAGE may also be the name of a recipe, a Dockerfile or an Apptainer definition file (FILE.def): toolkit
     then predicts the launch from the recipe or the file, before you build the image.
@@ -86,8 +86,8 @@ def command(
 
     The exit status is 0 if a launch mode works (with --mode, if this mode works), 1 if no launch mode works,
     2 for an invalid file or option, 3 if the cluster is unreachable. Without IMAGE, the command checks only
-    the host, and the status is 1 if no job can be launched there. With --live, the status is 0 if the job
-    does what toolkit predicted. --fix overwrites only files that --fix wrote.
+    the host, and the status is 1 if the host cannot launch jobs. With --live, the status is 0 if the result
+    of the job is the result that toolkit predicted. --fix overwrites only files that --fix wrote.
 
     \b
     Examples:

@@ -109,7 +109,7 @@ def _no_fix(verdict: Verdict) -> CheckFailed:
     missing = dict.fromkeys(name for prediction in verdict.predictions for name in prediction.missing)
     return CheckFailed(
         "toolkit found neither options nor another image with which this launch works",
-        fix=f"read the missing facts first, with `toolkit probe`: {', '.join(missing)}"
+        fix=f"first, probe the missing facts with `toolkit probe`: {', '.join(missing)}"
         if missing
         else "see the reasons: `toolkit doctor IMAGE`",
     )

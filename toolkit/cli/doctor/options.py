@@ -65,7 +65,7 @@ class DoctorOptions:
 
     @property
     def facts_words(self) -> tuple[str, ...]:
-        """The options with which ``toolkit doctor`` gets the same facts about the cluster again."""
+        """The options with which ``toolkit doctor`` reads the same facts about the cluster again."""
         return ("--facts", str(self.facts)) if self.facts else self.place_words
 
 
@@ -107,7 +107,7 @@ def _check_live(options: DoctorOptions) -> None:
             raise BadInput("--live and --fix: cannot be combined; give one of them")
         if options.facts is not None:
             raise BadInput(
-                "--live and --facts: cannot be combined; --live runs on a cluster, not on a file of facts"
+                "--live and --facts: cannot be combined, because --live runs a job on the cluster itself"
             )
         if options.env_image is not None:
             raise BadInput("--env-image: needs an IMAGE, and cannot be combined with --live")

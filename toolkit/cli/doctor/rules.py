@@ -1,4 +1,4 @@
-"""``toolkit doctor --rules`` and ``--explain ID``: print the engine's rules."""
+"""``toolkit doctor --rules`` and ``--explain ID``: print the rules of the prediction."""
 
 from toolkit.cli.frame.say import say_json, say_text
 from toolkit.errors import BadInput

@@ -6,7 +6,7 @@ from toolkit.cli.frame.lazy import LazyGroup
 
 _COMMANDS = {
     "create": ("toolkit.cli.env.create", "Write a file with packages for an image"),
-    "add": ("toolkit.cli.env.add", "Add packages, or build the environment over a newer image"),
+    "add": ("toolkit.cli.env.add", "Add packages, or rebuild the environment for a newer image"),
     "remove": ("toolkit.cli.env.remove", "Remove packages"),
     "list": ("toolkit.cli.env.list", "List the packages and their sources"),
     "check": ("toolkit.cli.env.check", "Compare an environment with its lock and an image"),

@@ -1,4 +1,4 @@
-"""``toolkit env add``: add packages to an environment, or build an environment again for a newer image."""
+"""``toolkit env add``: add packages to an environment, or rebuild an environment for a newer image."""
 
 from pathlib import Path
 
@@ -39,8 +39,8 @@ def command(
 ) -> None:
     """Add packages to ENV; the other packages keep their versions if possible.
 
-    If ENV already has a requirement for a PACKAGE, the new requirement replaces it. Without a PACKAGE,
-    toolkit builds ENV again over the image that --over names.
+    If ENV already has a requirement for a PACKAGE, the new requirement replaces the old requirement. Without
+    a PACKAGE, toolkit rebuilds ENV for the image that --over names.
 
     \b
     Examples:

@@ -15,12 +15,14 @@ from toolkit.report.progress import Progress
 
 @click.command("check")
 @ENV
-@click.option("--over", metavar="IMAGE", help="Image to check the environment against")
+@click.option("--over", metavar="IMAGE", help="Image to compare with the environment's base image")
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:
-    """Compare ENV with its checksum, and the packages in ENV with its lock; with --over, also compare the
-    base image of ENV with IMAGE.
+    """Compare ENV with its checksum, and the packages in ENV with the lock in ENV.
+
+    The base image is the image for which toolkit built ENV. With --over, toolkit also compares IMAGE with
+    the base image.
     """
     image = find_image(over) if over else None
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

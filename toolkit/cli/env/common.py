@@ -17,7 +17,7 @@ from toolkit.units import format_size
 _FILE = click.Path(path_type=Path)
 ENV = click.argument("env", metavar="ENV", type=_FILE)
 OVER = click.option(
-    "--over", metavar="IMAGE", help="Image  [default: the environment's image, in the same folder]"
+    "--over", metavar="IMAGE", help="Image for the environment  [default: the same image as before]"
 )
 REPLACE = click.option(
     "--replace", multiple=True, metavar="NAME", help="Replace a package of the image with another version"
@@ -116,4 +116,4 @@ def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
     for folder in made.outside:
         say(f"  not copied: {folder}; jobs read this folder directly")
     if made.packages and not made.compiled:
-        say("  not compiled: this machine has no Python of this release and cannot start the image", err=True)
+        say("  no bytecode: this machine has no Python of this release and cannot start the image", err=True)

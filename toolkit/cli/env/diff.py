@@ -28,4 +28,4 @@ def command(old: Path, new: Path, as_json: bool) -> None:
     for one in found:
         say(f"{one.name}: {one.old or 'none'} → {one.new or 'none'}")
     if not found:
-        say("equal packages")
+        say("the packages are equal")

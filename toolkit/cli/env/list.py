@@ -20,7 +20,7 @@ def command(env: Path, as_json: bool) -> None:
     if as_json:
         say_json(lock, indent=True)
         return
-    say(f"{env}: over {lock.base.name} ({lock.base.digest[:19]}…), Python {lock.base.python}")
+    say(f"{env}: for {lock.base.name} ({lock.base.digest[:19]}…), Python {lock.base.python}")
     rows = [
         (one.name, one.version, "built in the image" if one.built else "wheel", ", ".join(one.via) or "you")
         for one in lock.packages

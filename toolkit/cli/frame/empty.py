@@ -29,7 +29,7 @@ def _refuse(param: click.Parameter) -> None:
     path to ``.``.
     """
     consume = param.consume_value
-    if getattr(consume, "refuses_empty", False):  # another group with this command has changed it
+    if getattr(consume, "refuses_empty", False):  # an earlier call has already changed this parameter
         return
 
     def consumed(ctx: click.Context, opts: Mapping[str, Any]) -> tuple[Any, ParameterSource]:
@@ -44,7 +44,7 @@ def _refuse(param: click.Parameter) -> None:
 
 
 def spelling(param: click.Parameter) -> str:
-    """Return the name of an option or argument as help shows the name, such as `--output` or `IMAGE`."""
+    """Return the name that ``--help`` shows for an option or argument, such as `--output` or `IMAGE`."""
     if isinstance(param, click.Option):
         return max(param.opts, key=len)
     return param.human_readable_name

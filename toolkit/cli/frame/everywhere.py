@@ -30,8 +30,8 @@ def taking_flags(command: click.Command) -> click.Command:
     """Add ``--verbose``, ``--quiet`` and ``--debug`` to a command and its subcommands; help does not show
     them.
 
-    A command that runs another program gets none of these options, because the other program may have options
-    of the same name.
+    A command that runs another program accepts none of these options, because the other program may have
+    options of the same name.
     """
     own = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     if not any(isinstance(param, click.Argument) and _takes_a_program(param) for param in command.params):

@@ -23,16 +23,16 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _HELP: tuple[type[click.ClickException], ...] = tuple(
     getattr(click.exceptions, name) for name in ("NoArgsIsHelpError",) if hasattr(click.exceptions, name)
 )
-"""Exceptions that click 8.2 and later raise for a group without a command. For these exceptions, toolkit
-prints the help of the group.
+"""Exceptions that click 8.2 and later raise if the user gives a group, such as ``toolkit image``, without a
+command. toolkit then prints the help of the group.
 """
 
 
 def print_error(error: ToolkitError) -> None:
     """Print an error on standard error: details, then lines with `error:` and `hint:`.
 
-    Long lines are shortened. On a terminal, long lines break between words. A hint stays on one line, because
-    users copy the command in it.
+    On a terminal, long lines break between words; lines of more than 2,000 characters are shortened. A hint
+    stays on one line, because users copy the command in the hint.
     """
     details = (part for text in error.detail for part in text.split("\n"))
     say(*(f"    {bound_message(make_line_visible(line))}" for line in details), err=True)
@@ -42,7 +42,7 @@ def print_error(error: ToolkitError) -> None:
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:
-    """Return toolkit's error for a wrong command line, or ``None`` if click only wants to print help."""
+    """Return toolkit's error for a wrong command line, or ``None`` if click's error only prints help."""
     if isinstance(error, _HELP):
         return None
     ctx = getattr(error, "ctx", None)

@@ -30,8 +30,8 @@ _ENGINE = "docker-daemon:"
 _FACTS = "adopted.json"
 _LAYER = "layer"
 _MARK = "# Made by toolkit image adopt"
-"""The mark at the start of each recipe that ``toolkit image adopt`` writes. ``toolkit image adopt`` does not
-replace a recipe without its mark.
+"""The text at the start of each recipe that ``toolkit image adopt`` writes. ``toolkit image adopt`` does not
+replace a recipe without this text.
 """
 _JSON_MARK = '{\n "schema": "toolkit.adopted/'
 _MARKS = {"error": "✘", "warning": "!", "info": "·"}
@@ -45,9 +45,12 @@ _MARKS = {"error": "✘", "warning": "!", "info": "·"}
 @click.option(
     "--facts", type=click.Path(path_type=Path), help="Facts file of a cluster that toolkit probe -o wrote"
 )
-@click.option("--layer", is_flag=True, help="Build an image with toolkit's trainers on top")
+@click.option("--layer", is_flag=True, help="Build an image that adds toolkit's trainers to IMAGE")
 @click.option(
-    "--tag", metavar="NAME:TAG", default="", help="Name of the image  [default: toolkit/adopted-NAME:latest]"
+    "--tag",
+    metavar="NAME:TAG",
+    default="",
+    help="Name of the image that --layer builds  [default: toolkit/adopted-NAME:latest]",
 )
 @registry_options
 @json_option()
@@ -105,7 +108,7 @@ def description_lines(found: Adopted) -> Iterator[str]:
     yield f"  system      {found.distribution or 'unknown'}, {found.architecture or 'unknown'}"
     for name, version in found.want.items():
         yield f"  {name:<11} {version}"
-    yield f"  packages    {len(found.packages)} in its lists"
+    yield f"  packages    {len(found.packages)} in the package lists of the image"
     if found.place:
         how = (
             f"launch mode {found.chosen} is predicted to work"

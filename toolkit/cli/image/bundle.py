@@ -28,7 +28,9 @@ from toolkit.units import format_size
     help="Python release on the target machine  [default: the same as here]",
 )
 @click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="SIF file to add")
-@click.option("--builder/--no-builder", default=True, help="Add the image that converts images to SIF files")
+@click.option(
+    "--builder/--no-builder", default=True, help="Add toolkit's image that converts images to SIF files"
+)
 @ACCEPT_OPTION
 @json_option()
 @click.pass_context
@@ -46,8 +48,8 @@ def command(
 
     The archive contains wheels of toolkit and its dependencies, every file that the locks of RECIPES name,
     the base image, the image that makes SIFs, and a list of SHA-256 checksums. Without RECIPES, the archive
-    contains only toolkit and the SIFs, and the command needs no Docker. Run this command on the machine
-    without a network, which needs Python, and also Docker to build images:
+    contains only toolkit and the SIFs, and the command needs no Docker. The machine without a network needs
+    Python, and Docker to build images. Run this command on that machine:
 
     \b
       tar xf BUNDLE.tar && sh install.sh

@@ -45,7 +45,7 @@ VERIFY_KEY = click.option(
     "--verify-key",
     metavar="FILE",
     callback=_key_file,
-    help="Refuse a file without a signature by a public key in FILE",
+    help="Refuse a file that is not signed with a key in FILE",
 )
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -90,7 +90,7 @@ def host_of(facts: Path | None, site: str | None) -> HostFacts | None:
 def _facts_of(site: str) -> Path:
     from toolkit.knowledge import sites
 
-    sites.site(site)  # report a wrong profile before missing facts
+    sites.site(site)  # first report an unknown site or an invalid profile
     file = sites.facts_file(site)
     if not file.is_file():
         raise Missing(

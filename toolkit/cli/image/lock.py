@@ -31,9 +31,7 @@ from toolkit.units import format_size
 @click.command("lock")
 @click.argument("recipe")
 @click.option("--upgrade", is_flag=True, help="Use the newest versions, and show the changes")
-@click.option(
-    "--own", is_flag=True, help="Keep the lock in your settings folder, not beside a shipped recipe"
-)
+@click.option("--own", is_flag=True, help="Write the lock of a shipped recipe to your settings folder")
 @cluster_options
 @json_option()
 @click.pass_context

@@ -95,4 +95,7 @@ def command(
         return
     say(target)
     if not lock.base.published and not ctx.obj["quiet"]:
-        say(f"next: sh {shlex.quote(str(output / SCRIPT))}  # makes base.tar of locked packages", err=True)
+        say(
+            f"next: sh {shlex.quote(str(output / SCRIPT))}  # makes base.tar from the packages of the lock",
+            err=True,
+        )

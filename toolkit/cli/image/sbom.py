@@ -16,7 +16,7 @@ def command(ctx: click.Context, image: str) -> None:
     An image that was built from a lock contains its bill of materials, which names every Debian package,
     wheel and source archive with its hash. The bill also names a compiled MPI and the build options of
     Horovod, which package lists do not show. For other images, toolkit lists what it finds; the property
-    toolkit:not-read names the parts that it did not read.
+    toolkit:not-read names the parts of the image that toolkit did not read.
 
     \b
     Examples:

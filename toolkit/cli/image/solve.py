@@ -20,8 +20,8 @@ from toolkit.report.solution import lines
 from toolkit.report.toml import toml
 
 _MARK = "# Made by toolkit image solve"
-"""The mark at the start of each recipe that ``toolkit image solve`` writes. ``toolkit image solve`` does not
-replace a recipe without its mark.
+"""The text at the start of each recipe that ``toolkit image solve`` writes. ``toolkit image solve`` does not
+replace a recipe without this text.
 """
 
 
@@ -70,5 +70,5 @@ def command(
 
 def _write(file: Path, text: str) -> None:
     """Write a recipe; replace an existing file only if this command wrote the file."""
-    require_own(file, _MARK, "give -o another name")
+    require_own(file, _MARK, "give another name with -o")
     write_whole(file, f"{_MARK}; Use: toolkit image build {file.name}\n{text}".encode())

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: bool, as_json: bool) -> None:
     """Install the contents of SOURCE: a bundle, or the folder of an unpacked bundle.
 
-    toolkit compares every file with its hash before it installs anything. A recipe replaces an existing
+    Before toolkit installs anything, it compares every file with its hash. A recipe replaces an existing
     recipe only with --replace. install.sh in the bundle also runs this command. If no Docker engine
-    answers, toolkit does not load the images: run the command again later.
+    answers, toolkit does not load the images: start Docker, then run the command again.
 
     \b
     Examples:
@@ -50,7 +50,7 @@ def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: 
         say_json(done, indent=True)
         return
     say(f"{source}: {done.signature.description}")
-    say(f"Installed {done.files} files; {len(done.images)} images are in the engine")
+    say(f"Installed {done.files} files; {len(done.images)} images are in the Docker engine")
     for name in done.recipes:
         say(f"  recipe: {name}")
     for name in done.replaced:

@@ -1,4 +1,4 @@
-"""The options that describe a job, with one option for each row of the table of job fields."""
+"""The options that describe a job: one option for each field in ``toolkit/model/jobfile.py``."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
@@ -12,7 +12,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 _METAVARS = {"image": "IMAGE", "time": "TIME"}
-"""Placeholders for the values of job options in ``--help``, if the table of job fields has no placeholder."""
+"""Placeholders in ``--help`` for the values of job options whose field defines no placeholder."""
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:

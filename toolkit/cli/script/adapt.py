@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 @click.option(
     "--program",
     type=click.Choice(["horovod", "tf-config", "torch"]),
-    help="How the ranks join: Horovod, TensorFlow's strategy for several workers, or PyTorch's DDP",
+    help="What connects the ranks: Horovod, TensorFlow's multi-worker strategy, or PyTorch's DDP",
 )
 @click.option("--force", is_flag=True, help="Replace an existing file")
 @json_option("Print the changes, the lines left unchanged, and the diff as JSON")
 def command(file: Path, output: Path | None, program: str | None, *, force: bool, as_json: bool) -> None:
     """Show, as a diff, the changes that a training script needs to run on several ranks.
 
-    FILE is a script of Keras or PyTorch for one process. With the changes, the script connects its ranks,
+    FILE is a Keras or PyTorch script for one process. With the changes, the script connects its ranks,
     divides the data among them and averages the gradients. The script multiplies the learning rate by the
     number of ranks, and only rank 0 writes files. adapt leaves code that it does not understand unchanged,
     and prints the lines that contain such code. adapt reads the script but does not run it. The diff goes to
