@@ -67,8 +67,8 @@ def up(
     """Start the cluster, or repair it.
 
     Real clusters differ in the MPI interfaces of srun and in the MPI library of the nodes; --flavour selects
-    both. With --users, each user of a class gets an account, a home folder and an SSH key. The command prints
-    the folders with these keys: give each user one folder.
+    the interfaces and the library. With --users, each user of a class has an account, a home folder and an
+    SSH key. The command prints where the folders with these keys are: give each user one folder.
 
     \b
     Example: toolkit cluster up --nodes 2
@@ -196,7 +196,7 @@ def shell(name: str | None, node: str, user: str) -> None:
     program = shutil.which(words[0])
     if program is None:
         raise Missing(f"{words[0]} is not installed on this machine", fix="install openssh-client")
-    os.execv(program, words)  # noqa: S606 - the shell replaces this program and gets its terminal
+    os.execv(program, words)  # noqa: S606 - the shell replaces this process in the same terminal
 
 
 @command.command("down", short_help="Remove a cluster with all its data")

@@ -38,7 +38,7 @@ def _job_argument(function: _F) -> _F:
 def command(ctx: click.Context, as_json: bool) -> None:
     """List, show, follow, resume and cancel launched jobs.
 
-    JOB is the key of a job, the start of its key, or its number in Slurm.
+    JOB is the key of a job, such as mnist-20261126, the start of a key, or the number of a job in Slurm.
 
     Example: toolkit jobs list
     """

@@ -42,7 +42,7 @@ class _NotebookCommand(RenamedOptions, GroupedHelp):
 @job_options_of(*_FIELDS)
 @click.option("--packages", default="", metavar="DIR", help="Folder on the cluster that contains Jupyter")
 @click.option(
-    "--folder", default="", metavar="DIR", help="Folder that the notebook shows  [default: WORK or HOME]"
+    "--folder", default="", metavar="DIR", help="Folder that the notebook shows  [default: $WORK or $HOME]"
 )
 @click.option(
     "--port", type=WholeNumber(0, 65535), default=0, help="Port on this machine  [default: a free port]"

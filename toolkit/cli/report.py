@@ -145,14 +145,16 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 
         write_report(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
         if plot:
-            # Plots come last, so that a machine without matplotlib gets all other files.
+            # Write the plots last, so that a missing matplotlib does not prevent the other files.
             from toolkit.report.study.plots import training_png
 
             write_report(output / "training.png", training_png(training, result))
 
 
 def _printed(folder: Path, output: Path | None, *, as_json: bool) -> bool:
-    """Print the metrics in a job's output. Return False if the job has a metrics file, or no such output."""
+    """Print the metrics in a job's output. Return False if the job has a metrics file, or its output contains
+    no metrics.
+    """
     import msgspec
 
     from toolkit.cli.frame.styles import width_of_terminal

@@ -57,9 +57,13 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     "--repeat", type=WholeNumber(1, 1000), default=3, show_default=True, help="Number of runs of each size"
 )
 @click.option(
-    "--weak", "scaling", flag_value="weak", default="weak", help="Each rank has a full batch (default)"
+    "--weak",
+    "scaling",
+    flag_value="weak",
+    default="weak",
+    help="Weak scaling: each rank has a full batch (default)",
 )
-@click.option("--strong", "scaling", flag_value="strong", help="All ranks together share one batch")
+@click.option("--strong", "scaling", flag_value="strong", help="Strong scaling: all ranks share one batch")
 @click.option("--batch", type=WholeNumber(1), help="Batch size of each rank; with --strong, of all ranks")
 @click.option("--epochs", type=WholeNumber(1), help="Epochs of each run  [default: --warm-up plus 2]")
 @click.option(
@@ -67,7 +71,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     type=WholeNumber(),
     default=1,
     show_default=True,
-    help="Number of first epochs to leave out as warm-up",
+    help="First epochs of a run that the results ignore",
 )
 @click.option("--compare", metavar="FIELD=A,B", help="Run one series for each value of an option or variable")
 @click.option(
@@ -85,7 +89,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     show_default=True,
     help="Unit of the values that --pattern finds",
 )
-@click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Repeats of a failed run")
+@click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Retries of a failed run")
 @click.option(
     "--at-once", type=WholeNumber(1), default=1, show_default=True, help="Maximum jobs in the queue at once"
 )

@@ -117,8 +117,9 @@ def check(
 ) -> None:
     """Compare a profile with its cluster, and show the differences.
 
-    You may leave out NAME if you wrote exactly one profile. The exit status is 1 if anything differs. toolkit
-    also lists unknown facts, but does not treat them as differences.
+    You may leave out NAME if you wrote exactly one profile. The exit status is 1 if a value of the profile
+    differs from the cluster. toolkit also lists values that it cannot check, but does not count these values
+    as differences.
 
     Example: toolkit site check virtual --cluster demo
     """

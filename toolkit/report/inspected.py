@@ -38,7 +38,7 @@ def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
         yield "also", _mpi(mpi)
     yield from _carrying(facts)
     yield from _learning(facts)
-    yield "describes", f"itself, recipe {facts.stack.get('recipe')}" if facts.stack else "itself not"
+    yield "stack.json", f"recipe {facts.stack.get('recipe')}" if facts.stack else "not in the image"
 
 
 def _carrying(facts: ImageFacts) -> Iterator[tuple[str, str]]:

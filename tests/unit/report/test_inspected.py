@@ -83,8 +83,8 @@ def test_what_could_not_be_read_says_why_and_what_is_not_there_is_a_dash():
 
 
 def test_an_image_of_toolkit_is_named_by_its_recipe():
-    assert "describes     itself, recipe tf2.15-cpu" in shown(stack={"recipe": "tf2.15-cpu"})
-    assert "describes     itself not" in shown()
+    assert "stack.json    recipe tf2.15-cpu" in shown(stack={"recipe": "tf2.15-cpu"})
+    assert "stack.json    not in the image" in shown()
     assert "mpi           libmpi: not there" in shown(unknown={"mpi": "libmpi: not there"})
 
 

@@ -48,7 +48,7 @@ _COUNT = WholeNumber(1)
 )
 @click.option("--live", is_flag=True, help="Run a small job, and compare its result with the prediction")
 @click.option("--no-run", is_flag=True, help="Do not start a container to read the image's variables")
-@click.option("--partition", metavar="NAME", help="Slurm partition to probe, and for the job of --live")
+@click.option("--partition", metavar="NAME", help="Slurm partition of the probe and of the job of --live")
 @click.option("--account", metavar="NAME", help="Slurm account for --live")
 @key_options
 @click.option(
@@ -75,8 +75,8 @@ def command(
     The first line shows the answer and the command to type next. The answer is Yes, Perhaps (toolkit has no
     record of a similar launch), No, or Unknown (facts are missing). --all shows every launch mode.
 
-    IMAGE may also be the name of a recipe, a Dockerfile or an Apptainer definition file (FILE.def): toolkit
-    then predicts the launch from the recipe or the file, before you build the image.
+    IMAGE may also be the name of a recipe, a Dockerfile, or an Apptainer definition file (FILE.def). toolkit
+    then predicts the launch before you build the image.
 
     After --, you can give the command that each rank runs: toolkit then checks the MPI library that this
     command loads.

@@ -68,7 +68,7 @@ def command(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Describe an image that toolkit did not build, list the parts that jobs need and the image lacks, and
+    """Describe an image that toolkit did not build, and list what the image lacks for jobs of toolkit. Also
     write a similar recipe.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,

@@ -48,8 +48,9 @@ def command(
 
     The archive contains wheels of toolkit and its dependencies, every file that the locks of RECIPES name,
     the base image, the image that makes SIFs, and a list of SHA-256 checksums. Without RECIPES, the archive
-    contains only toolkit and the SIFs, and the command needs no Docker. The machine without a network needs
-    Python, and Docker to build images. Run this command on that machine:
+    contains only toolkit and the SIFs, and the command needs no Docker.
+
+    The machine without a network needs Python. To build images, it also needs Docker. Run there:
 
     \b
       tar xf BUNDLE.tar && sh install.sh

@@ -44,7 +44,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("target")
 @registry_options
 @click.option(
-    "--facts", is_flag=True, help="Also write a facts file, so that other users can launch the image"
+    "--facts", is_flag=True, help="Also write the image's facts, for users who have no copy of the image"
 )
 @place_options
 @json_option()
@@ -66,9 +66,9 @@ def command(
     """Copy IMAGE to a registry, or to a cluster over SSH.
 
     IMAGE is a SIF, an OCI layout or archive, an archive of docker save, or an image of the Docker engine
-    (docker-daemon:NAME:TAG). TARGET is docker://HOST/NAME:TAG or oras://HOST/NAME:TAG; or, for a file,
-    ssh://HOST/PATH, or PATH with --host or --cluster. A path that ends with / is a folder. A path that does
-    not start with / is relative to your home folder on the host.
+    (docker-daemon:NAME:TAG). TARGET is docker://HOST/NAME:TAG or oras://HOST/NAME:TAG. If IMAGE is a file,
+    TARGET may also be ssh://HOST/PATH, or PATH with --host or --cluster. A path that ends with / is a folder.
+    A path that does not start with / is relative to your home folder on the host.
 
     toolkit uses the credentials of docker login, skips parts that the target already has, and resumes an
     interrupted copy.
@@ -121,8 +121,8 @@ def command(
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:
     """Copy a file to ``path`` on the host, unless an identical file exists at ``path``.
 
-    With ``facts``, also write the facts file of the image. Users can run ``toolkit doctor`` with the facts
-    file instead of the image.
+    With ``facts``, also write the facts file of the image. If a user has no copy of the image, toolkit reads
+    the facts file instead of the image.
 
     Raises:
         BadInput: if ``facts`` is true and the file is not an image.

@@ -26,7 +26,7 @@ from toolkit.units import format_size
     type=click.Choice([known.name for known in PACKINGS]),
     default=DEFAULT.name,
     show_default=True,
-    help="Goal of the compression: " + "; ".join(f"{known.name}, {known.purpose}" for known in PACKINGS),
+    help="Goal of the compression: " + "; ".join(f"{known.name}: {known.purpose}" for known in PACKINGS),
 )
 @click.option("--fresh", is_flag=True, help="Convert even if the file is up to date")
 @json_option()

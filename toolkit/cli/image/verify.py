@@ -33,7 +33,9 @@ _FILE = click.Path(path_type=Path)
 def command(
     ctx: click.Context, sif: Path, keyring: Path | None, lock_file: Path | None, unsigned: bool, as_json: bool
 ) -> None:
-    """Check the checksum and signatures of SIF, and compare its contents with its lock, without starting SIF.
+    """Check the checksum and signatures of SIF, and compare the contents of SIF with its lock.
+
+    The command does not start SIF.
 
     Exits with status 1 if a check fails, with 2 if SIF is not a readable SIF file, and with 3 if the only
     fault is that the signer's public key is missing.

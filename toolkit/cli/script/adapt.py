@@ -30,9 +30,9 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
 
     FILE is a Keras or PyTorch script for one process. With the changes, the script connects its ranks,
     divides the data among them and averages the gradients. The script multiplies the learning rate by the
-    number of ranks, and only rank 0 writes files. adapt leaves code that it does not understand unchanged,
-    and prints the lines that contain such code. adapt reads the script but does not run it. The diff goes to
-    standard output, everything else to standard error.
+    number of ranks, and only rank 0 writes files. adapt does not change code that it does not understand,
+    and prints the lines that contain this code. adapt reads the script but does not run it. The diff goes to
+    standard output; all other text goes to standard error.
 
     Example: toolkit adapt train.py -o train_dist.py
     """

@@ -34,7 +34,7 @@ def report_studies(
     write_report(where / "scaling.tex", study_tables.latex_of(report).encode())
     if not plot:
         return
-    # Plots come last, so that a machine without matplotlib gets all other files.
+    # Write the plots last, so that a missing matplotlib does not prevent the other files.
     from toolkit.report.study.study_page import page
     from toolkit.report.study.study_plots import plots
 

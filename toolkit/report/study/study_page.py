@@ -88,7 +88,7 @@ def _words(report: Report) -> str:
 
 
 def _figure(plot: Plot) -> str:
-    # Remove the fixed size of the SVG, so that the plot takes the full width of its column.
+    # Remove the fixed size of the SVG, so that the plot fills the width of its column.
     svg = re.sub(r'<svg ([^>]*?)width="[^"]*"', r"<svg \1", plot.svg, count=1)
     svg = re.sub(r'<svg ([^>]*?)height="[^"]*"', r"<svg \1", svg, count=1)
     name = escape(plot.title, quote=True)

@@ -97,7 +97,7 @@ def _chosen(report: Report) -> list[tuple[ReportCurve, list[MeasuredPoint]]]:
     drawn: list[object] = []
     chosen = []
     for line in report.lines:
-        # Several curves may start with the same training on the fewest ranks; draw such a training once.
+        # Several curves may start with the same training on the fewest ranks; draw this training only once.
         known = [p for p in line.curve.points if accuracies(p) and p.epochs not in drawn]
         points = known if len(known) <= most else [*known[: most - 1], known[-1]]
         drawn += [point.epochs for point in points]
