@@ -39,7 +39,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
             self.fail(f"{value!r}: expected numbers separated by commas, as in 1,2,4", param, ctx)
         # Check the number of digits first, because Python's int() refuses to convert thousands of digits.
         if any(len(word) > len(str(_MOST)) or int(word) > _MOST for word in words):
-            self.fail(f"{value!r}: at most {_MOST}", param, ctx)
+            self.fail(f"{value!r}: expected numbers of at most {_MOST}", param, ctx)
         return tuple(int(word) for word in words)
 
 

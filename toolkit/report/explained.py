@@ -150,4 +150,4 @@ def _other_lines(
         text = f"Consequence: {shorten_line(line)}"
         yield from (style(part, "dim") for part in wrap_text(text, 2, width, hang=2))
     for line in output_explanation.ended[:1]:
-        yield from (style(part, "dim") for part in wrap_text(f"End: {shorten_line(line)}", 2, width, hang=2))
+        yield from (style(part, "dim") for part in wrap_text(f"Exit: {shorten_line(line)}", 2, width, hang=2))

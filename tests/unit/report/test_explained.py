@@ -32,7 +32,7 @@ def test_an_unknown_fault_has_root_line_class_steps_and_advice():
         "  2. Run one rank with the same input to reproduce the fault.",
         "",
         "Submitting the same job again will not help.",
-        "End: line 2: srun: error: node2: task 1: Exited with exit code 1",
+        "Exit: line 2: srun: error: node2: task 1: Exited with exit code 1",
     ]
 
 

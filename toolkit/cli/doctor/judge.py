@@ -68,7 +68,7 @@ def judge_host(options: DoctorOptions) -> int:
 
 def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> LaunchQuestion:
     """Return the launch to predict: the image, the numbers of nodes and ranks, and the launch options. For a
-    build file (``ready=False``), ignore ``--site`` and ``--job``.
+    build file (``ready=False``), ignore ``--site``, ``--job``, ``--runtime`` and ``--env-image``.
     """
     return LaunchQuestion(
         image=image,

@@ -1,4 +1,4 @@
-"""Handle standard streams that are closed, whose disk is full, or whose reader has exited."""
+"""Open closed standard streams, and report errors of writing to a standard stream, such as a full disk."""
 
 import contextlib
 import io

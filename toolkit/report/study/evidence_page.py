@@ -79,7 +79,7 @@ def _section(report: Report, series: Series) -> str:
     )
     return (
         f'<section><h2>{heading}</h2><div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div><p>Medians of all runs. Speed-up and efficiency compare with "
+        f"<tbody>{rows}</tbody></table></div><p>Medians of all runs. Speed-up and efficiency are relative to "
         f'the smallest size.</p><h3>What the form asks for</h3><ul class="demands">{demands}</ul></section>'
     )
 

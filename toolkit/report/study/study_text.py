@@ -44,7 +44,7 @@ def text_of(report: Report, width: int = 100) -> str:
     if report.left_out:
         parts.append(join_lines(["Failed runs:", *(f"  {text}" for text in report.left_out)]))
     if report.missing:
-        parts.append(f"Not measured yet: {len(report.missing)} runs; toolkit scale resumes them.")
+        parts.append(f"Not measured yet: {len(report.missing)} runs; repeat `toolkit scale` to measure them.")
     return "\n\n".join(parts)
 
 
