@@ -72,16 +72,16 @@ def _decode_script(content: bytes, path: Path) -> tuple[str, str]:
 
 
 def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
-    """Return a note for each part of the code that may connect the ranks, but that toolkit cannot analyse."""
+    """Return a note for each part of the script that may join the ranks and that toolkit cannot analyse."""
     return tuple(
-        ScriptChange(line=1, what=f"check whether the ranks already join: {why}") for why in facts.unknown
+        ScriptChange(line=1, what=f"check whether the script joins its ranks: {why}") for why in facts.unknown
     )
 
 
 def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
-    """Return a note for each other file of the project that trains, loads data or saves a model.
+    """Return a note for each project file, except the script, that trains, loads data or saves a model.
 
-    Users must change all other files themselves, because ``toolkit adapt`` changes only the script.
+    Users must change these files themselves, because ``toolkit adapt`` changes only the script.
     """
     changes = []
     for file in facts.files:

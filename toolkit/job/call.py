@@ -19,8 +19,8 @@ Opener = Callable[[str | None, str | None, Path | None], "Runner"]
 class Call:
     """The arguments of one launch.
 
-    ``values`` has the value of each job field that the user set. ``words`` are the arguments of a trainer, or
-    the words of a command. ``from_job`` is the key of the recorded job that this launch repeats.
+    ``values`` contains the job fields that the user set, by name. ``words`` are the arguments of a trainer,
+    or the words of a command. ``from_job`` is the key of the recorded job that this launch repeats.
     """
 
     values: Mapping[str, Any]

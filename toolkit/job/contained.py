@@ -23,7 +23,7 @@ from toolkit.run.command import Command, Runner
 from toolkit.runtime import apptainer
 
 IMMEDIATE = 30
-"""The longest time, in seconds, that the Slurm step waits for a free node."""
+"""The longest time, in seconds, that ``srun`` waits for a free node."""
 _SECONDS = 120.0
 _LOOK_SECONDS = 30.0
 _VARIABLE = "environment."
@@ -43,7 +43,7 @@ class UndecidedImage:
 
 
 def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
-    """Return the names of the variables whose values toolkit cannot find in the image file."""
+    """Return the names of the variables whose values toolkit cannot read from the image file."""
     return tuple(sorted(name.removeprefix(_VARIABLE) for name in image.unknown if name.startswith(_VARIABLE)))
 
 
@@ -65,7 +65,7 @@ def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankVie
     try:
         path = _path_there(runner, question)
         if not path:
-            place, why = runner.place, f"these variables are visible only in a container: {', '.join(names)}"
+            place, why = runner.place, f"only a container can show {', '.join(names)}"
             tell.step(f"{question.file.name}: {why}, but the image is not on {place}")
             return view
         answer = _variables(runner, question, path, names, tell)
@@ -121,8 +121,8 @@ def _variables(
     call = words(question.host, path, question.partition)
     shown = posixpath.basename(path)
     tell.step(
-        f"{shown}: these variables are visible only in a container: {', '.join(names)}; --no-run "
-        f"skips: {shlex.join(call)}"
+        f"{shown}: only a container can show {', '.join(names)}; starting the container (--no-run skips "
+        f"this step): {shlex.join(call)}"
     )
     try:
         done = runner.run(Command(call, timeout=_SECONDS))
@@ -130,12 +130,12 @@ def _variables(
         return {}
     if not done.ok:
         last = next(iter(done.errors.strip().splitlines()[-1:]), "no message")
-        tell.step(f"{shown}: the container did not answer: {last}")
+        tell.step(f"{shown}: reading the variables in the container failed: {last}")
         return {}
     return read(done.text)
 
 
 def read(text: str) -> dict[str, str]:
-    """Return the variables in the output of ``env``, with only the first line of each value."""
+    """Return the variables in the output of ``env``, by name; a value has only its first line."""
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, sign, value in pairs if sign and name.isidentifier()}

@@ -40,7 +40,7 @@ from toolkit.program.starter_counts import read_starter_counts
 from toolkit.runtime import apptainer
 
 NODES = 2
-"""The default number of nodes of the launch, because two nodes are the smallest launch over a network."""
+"""The default number of nodes of a launch: the smallest number with which the ranks need a network."""
 
 
 _NO_JOB = JobFile()
@@ -50,8 +50,8 @@ _NO_JOB = JobFile()
 class LaunchRequest:
     """The launch whose result ``toolkit doctor`` predicts, and its site.
 
-    ``words`` are command-line options that describe the same launch. ``view`` has the command of a rank, and
-    the image's folders that mounts hide.
+    ``words`` are the options of ``toolkit doctor`` for this launch, such as ``("--site", "lumi")``. ``view``
+    has the command of a rank, and the image's folders that mounts hide.
     """
 
     request: Request
@@ -67,8 +67,8 @@ class LaunchRequest:
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the prediction for the launch on a host.
 
-        If environment modules of the site profile or the job provide a container runtime, the host's facts
-        include this runtime.
+        If the site profile or the job names a module that provides a container runtime, toolkit adds this
+        runtime to the host's facts.
         """
         known = with_runtime(host, self.site, self.modules, self.runtime)
         return Diagnosis(known, image, self, predict(known, image, self.request, self.site))
@@ -105,8 +105,8 @@ class LaunchQuestion:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The options ``--site``, ``--job``, ``--runtime`` and ``--env-image`` with their values, as
-        words.
+        """The given options among ``--site``, ``--job``, ``--runtime`` and ``--env-image`` with their values,
+        such as ``("--site", "lumi")``.
         """
         options = {
             "--site": self.site,
@@ -120,8 +120,8 @@ class LaunchQuestion:
 def request_launch(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
     """Return the launch that the options and the job file describe; options override the job file.
 
-    toolkit does not ask the cluster for the path of its folders, so the request contains the default name of
-    the run's folder.
+    toolkit does not ask the cluster for the values of variables, so the path of the run's folder may contain
+    a variable such as ``$WORK``.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.
@@ -183,7 +183,7 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
         merged.job.program,
         read_command_here(question.command),
     )
-    if not view.command:  # remove the placeholder COMMAND
+    if not view.command:  # the user gave no command, so remove the placeholder COMMAND
         request = msgspec.structs.replace(request, command=())
     env = env_file(merged.job.env_image)
     return LaunchRequest(request, merged.site, spec.modules, question.words, view, spec.runtime, env, job)
@@ -195,7 +195,7 @@ def with_env(launch_request: LaunchRequest, image: ImageFacts, image_path: str, 
     if not file.is_file():
         raise BadInput(
             f"--env-image: needs an image in a file, but {image_path} is not a file",
-            fix="give the SIF of the job as IMAGE",
+            fix="give the SIF file of the job's image as IMAGE",
         )
     digest = (image.digest or "").removeprefix("sha256:") or hash_file(file)
     startable = StartableImage(image_path, image, digest, file, image_path)

@@ -69,8 +69,8 @@ def of_job(record: JobRecord) -> OutputExplanation:
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
     output_explanation = explain_pieces(pieces)
-    # A completed job's output may contain messages of ranks that failed before a restart.
-    # For a completed job, return only the findings about known messages.
+    # The output of a completed job may contain messages of ranks that failed before a restart.
+    # These messages are not the cause of a failure, so return only the findings about known messages.
     return (
         OutputExplanation(findings=output_explanation.findings)
         if record.state == "completed"
@@ -103,10 +103,9 @@ def _of_slurm(number: str) -> OutputExplanation:
 
 
 def _of_folder(folder: Path) -> OutputExplanation:
-    """Explain the job to which a folder belongs or, for any other folder, the output files in it, oldest
-    first.
+    """Explain the job whose run folder or record folder is ``folder``.
 
-    toolkit reads the 64 newest output files of a folder.
+    For any other folder, explain its 64 newest output files, in order from the oldest to the newest.
     """
     if record := _record_of(folder):
         return of_job(record)
@@ -140,9 +139,9 @@ def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
 
 
 def _ends(number: str) -> list[Piece]:
-    """Return the lines of Slurm's accounting about the end of a job.
+    """Return the failed steps of a job, as lines from Slurm's accounting.
 
-    A message that cites a line of Slurm's accounting shows no line number.
+    These lines are from no file, so messages that quote them show no line number.
     """
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
     text = "".join(f"{line}\n" for line in lines)
@@ -165,7 +164,7 @@ def of_stream(stream: BinaryIO) -> OutputExplanation:
 
 
 def of_text(text: str | bytes) -> OutputExplanation:
-    """Explain the output in a text."""
+    """Explain output that the caller gives as text or bytes."""
     return explain_output(Output(text))
 
 

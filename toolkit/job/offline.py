@@ -77,11 +77,11 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
 
 
 def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> Iterator[str]:
-    """Yield the steps that the user must take on the cluster before the user submits the script."""
+    """Yield instructions for the user: what to do on the cluster before submitting the script."""
     spec, code = uncontacted.spec, sources.code
     yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
-        yield "Submit the script in the folder of the program: the job starts there, as with sbatch"
+        yield "Submit the script from the folder of the program, because the job starts in this folder"
     if uncontacted.data:
         yield f"Copy the data{f' in {data}' if data else ''} to {uncontacted.data}"
     if sources.program:
@@ -151,7 +151,7 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
     dataset = trainers.find(job.trainer).dataset if job.trainer else ""
     if not job.trainer and job.data:
         tell.step(
-            f"Copy the data in {job.data} to the cluster, and give their folder with --env TOOLKIT_DATA=DIR"
+            f"Copy the data in {job.data} to the cluster, and name the copy with --env TOOLKIT_DATA=DIR"
         )
     if not job.trainer or not (dataset or job.data):
         return None
@@ -192,5 +192,5 @@ def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
         jax=wanted.get("jax"),
         horovod=wanted.get("horovod"),
         stack={"recipe": name, "toolkit": __version__},
-        absent={} if mpi else {"mpi": "the recipe does not pin one"},
+        absent={} if mpi else {"mpi": "the recipe does not pin an MPI"},
     )

@@ -23,8 +23,8 @@ _SUFFIX = ".py"
 
 
 def view_of_job(job: JobFile, site: Site | None) -> RankView:
-    """Return a rank's command, and the image's folders that mounts hide. A trainer starts with the first
-    Python on the image's PATH.
+    """Return the command of a job's ranks, and the image's folders that mounts hide. The command of a trainer
+    starts with ``python``, the first Python on the image's PATH.
     """
     command = TRAINER if job.trainer else tuple(job.command or ())
     view = view_of_command(command, (*(site.container.binds if site else ()), *(job.binds or ())))
@@ -48,10 +48,10 @@ def read_command_here(command: Sequence[str]) -> CommandFacts:
 
 
 def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents | None]:
-    """Return the facts about an image, read for a rank's command and mounts. Also return the commands and
-    modules in the image.
+    """Return the facts about an image as a rank with the command and mounts in ``view`` sees the image. Also
+    return the commands and modules in the image.
 
-    For a job without a command, the second value is ``None``, because toolkit does not need the modules.
+    Without a command in ``view``, the second value is ``None``, because toolkit does not need the modules.
     """
     from toolkit.image.inspect import open_image  # This import is slow.
 
@@ -60,7 +60,7 @@ def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[Ima
 
 
 def inspect_view(image: str | Path, view: RankView, tell: Tell) -> ImageFacts:
-    """Return the facts about an image, read for the command and the mounts of a job's ranks."""
+    """Return the facts about an image as a rank with the command and mounts in ``view`` sees the image."""
     from toolkit.image.inspect import inspect  # This import is slow.
 
     return inspect(image, tell=tell, view=view)

@@ -32,7 +32,7 @@ _MEASURED = 2
 _JOB_FILES = (".yaml", ".yml")
 
 _LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "env_file": Path.is_file}
-"""The job fields that may contain a path on this machine, each with the test whether the path exists."""
+"""The job fields that may contain a path on this machine, each with a function that checks the path."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ from toolkit.program.script.read import read_script
 from toolkit.render import quote_word
 
 OF_SCRIPT = "the script"
-"""The source that toolkit records for a job's command or name if toolkit derived this value from a script."""
+"""The recorded source of a job's command and name if toolkit derived both from a script."""
 
 NOTEBOOK = "`jupyter nbconvert --to script {}`, and launch the .py file; or use `toolkit notebook`"
 """The fix in the error message if the user launches a Jupyter notebook file instead of a program."""

@@ -50,7 +50,7 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
             f"give `--env {quote_word(first)}`, or write `env` before the variable",
         )
     if first in _NOT_PROGRAMS:
-        more = "; modules of the cluster: `--module NAME`" if first in {"module", "ml"} else ""
+        more = "; or load the module with `--module NAME`" if first in {"module", "ml"} else ""
         yield LaunchFault(
             f"`{first}` is a word of the shell, not a program", f"write `-- sh -c '{first} …'`{more}"
         )

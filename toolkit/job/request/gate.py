@@ -53,7 +53,7 @@ def demand_of(request: JobRequest, verify_key: str | None, no_verify: bool) -> K
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the keys that must have signed the image of a recorded job, from options, present settings and
+    """Return the keys that must have signed the image of a recorded job, from options, current settings and
     the site profile.
 
     Args:

@@ -60,7 +60,7 @@ class StartableImage:
     local_file: Path | None
     cluster_path: str
     file_identity: tuple[int, ...] = ()
-    """The identity of ``local_file`` before toolkit read the file
+    """The inode, size and times of ``local_file`` before toolkit read the file, to detect later changes
     (:func:`toolkit.image.files.filelock.identity`).
     """
     offers: Contents | None = None

@@ -49,16 +49,16 @@ class JobRequest:
     origins: Mapping[str, str]
     site: Site | None = None
     key: RequiredKey | None = None
-    """The key that the settings or the environment require of an image, or ``None``."""
+    """The key that must have signed an image because of a settings file or a variable, or ``None``."""
     project: tuple[str, ...] = ()
     """The names of the fields whose values are from ``toolkit.toml`` in the current folder."""
     note: str = ""
-    """The reason why the job uses another partition than the site's default, or an empty string."""
+    """The reason why the job uses a partition other than the site's default, or an empty string."""
 
     def notes(self, *, explain: bool = False) -> list[str]:
         """Return comments for the job script.
 
-        The first comment gives the reason if the job uses another partition than the site's default. With
+        The first comment gives the reason if the job uses a partition other than the site's default. With
         ``explain``, further comments show each field with its value and its source.
         """
         values = self.job.given_values() if explain else {}

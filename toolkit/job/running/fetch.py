@@ -145,9 +145,7 @@ def _copy(runner: Runner, result: ResultFile, path: Path, digest: str, detail: C
 def in_words(record: JobRecord, files: Sequence[ResultFile]) -> str:
     """Return a line that names a job's largest result files, and the command that copies all result files.
 
-    The line is empty if the job has no result files.
-
-    The job's output files are not result files.
+    The line is empty if the job has no result files. Files with the job's standard output do not count.
     """
     names = {record.spec.output, record.spec.error}
     names |= {name.replace("%a", str(task.index)) for task in record.tasks for name in names}

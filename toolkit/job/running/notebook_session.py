@@ -21,8 +21,10 @@ from toolkit.run.tunnel import Tunnel
 
 _TRIES = 5
 _END_SECONDS = 4
-"""The time in seconds that toolkit waits, after the steps of a job ended, until Slurm reports the job's
-end."""
+"""The time in seconds for which toolkit queries Slurm, after a relay stopped, before it restarts the relay.
+
+If the relay stopped because the job ended, Slurm reports the end within this time.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,7 @@ def _forward_until_end(
     tunnel: Tunnel,
     on_ready: Callable[[], None],
 ) -> JobRecord:
-    """Forward connections until the job ends, and restart the relay on the cluster if the relay stops.
+    """Forward connections until the job ends; restart the relay, a program on the job's node, if it stops.
 
     Raises:
         Missing: if the relay stops five times in a row.

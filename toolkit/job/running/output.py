@@ -91,7 +91,7 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
         except Missing as error:
             if not (ended and task):
                 raise
-            # The output of the other tasks may be on this machine.
+            # Continue, because the output of the other tasks may be on this machine.
             tell.notice(f"warning: task {task.index}: no output on this machine, and {error.message}")
         return
     if is_cut(size):

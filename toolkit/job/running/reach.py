@@ -27,7 +27,7 @@ def on_damage(tell: "Tell") -> "Callable[[str], None]":
 
 
 def find(job: str | None, tell: "Tell") -> JobRecord:
-    """Return the record of a job as :func:`records.find` does; report damaged records."""
+    """Return the record of a job by its key or Slurm number; print a warning for each damaged record."""
     return records.find(job, on_damage(tell))
 
 
@@ -63,7 +63,7 @@ def refresh_everywhere(job_records: list[JobRecord]) -> list[tuple[JobRecord, bo
 
 
 def refresh_record(record: JobRecord) -> JobRecord:
-    """Return the record with its present state from Slurm; the record of an ended job is unchanged."""
+    """Return the record with its current state from Slurm; the record of an ended job is unchanged."""
     if record.state in FINAL_STATES:
         return record
     from toolkit.launch.tracking import jobs
