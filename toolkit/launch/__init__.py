@@ -1,2 +1,1 @@
-"""Turn the plan of a launch into a job: check the request, write the job script, and submit and follow the
-job."""
+"""Check the request for a job, write the job script, submit the job to Slurm, and follow the job."""

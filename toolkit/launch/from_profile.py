@@ -53,11 +53,11 @@ def write(
     shown: CommandFacts | None = None,
     copies: bool = False,
 ) -> UncontactedJob:
-    """Return the job for ``site`` with its script, which needs a copy of the image on the cluster.
+    """Return the job for ``site`` with its script; the user must copy the image to the cluster.
 
     ``key`` is the key of the new job. ``fix`` sets the launch mode and adds options to the launch command.
     ``shown`` contains the facts that toolkit read in the program's source code. If ``copies`` is true, each
-    rank runs in its own folder.
+    rank runs in a separate folder.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -96,7 +96,7 @@ def script_of(
     fix: Fix | None = None,
     shown: CommandFacts | None = None,
 ) -> tuple[Plan, str]:
-    """Return the plan of a launch on a cluster that toolkit did not probe, and the job script."""
+    """Return the launch plan and the job script for a cluster that toolkit did not probe."""
     request = request_of(spec, job.env or {}, mode, site, job.program, shown)
     command = spec.runtime or site.container.command
     launch_plan = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
@@ -121,10 +121,8 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site; if the path of the job's folder contains a variable, this path becomes the site's
-    ``directory``.
-
-    The job script expands variables only in values of the site profile.
+    """Return the site; if the path of the folder for runs contains a variable, set the site's ``directory``
+    to this path, because the job script expands variables only in values of the site profile.
     """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site

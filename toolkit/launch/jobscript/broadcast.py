@@ -43,7 +43,9 @@ def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bo
 
 
 def pieces_of(files: Sequence[tuple[str, str, str, int]]) -> dict[str, str]:
-    """Return the shell word that replaces the path of each copied file in the script, by path."""
+    """For each copied file, map its path to the shell word that replaces the path in the job script, such as
+    ``"$image_file"``.
+    """
     return {path: f'"${name}"' for name, path, _, _ in files}
 
 

@@ -14,7 +14,7 @@ from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
 
 WORD = "\0foreign"
-"""A placeholder in the launch command for the options of ``env`` that the job script collects.
+"""A placeholder in the launch command for the options ``-u NAME`` of ``env`` that the job script collects.
 
 The placeholder contains a NUL character, because no word of a user contains this character.
 """
@@ -22,7 +22,7 @@ The placeholder contains a NUL character, because no word of a user contains thi
 SHELL = '${foreign[@]+"${foreign[@]}"}'
 """The shell text that replaces the placeholder :data:`WORD` in the launch command.
 
-The form with ``+`` is for bash before 4.4, which reports an empty array as an unset variable.
+The form with ``+`` also works in bash before 4.4, which reports an empty array as an unset variable.
 """
 
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
@@ -32,8 +32,9 @@ _RUNTIMES = ("APPTAINER", "SINGULARITY")
 class ForeignVariables:
     """The variables that the job script removes.
 
-    The script removes the variables with ``prefixes`` or ``names``, except variables that match a pattern in
-    ``kept``. ``options`` are variables that set options of the container runtime, in bash's brace notation.
+    The script removes each variable whose name is in ``names``, starts with one of ``prefixes``, or matches
+    ``options``: variables of the container runtime in brace notation, such as ``APPTAINER_{PID,IPC}``.
+    The script does not remove a variable that matches a pattern in ``kept``.
     """
 
     prefixes: tuple[str, ...]

@@ -32,9 +32,7 @@ _OF_QUEUE = {field.name for field in FIELDS if field.queue}
 """The names of job fields that need Slurm."""
 
 _OF_ARRAYS = "default of arrays"
-"""The recorded source of an output file's name if toolkit put the array task's number into this name
-(:mod:`toolkit.launch.request.complete`).
-"""
+"""The recorded source of an array task's default output file (:mod:`toolkit.launch.request.complete`)."""
 
 
 def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
@@ -123,7 +121,7 @@ def local_script(
     """
     check_command(spec.command)
     spec = preflight.with_possible_preflight(spec, launch_plan, image)
-    if peers.has_check(launch_plan):  # the script itself starts all ranks, on this machine
+    if peers.has_check(launch_plan):  # the script itself starts all ranks on this machine
         spec = msgspec.structs.replace(spec, preflight=False)
     return render(
         "slurm",

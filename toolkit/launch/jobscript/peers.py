@@ -19,8 +19,8 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
 
 def has_check(plan: Plan) -> bool:
-    """Return whether the preflight can connect the ranks; this requires a job script that sets the ranks'
-    addresses.
+    """Return whether the preflight can connect the ranks, because the job script sets the addresses of the
+    ranks.
     """
     return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
 

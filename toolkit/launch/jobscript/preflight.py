@@ -128,7 +128,9 @@ def words(
 
 
 def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
-    """Return the options with the library's soname in place of its path; ld.so then finds the host's file."""
+    """Return the options with the library's soname in place of its path, so that ld.so finds the host's
+    file.
+    """
     soname = image.mpi.soname if image.mpi else None
     words = list(options)
     if soname and "--library" in words:

@@ -96,8 +96,8 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # These values contain file names without a folder, because the script runs in the job's folder.
             # The path of the job's folder may be unknown before the job runs.
+            # Therefore, these values contain file names relative to this folder, in which the script runs.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
@@ -243,7 +243,7 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     """
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
-    # Each task of an array has its own folder, and the script computes the folder's name.
+    # Each task of an array has a separate folder, and the script computes the folder's name.
     submitted = schedulers.scheduler_of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
     needs_shell = bool(spec.array) or any(text in spec.directory for text in pieces)

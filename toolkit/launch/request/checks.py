@@ -24,9 +24,9 @@ _DEPENDENCY = rf"(singleton|{_AFTER}(:\d+(_(\d+|\*))?(\+\d+)?)+)"
 
 
 _NAMES = ValueForm(
-    _NAME, "Slurm's names may hold letters, digits and . _ + @ = - and start with a letter or digit"
+    _NAME, "names may contain letters, digits and . _ + @ = - and must start with a letter or digit"
 )
-_SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; several are separated by commas")
+_SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; write commas between several names")
 _MEMORY = ValueForm(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G (default: M)")
 _NODES = ValueForm(nodelist.FORM, nodelist.RULE)
 _OUTPUT = ValueForm(
@@ -40,12 +40,12 @@ _FORMS: Mapping[str, ValueForm] = {
     "name": _NAMES,
     "names": _SEVERAL,
     "time": ValueForm(
-        rf"{_DURATION}|UNLIMITED|INFINITE", "use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) does"
+        rf"{_DURATION}|UNLIMITED|INFINITE", "use MINUTES, HH:MM:SS or DAYS-HH:MM:SS, as sbatch(1) describes"
     ),
     "memory": _MEMORY,
     "constraint": ValueForm(
         r"[A-Za-z0-9(\[][A-Za-z0-9._+@=&|*:,()\[\]-]*",
-        "write features joined by & | or , without spaces, as sbatch(1) does",
+        "write features with & | or , between them and without spaces, as sbatch(1) describes",
     ),
     "nodes": _NODES,
     "licenses": ValueForm(

@@ -19,8 +19,8 @@ WARNING = 120
 checkpoint."""
 
 OUTPUT_OF_ARRAY = "output-%a.log"
-"""The default output file of an array task. Each task has its own file, because tasks would mix their lines
-in one file."""
+"""The default output file of an array task. Each task has a separate file, because the lines of several tasks
+would mix in one file."""
 
 _SHORTEST = 10
 """The shortest time limit, in minutes, with a warning signal; a shorter job does not need a checkpoint."""
@@ -36,7 +36,7 @@ def complete_job(merged: MergedJob, site: Site | None) -> MergedJob:
     """Return the job with its partition, cores per rank, warning time, and output name for arrays.
 
     Raises:
-        BadInput: if no partition of the site, or not the partition that the user requests, can run the job.
+        BadInput: if the partition that the user requests, or every partition of the site, cannot run the job.
     """
     merged = _with_array(_with_partition(merged, site) if site else merged)
     job = merged.job

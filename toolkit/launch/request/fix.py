@@ -24,9 +24,9 @@ from toolkit.versions import within
 
 @dataclass(frozen=True, slots=True)
 class FoundFix:
-    """A launch without the engine's options (``before``, ``plan``), and a launch that works (``after``).
+    """The plan of a launch without the engine's options, and a plan with which the launch works (``after``).
 
-    ``before`` is the prediction for the launch with the plan ``plan``.
+    ``before`` is the prediction for the first plan, ``plan``.
     """
 
     before: Prediction

@@ -29,7 +29,7 @@ def faults(fix: Fix) -> Iterator[tuple[str, str]]:
             yield "launch.binds", f"{bind!a}: {why}"
     for name, setting in fix.launch.env.items():
         if not setting.replace("\n", "").replace("\t", "").isprintable():
-            yield "launch.env", f"{name}: a control character"
+            yield "launch.env", f"{name}: the value has a control character"
     for field, text in (("image", fix.image), ("place", fix.place), ("digest", fix.digest or "")):
         if not text.isprintable():
-            yield field, "a line break or a control character"
+            yield field, "the text has a line break or a control character"

@@ -183,7 +183,7 @@ def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) ->
 def _why(host: HostFacts) -> str:
     return (host.unknown.get("compute_nodes") or host.absent.get("compute_nodes") or "").removeprefix(
         "compute nodes: "
-    ) or "none was probed"
+    ) or "toolkit probed no node"
 
 
 def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:

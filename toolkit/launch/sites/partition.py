@@ -55,7 +55,7 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     if "partition" in unsaid and not by_sbatch:
         return _first(spec, site, name, unsaid)
     named = [_find(wanted, site, name) for wanted in (by_sbatch or spec.partition or "").split(",")]
-    # The number of cores that fits one of several partitions may not fit the other partitions.
+    # If the job names several partitions, do not fit its cores: the partitions may have different nodes.
     trials = [
         trial(spec, partition, site, unsaid if len(named) == 1 else ()) for partition in named if partition
     ]
@@ -72,7 +72,7 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
 
 def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> PartitionChoice:
     """Return the job in the default partition, or in another partition that can run it."""
-    # If the profile has no default partition, the limits of Slurm's default partition are unknown.
+    # If the profile has no default partition, assume a partition with unknown limits: Slurm's default.
     usual = site.partition() or Partition(name="")
     trials = [trial(spec, part, site, unsaid) for part in dict.fromkeys((usual, *site.partitions))]
     fitting = [fit for fit in trials if not fit.problems]
@@ -129,7 +129,9 @@ def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
 
 
 def _kinds(fit: PartitionFit) -> list[str]:
-    """Return the kinds of limits that matter for the choice of another partition."""
+    """Return the kinds of limits that another partition should state: limits that the job exceeds, and the
+    limits of requested GPUs.
+    """
     kinds = [problem.kind for problem in fit.problems]
     if fit.spec.gpus_per_node:
         kinds += ["GPUs", *(["GPU type"] if fit.spec.gpu else [])]

@@ -13,7 +13,7 @@ PARTITION_FIELDS = ("cpus_per_rank", "memory", "constraint")
 """The job fields whose default in a site profile is valid only for the default partition."""
 
 _MIXED = 2
-"""The number of features from which toolkit assumes that the nodes of a partition have different hardware."""
+"""If a partition has at least this number of features, toolkit assumes that its nodes differ in hardware."""
 
 
 class PartitionFit(NamedTuple):
@@ -55,8 +55,8 @@ def cores_of_rank(spec: JobSpec, partition: Partition) -> int | None:
     A job that requests a part of a node's GPUs gets the same part of the node's cores. A job that requests
     memory per core gets only as many cores as fit into the node's memory.
     """
-    # Nodes with different features may have different numbers of cores.
-    # The site profile contains only the largest number of cores.
+    # The site profile contains only the largest number of cores of a node.
+    # Nodes with different features may have fewer cores, so a rank's share is unknown.
     if not partition.cores or len(partition.features) >= _MIXED:
         return None
     cores = partition.cores

@@ -1,4 +1,4 @@
-"""From Slurm's accounting, read how a job and its steps ended; find the job's output files."""
+"""Read from Slurm's accounting how a job and its steps ended, and find the job's output files."""
 
 import re
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ NUMBER = re.compile(r"\d{1,10}(?:_\d{1,7})?(?:\.\w{1,20})?")
 
 @dataclass(frozen=True, slots=True)
 class StepEnd:
-    """How a job or step ended, as ``sacct`` shows it; ``memory`` is the largest memory of one task."""
+    """How a job or step ended, from ``sacct``; ``memory`` is the largest memory use of one task."""
 
     step: str
     state: str
@@ -68,8 +68,9 @@ def parse_steps(text: str) -> list[StepEnd]:
 
 
 def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
-    """Return the failed parts of a job: first the steps with ranks, then the script, then the job. Omit a
-    failure with the same state and exit status as an earlier failure.
+    """Return the failed parts of a job: first the steps with ranks, then the job script, then the whole job.
+
+    Of several parts with the same state and exit status, return only the first.
     """
     failed_ends: dict[tuple[str, str], StepEnd] = {}
     for end in sorted(

@@ -51,7 +51,7 @@ def refresh(
     try:
         record = find_number(runner, record)
     except Missing:
-        # The exit status of a script shows only that this job has ended.
+        # Without an answer from Slurm, only the file with the exit status can show that the job has ended.
         # Do not conclude a job that may have a successor, because the successor may still run.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
@@ -263,7 +263,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     over = record.state in {*FINAL_STATES, "unknown"}
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
-        # A failed task may have resumed as another Slurm job, whose number toolkit did not query.
+        # A failed task may have resumed as another Slurm job, about which toolkit did not ask Slurm.
         needs_status = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if needs_status else None
         tasks.append(task if status is None else arrays.with_exit_status(task, status))

@@ -66,8 +66,7 @@ def update(record: JobRecord, **changes: object) -> JobRecord:
     """Change fields of the record on disk, and return the changed record.
 
     A final state stays final, unless a change of ``restarts`` or ``id`` shows that Slurm restarted the job.
-    If another process has given the record a new job number, a state for the old number does not change the
-    record.
+    If another process has replaced the record's job number, the function ignores a state of the old job.
     """
     if "id" not in changes and not (folder(record.key) / RECORD).exists():
         # The record is missing: another process has deleted it, because sbatch refused the job.

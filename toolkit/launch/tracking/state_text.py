@@ -36,7 +36,7 @@ def nodes(names: str) -> str:
 
 
 def times(restarts: int) -> str:
-    """Return words for the number of restarts, such as ``started again twice``."""
+    """Return words for the number of restarts, such as ``started again 2 times``."""
     return f"started again {'once' if restarts == 1 else f'{restarts} times'}"
 
 
@@ -44,7 +44,7 @@ def describe_resumption(record: JobRecord) -> str:
     """Return a sentence that names a job that stopped after a checkpoint, and the job that resumes from the
     checkpoint.
     """
-    before = record.numbers[-2] if len(record.numbers) > 1 else "the job before"
+    before = record.numbers[-2] if len(record.numbers) > 1 else "the previous job"
     return f"{before} wrote a checkpoint and stopped before its time limit; job {record.id} resumes from it"
 
 
