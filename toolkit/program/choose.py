@@ -48,15 +48,15 @@ def modes_of(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 
 
 def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
-    """Return the launch modes that toolkit tries first: the modes of the most likely program kind. The result
-    is empty if MPI or Horovod is the most likely program kind.
+    """Return the launch modes of the most likely program kind, which toolkit tries first. The result is empty
+    for MPI and Horovod, because the engine's ranking of launch modes applies to these kinds.
     """
     first = program_of_name(programs_of(image, request)[0])
     return () if first.BY_MPI else first.MODES
 
 
 def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
-    """Return the program kind that a launch mode starts.
+    """Return the kind of the program that a launch in ``mode`` starts.
 
     An MPI launcher can start every program kind; every other launch mode starts only one kind.
     """

@@ -42,8 +42,8 @@ class Edits:
         return [edit.text for edit in self._edits]
 
     def insert(self, at: int, text: str, rank: int = 0) -> None:
-        """Insert a text at an offset; if several insertions have the same offset, the smallest ``rank`` is
-        first.
+        """Insert a text at an offset; if several texts have the same offset, the text with the smallest
+        ``rank`` is first.
         """
         self._edits.append(_Edit(at, at, text, rank))
 

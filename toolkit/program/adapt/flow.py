@@ -114,13 +114,13 @@ class Flow:
         classes = [self.classes.get(one.func.id) for one in made if isinstance(one.func, ast.Name)]
         if made:
             return next((f for f in found if self.source.parents[f] in classes), None)
-        # An attribute of ``self`` is rarely an object of the same class, so skip this class's methods.
+        # In ``self.x.fit()``, ``self.x`` rarely has the same class as ``self``, so skip this class's methods.
         inside = isinstance(node.value, ast.Attribute) and is_self(node.value)
         others = [f for f in found if not inside or self.source.parents[f] is not own]
         return others[0] if len(others) == 1 else None
 
     def is_method(self, function: Function) -> bool:
-        """Return whether a function belongs to a class."""
+        """Return whether a function is a method of a class."""
         return isinstance(self.source.parents[function], ast.ClassDef)
 
     @cached_property
@@ -144,9 +144,10 @@ class Flow:
         return argument(call, place, name)
 
     def sources(self, node: ast.expr, path: tuple[int, ...] = (), depth: int = 0) -> list[ast.expr]:
-        """Return the expressions whose values the expression ``node`` may have.
+        """Return the expressions from which ``node`` may get its value, such as ``a`` and ``b`` for the name
+        ``x`` after ``x = a if test else b``.
 
-        The result contains an expression unchanged if toolkit cannot trace its value further.
+        If toolkit cannot trace the value of an expression further, the result contains this expression.
         """
         if depth > _DEEPEST or node in self._busy:
             return [node]
@@ -183,7 +184,7 @@ class Flow:
                     yield one.value
 
     def _element(self, node: ast.Subscript) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
-        """Yield the dictionary values that the subscript ``node`` may read."""
+        """Yield the values that a subscript of a dictionary may read, such as ``{"a": x}[key]``."""
         for value in self.sources(node.value):
             if isinstance(value, ast.Dict):
                 key = node.slice.value if isinstance(node.slice, ast.Constant) else None
@@ -204,7 +205,7 @@ class Flow:
                     yield value
 
     def is_parameter(self, name: ast.expr) -> Function | None:
-        """Return the function that has the name as a parameter, or ``None``."""
+        """Return the function that has ``name`` as a parameter, or ``None`` if no function has it."""
         if not isinstance(name, ast.Name):
             return None
         scope = self.bound_in(name)

@@ -144,7 +144,7 @@ def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
     try:
         work.edits.before(work.source.statement(loader), [f"{name} = {work.source.of_node(data)}"])
     except Unplaceable:
-        what = "must be a separate statement; now every rank trains on all data"
+        what = "must be a separate statement: every rank trains on all data"
         work.leave(loader, f"`{work.shown(loader)}` {what}")
         return None
     work.edits.replace(work.source.start(data), work.source.end(data), name)
@@ -174,13 +174,11 @@ def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
     if number == "_":
         number = work.free_name("epoch")
         work.edits.replace(work.source.start(epochs.target), work.source.end(epochs.target), number)
-    work.before(place, [f"{loader}.sampler.set_epoch({number})"], "a new order in each epoch")
+    work.before(place, [f"{loader}.sampler.set_epoch({number})"], "gives each epoch a new order of samples")
 
 
 def _step_within(work: Work, epochs: ast.For, loop: ast.For) -> ast.stmt | None:
-    """Of the statements in the loop over epochs, return the statement that runs the loop over batches, or
-    ``None``.
-    """
+    """Return the statement in the loop over epochs that runs the loop over batches, or ``None``."""
     wanted = frozenset[ast.AST]({loop})
     for statement in epochs.body:
         if work.flow.reaches(statement, wanted):

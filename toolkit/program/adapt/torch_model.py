@@ -96,8 +96,8 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 def _places(
     work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield each place where the script must wrap a model. A place consists of the model's variable or
-    attribute, the statement after which toolkit inserts the wrapping, and the expression to wrap.
+    """Yield each place where the script must wrap a model: the model's variable or attribute, the statement
+    after which toolkit inserts the line that wraps the model, and the expression to wrap.
     """
     key = _key(work, model)
     if key is None or depth > 5:

@@ -101,8 +101,8 @@ class ScriptFacts:
     After a change that toolkit cannot evaluate, Python may find modules in any folder.
     """
     needs: tuple[Need, ...] = ()
-    """Things that the main file certainly needs. The needs of imported modules do not count, because imported
-    modules may run only under a condition.
+    """Things that the main file certainly needs. The needs of other files do not count, because the program
+    may import these files only under a condition.
     """
     relative: tuple[Import, ...] = ()
     """Relative imports in the main file, which work only with ``python -m``."""

@@ -118,7 +118,7 @@ def _read_imported(reading: _Reading, later: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield the files of imports that toolkit can find only after another file adds their folder to
+    """Yield imported files that toolkit can find only after another file has added the files' folder to
     ``sys.path``.
     """
     held = [one for one in reading.imports if reading.project.holds(one.module)]
