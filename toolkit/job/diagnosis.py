@@ -88,8 +88,8 @@ class Diagnosis:
 class LaunchQuestion:
     """The options of ``toolkit doctor`` that describe a launch.
 
-    If a field is ``None``, the job file or the default gives its value. ``command`` is the command of a rank
-    and overrides the program of the job file.
+    If a field is ``None``, toolkit uses the value in the job file or the default value. ``command`` is the
+    command of a rank and overrides the program of the job file.
     """
 
     image: str

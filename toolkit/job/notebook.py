@@ -132,7 +132,7 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
     tell.step(f"Written from the site profile; {site.title} was not contacted")
     tell.step(f"Copy the image to {places.image} before you submit")
     if not asking.folder:
-        tell.step(f"The notebook shows the folder {base}; --folder gives another folder of the cluster")
+        tell.step(f"The notebook shows the folder {base}; choose another folder with --folder")
     why = f"{_WHY}; {site.title} was not contacted"
     return from_profile.script_of(spec, job, site, image, notebook.MODE, why, asking.job.notes())[1]
 

@@ -88,8 +88,8 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
         yield f"Copy the program {sources.program} to {uncontacted.program}"
     if spec.secrets:
         yield (
-            f"Write {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, "
-            "each in a line export NAME='VALUE', and run chmod 600 on the file"
+            f"Write the values of {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, each in a line "
+            "export NAME='VALUE', and run chmod 600 on the file"
         )
 
 
@@ -112,7 +112,7 @@ def check_not_there(job: JobFile) -> None:
 
 
 def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> StartableImage:
-    """Return a job's image. If the image is not on this machine, take its facts from the recipe with the
+    """Return a job's image. For an image that is not on this machine, use the facts in the recipe with the
     image's name.
 
     Raises:

@@ -182,7 +182,7 @@ def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
 
 
 def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
-    """Copy the timeline to the study's folder, and return what share of a step's time each phase takes."""
+    """Copy the timeline to the study's folder, and return the share of each phase in the time of a step."""
     remote_file = posixpath.join(record.spec.directory, study_points.TIMELINE)
     with connect_with_retries(record, tell) as runner:
         read = Command.of("head", "-c", str(_MOST), remote_file, timeout=_FETCH_SECONDS)

@@ -109,7 +109,7 @@ def study_of(options: StudyOptions, flags: Flags, tell: Tell) -> Study:
 
 
 def secrets_of(options: Mapping[str, Any]) -> dict[str, Hidden]:
-    """Return the secret variables among the ``--env`` options; toolkit gives them to every run."""
+    """Return the secret variables among the ``--env`` options; toolkit sets these variables in every run."""
     return secrets_among(options.get("env") or {})
 
 
@@ -207,8 +207,8 @@ def join_studies(where: Path, study: Study) -> Study:
 
 
 def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
-    """Return a series of runs for each setting that the timeline of ``--prove`` suggests; empty without
-    ``--prove``.
+    """Return the environment variables of each series of runs, by the name of the series. The series test the
+    settings that the timeline of ``--prove`` suggests; without ``--prove``, the result is empty.
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.

@@ -37,7 +37,7 @@ class Sweep(NamedTuple):
     flags: Flags
     opener: Opener
     secrets: Mapping[str, Hidden] = NO_SECRETS
-    """Secret variables that toolkit gives to every run and does not store in the study."""
+    """Secret variables that toolkit sets in every run and does not store in the study."""
 
 
 def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> None:

@@ -48,7 +48,7 @@ def findings(
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         facts: the facts of the image; some facts may be unknown.
         in_folder: true if the job starts in the current folder or in a copy of this folder.
-        gpus: true if the ranks get GPUs, or may use GPUs of the node although the job requests no GPUs.
+        gpus: true if the job or its partition provides GPUs, or the ranks may find GPUs on the node.
     """
     in_folder = in_folder and not job.workdir and not job.sweep
     faults = [*_syntax(code, facts.python or "")]

@@ -58,7 +58,7 @@ def faults(
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         tensorflow: the version of TensorFlow in the image, or an empty string.
         in_folder: true if the job starts in the current folder or in a copy of this folder.
-        gpus: true if the ranks get GPUs, or may use GPUs of the node although the job requests no GPUs.
+        gpus: true if the job or its partition provides GPUs, or the ranks may find GPUs on the node.
     """
     words = code.arguments
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
@@ -105,7 +105,7 @@ def _of_need(
         debugger = need.text != "input()" and "getpass" not in need.text
         yield LaunchFault(
             f"{where}: {need.text} waits for the keyboard, which a job does not have",
-            "remove the line" if debugger else "take the value from the command line or from a file",
+            "remove the line" if debugger else "read the value from the command line or from a file",
         )
     elif need.kind == "argument":
         place = int(need.text) - 1

@@ -100,8 +100,8 @@ def _matches(file: ResultFile, pattern: str) -> bool:
 def fetch(runner: Runner, files: Sequence[ResultFile], target: Path, tell: Tell) -> list[Path]:
     """Copy files to the folder ``target``, and return the paths of the copied files.
 
-    toolkit resumes interrupted copies. A copy gets its final name only if its SHA-256 digest equals the
-    digest of the original file.
+    toolkit resumes interrupted copies. It renames a copy to the final name only if the copy's SHA-256 digest
+    equals the digest of the original file.
 
     Raises:
         CheckFailed: if a file changes during the copy.
