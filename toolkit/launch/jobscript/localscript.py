@@ -155,7 +155,7 @@ def local_script(
 def _start_words(spec: JobSpec, launch_plan: Plan, runtime: str) -> list[list[str]]:
     """Return the command that starts the ranks on this machine, without the words that need Slurm."""
     if launch_plan.inside:
-        # mpirun gets a signal twice: through its process group and through the container runtime.
+        # mpirun receives a signal twice: through its process group and through the container runtime.
         # With two signals, mpirun exits and does not stop its ranks, which have separate process groups.
         # With a PID namespace, the ranks stop when the first process of the namespace exits.
         apart = msgspec.structs.replace(launch_plan, container=("--pid", *launch_plan.container))

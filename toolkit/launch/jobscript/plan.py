@@ -96,8 +96,8 @@ def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
 def _inside_env(env: dict[str, str]) -> list[str]:
     """Return the ``env`` words that set variables inside the container.
 
-    ``env`` keeps every value unchanged. Other ways can change values: a shell evaluates ``APPTAINERENV_``
-    values, except with Apptainer's option ``--no-eval`` (since 1.1), and ``--env`` splits values at commas.
+    ``env`` does not change values. Other methods can: Apptainer's ``--env`` splits values at commas, and a
+    shell evaluates ``APPTAINERENV_`` values if Apptainer runs without ``--no-eval`` (since 1.1).
     """
     check_variables(env)
     return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []

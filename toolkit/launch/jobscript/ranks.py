@@ -11,8 +11,8 @@ from toolkit.scheduler import Scheduler
 def values(spec: JobSpec, plan: Plan, scheduler: Scheduler | None) -> dict[str, object]:
     """Return the template values of ``parts/ranks.sh.j2``.
 
-    If the plan does not need a file with rank numbers, the values tell the template not to write the file.
-    Without a ``scheduler``, all ranks run on this machine.
+    If the launch needs no file with rank numbers, ``ranks_file`` is ``None``, and the template writes no
+    file. Without a ``scheduler``, all ranks run on this machine.
     """
     if RANKS_FILE not in plan.wrapper:
         return {"ranks_file": None}

@@ -55,4 +55,4 @@ def _array(value: str) -> str:
             return f"the largest index of a task is {_LARGEST_INDEX}"
         if step == 0:
             return f"the step of {part} must be at least 1"
-    return f"at most {_LARGEST_INDEX} at once" if at_once and int(at_once) > _LARGEST_INDEX else ""
+    return f"at most {_LARGEST_INDEX} tasks at once" if at_once and int(at_once) > _LARGEST_INDEX else ""

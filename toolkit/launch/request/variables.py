@@ -2,8 +2,8 @@
 variables.
 
 A value is secret if it comes from the user's environment or an env file, or if the variable's name suggests a
-secret, as ``WANDB_API_KEY`` does. The job gets secret values in a separate file. ``engine/planning`` chooses
-the variables that toolkit itself sets, such as ``NCCL_SOCKET_IFNAME``.
+secret, as ``WANDB_API_KEY`` does. toolkit writes secret values to a separate file. The package
+``engine/planning`` chooses the variables that toolkit itself sets, such as ``NCCL_SOCKET_IFNAME``.
 """
 
 import re

@@ -20,8 +20,8 @@ from toolkit.near import suggest_near
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
 _LASTING = ("WORK", "PROJECT", "STORE")
-"""Variables with folders whose files the site keeps. toolkit prefers these folders to scratch folders, which
-the site clears."""
+"""Variables with folders in which the site keeps old files. toolkit prefers these folders to scratch folders,
+in which the site deletes old files."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -136,7 +136,7 @@ def find(
     if len(matches) == 1 or named:
         return (named or matches)[-1]
     names = ", ".join(r.key for r in (matches or records)[-5:])
-    fault = "fits several jobs" if matches else "not found; these are the last jobs"
+    fault = "matches several jobs" if matches else "not found; these are the last jobs"
     raise BadInput(f"job '{key}': {fault}: {names}", fix="list all jobs: `toolkit jobs list`")
 
 

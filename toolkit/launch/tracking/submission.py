@@ -205,7 +205,8 @@ def _in_doubt(record: JobRecord, runner: Runner, why: str) -> Missing:
 
 def _look(record: JobRecord) -> str:
     return (
-        f"before you launch again: `squeue --me --name={record.spec.name}`, `toolkit jobs show {record.key}`"
+        f"before you launch again, check whether the job exists: `squeue --me --name={record.spec.name}`, "
+        f"`toolkit jobs show {record.key}`"
     )
 
 

@@ -125,7 +125,7 @@ def test_what_it_would_misread_is_refused_by_its_option(field, value):
         ("array", "1,9-3:2", "unlike 9-3:2"),
         ("array", "0-7:0", "the step of 0-7:0 must be at least 1"),
         ("array", "4000001", "the largest index of a task is 4000000"),
-        ("array", "0-7%4000001", "at most 4000000 at once"),
+        ("array", "0-7%4000001", "at most 4000000 tasks at once"),
         ("array", "1-99999999999999999999", "at most 12 digits"),
         ("time", "99999999999-00:00:00", "at most 24855 days, or UNLIMITED"),
         ("time", "24855-00:01", "at most 24855 days"),

@@ -66,7 +66,7 @@ def test_unknown_and_ambiguous_names_list_choices():
     records.save(keyed("mnist-2", "2"))
     with pytest.raises(BadInput, match=r"job 'x': not found.*mnist-1, mnist-2"):
         records.find("x")
-    with pytest.raises(BadInput, match="fits several jobs"):
+    with pytest.raises(BadInput, match="matches several jobs"):
         records.find("mnist")
 
 
@@ -74,7 +74,7 @@ def test_the_newest_of_several_jobs_with_one_name_can_be_meant():
     records.save(keyed("mnist-1", "1", "2026-01-02T00:00:00.000001+00:00"))
     records.save(keyed("mnist-2", "2", "2026-01-02T00:00:00.000002+00:00"))
     assert records.find(RECORD.spec.name, newest=True).key == "mnist-2"
-    with pytest.raises(BadInput, match="fits several jobs"):
+    with pytest.raises(BadInput, match="matches several jobs"):
         records.find("mnist-", newest=True)
 
 
