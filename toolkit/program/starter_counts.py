@@ -12,14 +12,14 @@ class StarterCounts(NamedTuple):
 
 
 def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
-    """Return the job size that a starter's options give, such as torchrun's ``--nproc-per-node``.
+    """Return the numbers that a starter's options set, such as torchrun's ``--nproc-per-node``.
 
     The function ignores values that are not a positive whole number, such as ``gpu``, ``auto``, or ``1:4`` (a
     range of nodes).
 
     Args:
         says: the starter's options, as in :class:`toolkit.program.command.CommandFacts`.
-        nodes: the number of nodes if no option gives it. toolkit divides accelerate's ``--num_processes``,
+        nodes: the number of nodes if no option sets it. toolkit divides accelerate's ``--num_processes``,
             which counts the ranks of all nodes, by the number of nodes.
     """
     if "PET_STANDALONE" in says:

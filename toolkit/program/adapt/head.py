@@ -56,7 +56,7 @@ def put_end(work: Work, lines: Sequence[str]) -> None:
         and isinstance(last.value, ast.Call)
         and work.source.dotted_name(last.value.func) in {"sys.exit", "exit"}
     ):
-        work.leave(last, f"`{lines[-1]}` belongs before the exit")
+        work.leave(last, f"`{lines[-1]}` must run before the exit; insert the line yourself")
         return
     work.after(last, lines, "leaves the group of ranks", rank=20)
 

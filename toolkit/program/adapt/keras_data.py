@@ -28,7 +28,7 @@ def share_fit(work: Work, fit: ast.Call) -> None:
     if x is None:
         work.leave(
             fit,
-            f"`{work.shown(fit)}`: adapt does not find the training data; every rank trains on all data",
+            f"`{work.shown(fit)}`: adapt cannot find the training data, so every rank trains on all data",
         )
         return
     if y is not None and not (isinstance(y, ast.Constant) and y.value is None):
@@ -46,7 +46,7 @@ def share_fit(work: Work, fit: ast.Call) -> None:
         work.did(fit, "the generator gives each rank its share of the batches")
     else:
         work.leave(
-            x, f"adapt does not know what `{work.shown(x)}` holds: every rank trains on all of the data"
+            x, f"adapt does not know what `{work.shown(x)}` is, so every rank trains on all of the data"
         )
 
 

@@ -125,7 +125,7 @@ def _data(work: Work, call: ast.Call) -> None:
     leaves_early(work, loops)
     loop = batch_loop(work, call)
     if loop is None:
-        work.leave(call, "adapt does not find the loop over batches: every rank trains on all of the data")
+        work.leave(call, "adapt cannot find the loop over batches, so every rank trains on all of the data")
         return
     if not work.once(loop):
         return
@@ -139,7 +139,7 @@ def _data(work: Work, call: ast.Call) -> None:
     ):
         work.leave(
             loop,
-            f"adapt does not know what `{work.shown(items)}` holds: every rank trains on all of the data",
+            f"adapt does not know what `{work.shown(items)}` is, so every rank trains on all of the data",
         )
 
 

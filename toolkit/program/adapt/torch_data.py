@@ -38,7 +38,7 @@ def share_loops(work: Work, backward: list[ast.Call]) -> list[str]:
         loop = batch_loop(work, call)
         if loop is None:
             work.leave(
-                call, "adapt does not find the loop over batches: every rank trains on all of the data"
+                call, "adapt cannot find the loop over batches, so every rank trains on all of the data"
             )
         elif work.once(loop):
             imports += _share(work, loop, call)
@@ -60,7 +60,7 @@ def _share(work: Work, loop: ast.For, call: ast.Call) -> list[str]:
             work.helpers += [line.format(name=helper, rank=work.rank, size=work.size) for line in _SHARD]
             return []
     what = f"adapt does not know where `{work.shown(items)}` takes its batches from"
-    work.leave(loop, f"{what}: every rank trains on all of the data")
+    work.leave(loop, f"{what}, so every rank trains on all of the data")
     return []
 
 
@@ -87,7 +87,7 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
     if several and (shuffle is None or isinstance(shuffle.value, ast.Constant)):
         work.leave(
             loader,
-            "this line makes several loaders; each rank gets a part of each loader, also of test loaders",
+            "this line makes several loaders; each rank loads a part of each, also of test data",
         )
     return True
 
@@ -144,7 +144,7 @@ def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
     try:
         work.edits.before(work.source.statement(loader), [f"{name} = {work.source.of_node(data)}"])
     except Unplaceable:
-        what = "must be a separate statement: every rank trains on all data"
+        what = "shares its line with another statement, so every rank trains on all data"
         work.leave(loader, f"`{work.shown(loader)}` {what}")
         return None
     work.edits.replace(work.source.start(data), work.source.end(data), name)

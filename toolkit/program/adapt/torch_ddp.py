@@ -34,7 +34,7 @@ def with_ddp(work: Work) -> list[str]:
     if not found:
         work.leave(
             backward[0],
-            "adapt does not find the optimizer: put the model into DistributedDataParallel yourself",
+            "adapt cannot find the optimizer, so put the model into DistributedDataParallel yourself",
         )
     imports = share_loops(work, backward)
     split_alike(work)

@@ -102,7 +102,7 @@ def _places(
     key = _key(work, model)
     if key is None or depth > 5:
         work.leave(
-            model, f"`{work.shown(model)}`: adapt does not find the model to put into DistributedDataParallel"
+            model, f"`{work.shown(model)}`: adapt cannot find the model to put into DistributedDataParallel"
         )
         return
     function = work.flow.is_parameter(model)

@@ -136,7 +136,7 @@ class Work:
         try:
             (self.edits.after if after else self.edits.before)(at, lines, rank)
         except Unplaceable:
-            self.leave(at, f"`{lines[0]}` belongs here; the line has several statements")
+            self.leave(at, f"`{lines[0]}`: insert this line yourself; several statements share a line")
             return False
         self.did(at, what)
         return True

@@ -13,7 +13,7 @@ Kind = Literal["file", "beside", "argument", "option", "keyboard", "gpu", "comma
 class Import:
     """A module that a file imports, by its full dotted name.
 
-    ``optional`` is true if the program handles the module's absence, as in ``try: … except ImportError``.
+    ``optional`` is true if the program can run without the module, as with ``try: … except ImportError``.
     ``names`` are the names that ``from MODULE import NAMES`` imports.
     """
 

@@ -62,7 +62,7 @@ class ProgramOptions:
         return ""
 
     def value(self, words: Sequence[str], name: str) -> str:
-        """Return the value that a command gives to the option ``name``, or an empty string."""
+        """Return the value of the option ``name`` in a command, or an empty string."""
         try:
             found = getattr(self._parser().parse_args(list(words)), name, None)
         except (_Refused, _NotShown, argparse.ArgumentError, TypeError, ValueError, KeyError):

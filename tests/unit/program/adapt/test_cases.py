@@ -74,7 +74,7 @@ def test_fit_trains_on_a_part(adapted, line, wanted):
 @every_row(
     ("line", "wanted"),
     [
-        ("model.fit(unknown(), epochs=1)", "line 6: adapt does not know what `unknown()` holds"),
+        ("model.fit(unknown(), epochs=1)", "line 6: adapt does not know what `unknown()` is"),
         ("model.compile(optimizer=name, loss='mse')", "line 6: optimizer `name`: multiply its learning rate"),
         ("a = 1; model.save('m.keras')", "line 6: `model.save('m.keras')` runs on every rank: it shares its line"),
         ("cb = keras.callbacks.LearningRateScheduler(f)\nmodel.fit(x, y, callbacks=[cb])",
