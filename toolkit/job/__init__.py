@@ -1,4 +1,4 @@
-"""Launch a job: merge its settings, read image and host, plan the launch, write and submit the job script.
+"""Launch a job: merge the settings, read the image, probe the host, and write and submit the job script.
 
 No module of this package writes to the terminal.
 """

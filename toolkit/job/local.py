@@ -96,7 +96,7 @@ def prepare_here(call: Call, job_request: JobRequest, tell: Tell, opener: Opener
 
 
 def _without_queue(call: Call, request: JobRequest, tell: Tell) -> JobRequest:
-    """Return the request without options that need a batch queue, and print the names of these options."""
+    """Return the request without options that need a batch queue; print the names of the removed options."""
     job, left_out = without_queue(request.job, request.origins, _job_file(call))
     if left_out:
         tell.step(f"Ignored, because --local uses no Slurm queue: {', '.join(left_out)}")

@@ -76,7 +76,7 @@ def prepare(
     """Return a job that is ready to submit; this function does not change the host.
 
     Before toolkit refuses a job because of cached facts, it probes the host again. ``submits`` is true if the
-    caller submits the prepared job, and false if it only shows the script.
+    caller submits the prepared job, and false if the caller only shows the script.
     """
     memory, compare = HostMemory(), submits and remote
     try:

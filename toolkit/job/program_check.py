@@ -73,8 +73,8 @@ def program_faults(
 def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list[LaunchFault]:
     """Return a fault if the job starts a trainer, and the image does not contain toolkit's trainers.
 
-    If toolkit does not know all modules that the job can import, the trainers may be among them, so the
-    result is empty.
+    If toolkit does not know all modules that the job can import, the trainers may be among the unknown
+    modules, so the result is empty.
     """
     if job.trainer is None or contents is None or not knows_modules(job, contents):
         return []

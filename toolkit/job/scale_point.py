@@ -96,8 +96,8 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Raise an error if an earlier run of the same series had another image than this run, because
-    performance figures of different images are not comparable.
+    """Raise an error if an earlier run of the same series used a different image, because performance figures
+    of different images are not comparable.
     """
     for earlier in folder.load_points(where, study):
         origin = earlier.origin

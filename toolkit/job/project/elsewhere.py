@@ -28,7 +28,7 @@ def fix_for_module(code: Code, package: str) -> str:
 
 
 def _folders(code: Code) -> Iterator[Path]:
-    """Yield the folders that may contain a module: start folder, its subfolders, parents of the script."""
+    """Yield the folders that may contain a module: the start folder, its subfolders, the script's parents."""
     yield code.start
     try:
         below = sorted(

@@ -184,8 +184,8 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
 def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
     """Return the data set's folder in the site's shared folder, or an empty string.
 
-    The result is empty if a file of the data set is missing in the shared folder, or has another digest there
-    than on this machine. ``own`` is the folder to which toolkit copies the files if the result is empty.
+    The result is empty if a file of the data set is missing in the shared folder, or differs from the file on
+    this machine. ``own`` is the folder to which toolkit copies the files if the result is empty.
     """
     if site is None or not site.shared or not parcels:
         return ""

@@ -16,8 +16,8 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
 _MOST = 2
-"""The largest number of retries of a job, because a fault that recurs on other nodes is a fault of the
-job."""
+"""The largest number of retries of a job. A fault that occurs again on other nodes is probably a fault of the
+job itself."""
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 
