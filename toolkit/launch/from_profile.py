@@ -121,8 +121,9 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site; if the path of the folder for runs contains a variable, set the site's ``directory``
-    to this path, because the job script expands variables only in values of the site profile.
+    """Return the site; if the path of the job's ``directory`` contains a variable, the site has this path.
+
+    The job script expands variables only in values of the site profile.
     """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site

@@ -37,8 +37,8 @@ def _has_framework(image: ImageFacts) -> bool:
 
 
 def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
-    """Return whether the preflight checks the MPI that the program loads, because the image has no check for
-    this MPI.
+    """Return whether the preflight checks the MPI that the program loads, because toolkit's own check in the
+    image would use a different MPI or is missing.
     """
     if image is None or _is_own(image, trainer=bool(spec.trainer)):
         return False

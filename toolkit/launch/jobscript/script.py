@@ -61,7 +61,7 @@ def job_script(
 
     Args:
         spec: the job.
-        plan: the plan of the launch, whose outcome the engine predicted.
+        plan: the engine's launch plan: the launcher, the options of the container, and the variables.
         because: why toolkit chose the launch mode.
         runtime: the command of the container runtime.
         site: the profile of the cluster.

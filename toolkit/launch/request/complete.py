@@ -33,7 +33,7 @@ _RESOURCE_FIELDS = (
 
 
 def complete_job(merged: MergedJob, site: Site | None) -> MergedJob:
-    """Return the job with its partition, cores per rank, warning time, and output name for arrays.
+    """Return the job with its partition, cores per rank, warning signal, and output file for array tasks.
 
     Raises:
         BadInput: if the partition that the user requests, or every partition of the site, cannot run the job.

@@ -38,7 +38,7 @@ class StepEnd:
 
     @property
     def line(self) -> str:
-        """The end of a job or step as a line for the engine, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125``."""
+        """How a job or step ended, as one line, such as ``sacct: 812.0 OUT_OF_MEMORY 0:125, on node1``."""
         ran = f"ran {self.elapsed} of {self.limit}" if self.limit else f"ran {self.elapsed}"
         memory = f"used {self.memory}" if self.memory else ""
         memory_request = f"asked for {self.memory_request}" if self.memory_request else ""

@@ -139,7 +139,7 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 
 
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
-    """Return the status of a job from Slurm's controller or, if this fails, from Slurm's accounting.
+    """Return the status of a job from Slurm's controller or, if this query fails, from Slurm's accounting.
 
     If the job number is empty, the field ``answer`` of the status is ``forgotten``.
     """
