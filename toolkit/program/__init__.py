@@ -33,7 +33,7 @@ class Program(Protocol):
         ...
 
     def starter(self, command: Sequence[str]) -> Starter:
-        """Return the program, such as ``torchrun``, by which ``command`` starts its ranks, or ``""``."""
+        """Return the program, such as ``torchrun``, with which ``command`` starts its ranks, or ``""``."""
         ...
 
     def peers(self, starter: Starter) -> tuple[str, ...]:

@@ -14,9 +14,9 @@ def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early:
     """Insert the lines ``imports``, the lines ``start`` that connect the ranks, and helper functions after a
     script's imports.
 
-    If ``early`` is true, the lines ``start`` directly follow the imports. Otherwise, the lines ``start`` are
-    the first lines in ``if __name__ == "__main__"``, if the script has this test. Return False if the script
-    has no place for the lines.
+    If ``early`` is true, or the script has no test ``if __name__ == "__main__"``, the lines ``start`` follow
+    the imports directly. Otherwise, the lines ``start`` are the first lines after this test. Return False if
+    the script has no place for the lines.
     """
     place = _last_import(work)
     if place is None:

@@ -170,8 +170,9 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement inside a Python loop that runs a training step, or ``None`` if there is none;
-    ignore loops inside functions with ``@tf.function``.
+    """Return the statement inside a Python loop that runs a training step, or ``None``.
+
+    The function ignores loops inside functions with ``@tf.function``.
     """
     at: ast.AST | None = call
     for _ in range(8):

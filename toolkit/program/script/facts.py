@@ -58,7 +58,7 @@ class Need:
 
     - ``file``: the path of a file that the program reads.
     - ``beside``: the path of a file that the program derives from ``__file__``.
-    - ``argument``: the index in ``sys.argv`` of a file name.
+    - ``argument``: the index of a file name in ``sys.argv``.
     - ``option``: the attribute of the parsed arguments whose value is a file name.
     - ``keyboard``, ``gpu``: the call that needs the keyboard or a GPU.
     - ``command``: the name of a program that the program starts.
