@@ -111,7 +111,7 @@ def _of_folder(folder: Path) -> OutputExplanation:
         return of_job(record)
     outputs = {file for pattern in _OUTPUTS for file in folder.glob(pattern) if file.is_file()}
     if not outputs:
-        raise BadInput(f"{folder}: a folder without job output", fix="give the output file of the job")
+        raise BadInput(f"{folder}: the folder contains no job output", fix="give the output file of the job")
     files = sorted(outputs, key=lambda file: (file.stat().st_mtime, file.name))[-_MOST_FILES:]
     numbers = {file.stem.removeprefix("slurm-") for file in files if file.stem.startswith("slurm-")}
     ends = _ends(numbers.pop()) if len(numbers) == 1 else []

@@ -59,7 +59,7 @@ def test_the_files_of_the_ranks_are_told_apart(state: Path):
 
 
 def test_a_folder_without_output_is_refused(state: Path):
-    with pytest.raises(BadInput, match="a folder without job output"):
+    with pytest.raises(BadInput, match="the folder contains no job output"):
         of_place(str(state / "bin"))
 
 

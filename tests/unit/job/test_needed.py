@@ -43,7 +43,7 @@ FAULTS = {
     f"{PARSER}p.add_argument('--rate')\na = p.parse_args()\nopen(a.rate)": "t.py:5: 1: no such file",
     "import sys\nopen(sys.argv[2])": "t.py:2: 1: no such file",
     "import sys\nopen(sys.argv[3], 'rb')": (
-        "t.py:2: the program reads the file in argument 3, but gets 2 arguments"
+        "t.py:2: the program reads the file that argument 3 names, but the command has 2 arguments"
     ),
     "import pandas as pd\nframe = pd.read_csv('data/tarin.csv')": (
         "t.py:2: data/tarin.csv: no such file (did you mean train.csv?)"
@@ -57,7 +57,7 @@ FAULTS = {
     ),
     "import subprocess\nsubprocess.run(['ruby', 'x.rb'])": "t.py:2: x.sif has no command `ruby`",
     "import subprocess as sp\ndef main():\n    sp.check_call(('mpiexec', '-n', '4', 'x'))\nmain()": (
-        "t.py:3: `mpiexec` would start its own ranks on each of the 2 ranks"
+        "t.py:3: each of the 2 ranks would run `mpiexec`, which starts more ranks"
     ),
     f"{NET}net.cuda()": "t.py:3: `net.cuda()` needs a GPU, but the job does not request GPUs",
     f"{NET}device = torch.device('cuda:0')\nnet.to(device)": (
@@ -268,7 +268,7 @@ def test_an_absolute_path_of_this_machine_is_refused_unless_the_cluster_has_it(f
     table = folder / "data" / "train.csv"
     text = f"import numpy as np\nx = np.loadtxt('{table}')\n"
     assert refusal(text, _Cluster()) == (
-        f"t.py:2: {table} is a file of this machine; cluster demo does not have it",
+        f"t.py:2: {table} is a file on this machine; cluster demo does not have it",
         "use the relative path instead: data/train.csv",
     )
     assert refusal(text, _Cluster(str(table))) is None

@@ -81,9 +81,15 @@ def test_a_sound_program_has_no_fault(text):
 
 
 STARTS = {
-    ("mpirun", "-np", "2", "python", "t.py"): "`mpirun` would start its own ranks on each of the 2 ranks",
-    ("srun", "python", "t.py"): "`srun` would start its own ranks on each of the 2 ranks",
-    ("horovodrun", "-np", "2", "x"): "`horovodrun` would start its own ranks on each of the 2 ranks",
+    (
+        "mpirun",
+        "-np",
+        "2",
+        "python",
+        "t.py",
+    ): "each of the 2 ranks would run `mpirun`, which starts more ranks",
+    ("srun", "python", "t.py"): "each of the 2 ranks would run `srun`, which starts more ranks",
+    ("horovodrun", "-np", "2", "x"): "each of the 2 ranks would run `horovodrun`, which starts more ranks",
     ("python", "tt.py"): "tt.py: no such file (did you mean t.py?)",
     ("bash", "rum.sh"): "rum.sh: no such file (did you mean run.sh?)",
     ("./tt.py",): "./tt.py: no such file (did you mean ./t.py?)",
@@ -97,8 +103,8 @@ STARTS = {
     ("python t.py",): "x.sif has no command `python t.py` (did you mean python?)",
     ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
     ("OMP_NUM_THREADS=4", "python", "t.py"): "toolkit would start `OMP_NUM_THREADS=` as the program",
-    ("bash", "batch.sh"): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
-    ("./batch.sh",): "batch.sh: `srun` would start its own ranks on each of the 2 ranks",
+    ("bash", "batch.sh"): "batch.sh: each of the 2 ranks would run `srun`, which starts more ranks",
+    ("./batch.sh",): "batch.sh: each of the 2 ranks would run `srun`, which starts more ranks",
     ("cd", "lib"): "`cd` is a word of the shell, not a program",
     ("module", "load", "x"): "`module` is a word of the shell, not a program",
     ("exec", "python", "t.py"): "`exec` is a word of the shell, not a program",

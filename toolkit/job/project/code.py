@@ -159,7 +159,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
     parcel = pack(collected_files, as_name(code.root.name or "project"), posixpath.join(base, "projects"))
     tell.step(f"Project {code.root}: {len(collected_files.files)} files, {format_size(collected_files.size)}")
     if collected_files.secrets:
-        tell.notice(f"not copied, because they may contain secrets: {', '.join(collected_files.secrets[:5])}")
+        tell.notice(f"skipped files that may contain secrets: {', '.join(collected_files.secrets[:5])}")
     inner = os.path.relpath(code.start, code.root)
     return CopiedProject(parcel, _relocated_command(code), posixpath.normpath(posixpath.join(COPY, inner)))
 

@@ -36,7 +36,7 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
         path = paths[number]
         inside = is_below(path, str(code.root))
         raise BadInput(
-            f"{places[path]}{path} is a file of this machine; {runner.place} does not have it",
+            f"{places[path]}{path} is a file on this machine; {runner.place} does not have it",
             fix=f"use the relative path instead: {os.path.relpath(path, code.start)}"
             if inside
             else "copy the file into the project, or to the cluster, and give the path of the copy",

@@ -111,8 +111,8 @@ def _of_need(
         place = int(need.text) - 1
         if place >= len(words):
             yield LaunchFault(
-                f"{where}: the program reads the file in argument {need.text}, but gets {len(words)} "
-                "arguments",
+                f"{where}: the program reads the file that argument {need.text} names, but the command has "
+                f"{len(words)} arguments",
                 f"name the file after `--`: toolkit launch … {facts.path.name} -- FILE",
             )
         elif in_folder:
@@ -158,7 +158,7 @@ def _command(
     """Yield a fault if the program starts a second launcher, or a command that the image lacks."""
     name = need.text
     if name in LAUNCHERS and ranks > 1:
-        message = f"`{name}` would start its own ranks on each of the {ranks} ranks"
+        message = f"each of the {ranks} ranks would run `{name}`, which starts more ranks"
         yield LaunchFault(f"{_place(code, need)}: {message}", fix_of(name))
         return
     if contents is None or name in contents.commands or name.startswith("nvidia-"):

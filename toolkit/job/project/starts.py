@@ -70,7 +70,7 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
     if ranks > 1 and (found_launcher := _launcher(code)):
         where, name = found_launcher
         yield LaunchFault(
-            f"{where}`{name}` would start its own ranks on each of the {ranks} ranks", fix_of(name)
+            f"{where}each of the {ranks} ranks would run `{name}`, which starts more ranks", fix_of(name)
         )
     if in_folder:
         yield from _absent(code, contents)

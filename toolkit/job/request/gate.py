@@ -121,7 +121,7 @@ def clear_again(
         facts = ImageFacts(path=record.spec.image, format="sif")
         return clear(StartableImage(name, facts, digest, None, record.spec.image), demand, tell), None
     tell.step(
-        f"{name} is unchanged since the check for {record.key}; signature: {record.image_check.signature}"
+        f"{name} is unchanged since the check for job {record.key}; signature: {record.image_check.signature}"
     )
     return ImageClearance(record.image_digest, record.image_check), None
 
