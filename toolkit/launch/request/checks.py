@@ -27,13 +27,13 @@ _NAMES = ValueForm(
     _NAME, "names may contain letters, digits and . _ + @ = - and must start with a letter or digit"
 )
 _SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; write commas between several names")
-_MEMORY = ValueForm(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G (default: M)")
+_MEMORY = ValueForm(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G; the default is M")
 _NODES = ValueForm(nodelist.FORM, nodelist.RULE)
 _OUTPUT = ValueForm(
     # Slurm does not create a folder for the output, so a relative path must not contain a folder.
     # A job that cannot write its output fails without a message.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
-    "write a file name or a full path: letters, digits, . _ + = @ , - and patterns such as %j (%% for %)",
+    "write a file name or a full path with letters, digits, . _ + = @ , - and patterns like %j (%% for %)",
 )
 
 _FORMS: Mapping[str, ValueForm] = {
@@ -61,7 +61,7 @@ _FORMS: Mapping[str, ValueForm] = {
     ),
     "dependency": ValueForm(
         rf"{_DEPENDENCY}([,?]{_DEPENDENCY})*",
-        "write TYPE:JOB[:JOB…] with after, afterany, afternotok, afterok or aftercorr, or singleton",
+        "write singleton or TYPE:JOB[:JOB…]; types: after, afterany, afternotok, afterok, aftercorr",
     ),
     "begin": ValueForm(
         rf"now(\+\d+(seconds?|minutes?|hours?|days?|weeks?)?)?|midnight|noon|fika|teatime|today|tomorrow|"

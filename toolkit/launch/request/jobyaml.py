@@ -85,7 +85,7 @@ class _Reader:
 
     def _begin(self, values: dict[str, Any] | list[Any], line: int) -> None:
         if len(self._open) >= _DEEPEST:
-            raise BadInput(f"{self.file}:{line}: nested too deep for a job specification")
+            raise BadInput(f"{self.file}:{line}: nested too deeply for a job file")
         parent = self._open[-1] if self._open else None
         if parent and isinstance(parent.values, dict) and parent.key is None:
             raise BadInput(f"{self.file}:{line}: the name of a field must be text")

@@ -161,7 +161,7 @@ def _questions(host: HostFacts, facts: SiteFacts, parts: tuple[Partition, ...]) 
     if len(accounts) > 1:
         yield Question("--account", "Which account are jobs charged to", accounts[0], accounts)
     elif not accounts and "associations" in facts.enforces:
-        yield Question("--account", "Slurm requires an account; which account", "")
+        yield Question("--account", "Slurm requires an account; which account do your jobs use", "")
     offers = facts.offers or ()
     if not _has_runtime(host, facts) and len(offers) > 1:
         yield Question("--module", "Which module provides the container runtime", offers[0], offers)

@@ -184,7 +184,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
         raise _refusal(runner, answer)
     number = slurm.parse_sbatch(answer.text)
     if number is None:
-        reason = f"sbatch answered without a job number: {answer.text.strip()!r}"
+        reason = f"sbatch printed no job number: {answer.text.strip()!r}"
         return _found_or_doubt(record, runner, reason)
     return number
 
