@@ -112,7 +112,7 @@ def _other_ways(work: Work, call: ast.Call) -> None:
         if work.source.dotted_name(one.func).endswith("backend.set_value") and work.once(one):
             work.leave(one, f"`{work.shown(one)}` sets a learning rate: multiply the rate by {work.size}")
     if method(call) == "compile" and keyword(call, "jit_compile") and work.once(call):
-        work.leave(call, "jit_compile: XLA cannot compile Horovod's averaging")
+        work.leave(call, "remove jit_compile: XLA cannot compile Horovod's averaging of gradients")
 
 
 def _make_optimizer(work: Work, name: str) -> str:

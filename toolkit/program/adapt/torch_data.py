@@ -87,7 +87,7 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
     if several and (shuffle is None or isinstance(shuffle.value, ast.Constant)):
         work.leave(
             loader,
-            "this line makes several loaders; each rank loads a part of each, also of test data",
+            "this line makes several loaders; each rank loads only a part of their data, also of test data",
         )
     return True
 
