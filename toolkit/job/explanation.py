@@ -69,8 +69,8 @@ def of_job(record: JobRecord) -> OutputExplanation:
         state = f"job: {record.id or record.key} ended as {record.state}{code}\n"
         pieces.append(Piece("", state.encode()))
     output_explanation = explain_pieces(pieces)
-    # The output of a completed job may contain messages of ranks that failed before a restart.
-    # These messages are not the cause of a failure, so return only the findings about known messages.
+    # The output of a completed job may contain errors of ranks that failed before a restart.
+    # The job did not fail with these errors, so return the findings without a first error or fault class.
     return (
         OutputExplanation(findings=output_explanation.findings)
         if record.state == "completed"

@@ -13,7 +13,7 @@ from toolkit.program.script.read import read_script
 from toolkit.render import quote_word
 
 OF_SCRIPT = "the script"
-"""The recorded source of a job's command and name if toolkit derived both from a script."""
+"""The recorded source of a command or a job name that toolkit derived from a script."""
 
 NOTEBOOK = "`jupyter nbconvert --to script {}`, and launch the .py file; or use `toolkit notebook`"
 """The fix in the error message if the user launches a Jupyter notebook file instead of a program."""
@@ -23,8 +23,8 @@ _OF_TRAINERS = ("strategy",)
 
 
 def without_trainer(merged: MergedJob) -> MergedJob:
-    """Return the job with a command in place of the trainer if the trainer is a Python file that defines no
-    trainer.
+    """If the job's trainer is an ordinary Python file, which defines no trainer, return the job with the
+    command ``python FILE``. Return any other job unchanged.
 
     Raises:
         BadInput: if the user gave an option that applies only to trainers.

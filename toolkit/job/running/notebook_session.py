@@ -23,7 +23,7 @@ _TRIES = 5
 _END_SECONDS = 4
 """The time in seconds for which toolkit queries Slurm, after a relay stopped, before it restarts the relay.
 
-If the relay stopped because the job ended, Slurm reports the end within this time.
+If the relay stopped because the job ended, Slurm usually reports the job's end within this time.
 """
 
 
