@@ -121,7 +121,7 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site; if the path of the job's ``directory`` contains a variable, the site has this path.
+    """Return the site; if the job's ``directory`` contains a variable, the site has the same ``directory``.
 
     The job script expands variables only in values of the site profile.
     """

@@ -18,7 +18,7 @@ done
 mkdir -p -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY" && cd -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY" || exit 1
 exec "$program" "$@"
 """
-"""A shell program that sets each copy's number and changes to its folder.
+"""A shell program that sets the number of a copy and changes to the copy's folder.
 
 The shell program makes paths in the command absolute, because they may name files in the start folder.
 """

@@ -231,8 +231,8 @@ class _Signs:
         """Return whether a running job's exit status file exists, which shows that the job's script has
         ended.
 
-        ``passed`` is the time since the last query of Slurm, in seconds. Because Slurm registers the job's
-        end later than the file, the function returns True again only after growing pauses.
+        ``passed`` is the time since the last query of Slurm, in seconds. Slurm may register the job's end
+        some time after the file appears, so each pause before the function returns True again is longer.
         """
         if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
             return False

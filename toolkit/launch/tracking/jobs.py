@@ -71,7 +71,7 @@ def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
     """Return whether Slurm can list the jobs of the record.
 
     toolkit does not query Slurm again after it records the end of a job. Therefore, toolkit records the end
-    of a job only after Slurm has listed the user's jobs.
+    of a job only after Slurm has listed the user's jobs, because the list may contain a successor.
     """
     try:
         successors.numbers(runner, record)

@@ -36,7 +36,7 @@ _LOCK = ".lock"
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.01
 """The longest time in seconds to wait for the lock, and the time between two tries.
 
-A change takes milliseconds, so a process that holds the lock for seconds is suspended.
+A change needs only milliseconds. A process that holds the lock for seconds is probably suspended.
 """
 
 
