@@ -37,7 +37,7 @@ class Program(Protocol):
         ...
 
     def peers(self, starter: Starter) -> tuple[str, ...]:
-        """Return shell lines that set the variables from which a program learns its rank and the addresses of
+        """Return shell lines that set the variables from which a program reads its rank and the addresses of
         other ranks.
 
         The lines may use the shell variables ``first`` (first node), ``nodes`` (node names), ``port``,
