@@ -1,5 +1,5 @@
-"""Read files that toolkit uses although no option names them, such as ``toolkit.toml``. toolkit trusts a file
-that no option names only if the user or root owns this file.
+"""Read files that toolkit uses although no option names them, such as ``toolkit.toml``. toolkit rejects
+such a file if neither the user nor root owns the file.
 
 OpenSSH has the same rule for the owner of a file: ``StrictModes`` (sshd_config(5)). git's ``safe.directory``
 has the same aim (CVE-2022-24765): a file that another user put into the current folder must not change what a
@@ -54,7 +54,7 @@ def read_trusted(path: Path, *, most: int) -> bytes:
     """Check a file with :func:`require_trusted`, and return its content. Use this function for a file that no
     option names.
 
-    The check still holds during the read, because only the user or root can replace the file in between.
+    The result of the check stays valid during the read, because only the user or root can replace the file.
 
     Raises:
         BadInput: the file is not trusted, is not a regular file, or is longer than ``most`` bytes.

@@ -10,7 +10,7 @@ from toolkit.folders import at_home, no_file
 from toolkit.near import suggest_near
 
 _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
-"""The name in messages for one item of a kind of data."""
+"""For each kind of data, the name of one item in messages, such as ``recipe``."""
 
 
 @cache
@@ -60,8 +60,8 @@ def config_dir() -> Path:
 
 
 def find(kind: str, name: str, suffix: str) -> Path:
-    """Return the path of a data file. ``name`` is a path, or the name of a file. The user's own file has
-    precedence over a shipped file of the same name.
+    """Return the path of a data file. ``name`` is a path, or the name of a file without ``suffix``. The
+    user's own file has precedence over a shipped file of the same name.
 
     Raises:
         BadInput: no file has that name (the message lists the choices), or other users can write the user's
@@ -86,7 +86,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
 
 
 def find_override(kind: str, file_name: str) -> Path | None:
-    """Return the user's own file if it replaces a shipped file with other content; otherwise ``None``."""
+    """Return the user's own file if a shipped file has the same name but other content, else ``None``."""
     own, came = config_dir() / kind / file_name, shipped_folder(kind) / file_name
     if not own.is_file() or not came.is_file():
         return None
@@ -110,8 +110,8 @@ def _xdg(variable: str, below_home: str) -> Path:
 
 
 def home() -> Path | None:
-    """Return the user's home folder; ``None`` if HOME is not set and this machine does not know the
-    user id.
+    """Return the user's home folder; ``None`` if HOME is not set and this machine has no account
+    with the user id.
     """
     try:
         return Path.home()

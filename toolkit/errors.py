@@ -4,13 +4,13 @@
     ├── CheckFailed     1   a check failed, or a job failed
     │   ├── Damaged     2   an image or archive is empty, truncated or invalid
     │   └── ProgramFault 1  the program of a job would fail on every node
-    ├── BadInput        2   the call or a file is wrong: file, line, field, choices
-    ├── Missing         3   something needed is absent or unreachable: what, and how to get it
+    ├── BadInput        2   an option or a file is wrong; the message names the file, line and field
+    ├── Missing         3   a program, file or machine is missing or unreachable
     │   └── Lost        3   a connection broke or could not be opened; a retry may help
     └── Interrupted   130   the user pressed Ctrl-C, or the process got SIGTERM or SIGHUP
 
-A message is one line that names the thing and its fault. ``fix`` is one line that says what to do. ``detail``
-may have more lines, such as the end of a log; toolkit prints them before the message.
+A message is one line that names an input, such as a file, and its fault. ``fix`` is one line that says what
+to do. ``detail`` may have more lines, such as the end of a log; toolkit prints ``detail`` before the message.
 """
 
 from collections.abc import Sequence
@@ -29,7 +29,7 @@ class ToolkitError(Exception):
 
 
 class CheckFailed(ToolkitError):
-    """A check failed, such as a verdict or a checksum, or a build or a job failed."""
+    """A check (such as the check of a checksum), a build or a job failed."""
 
     code = 1
 
@@ -43,7 +43,7 @@ class Damaged(CheckFailed):
 
 
 class ProgramFault(CheckFailed):
-    """The program of a job would fail on every node, whatever the facts of the cluster are."""
+    """The program of a job would fail on every node of every cluster."""
 
 
 class BadInput(ToolkitError):

@@ -12,8 +12,8 @@ from toolkit.errors import BadInput
 from toolkit.units import format_memory
 
 _SHOWN = 50
-"""Maximum number of characters of a file's name in the name of its temporary file. A name has at most 255
-bytes.
+"""The name of a temporary file starts with at most this many characters of the final name, because a name
+has at most 255 bytes.
 """
 
 
@@ -79,7 +79,7 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
         if found.st_uid not in {0, os.geteuid()}:
             raise BadInput(
                 f"{name}: another user owns the file",
-                fix="copy the file, run `chmod 600 COPY`, and give the copy",
+                fix="copy the file, run `chmod 600 COPY`, and name the copy instead",
             )
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise BadInput(

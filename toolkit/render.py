@@ -73,8 +73,8 @@ def quote_words(words: Iterable[object]) -> str:
 
 
 def quote_around(word: str, pieces: Mapping[str, str]) -> str:
-    """Quote a word for a shell, but replace each key of ``pieces`` in the word with the key's value, which is
-    unquoted shell code.
+    """Quote a word for a shell, but replace each key of ``pieces`` in the word with its value. A value is
+    shell code, which stays unquoted.
     """
     if not any(piece in word for piece in pieces):
         return quote_word(word)
@@ -108,7 +108,7 @@ def _environment(kind: str, *, one_line: bool) -> "jinja2.Environment":
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - shell and Dockerfiles, where HTML escapes would be wrong; words go through `sh`
+        autoescape=False,  # noqa: S701 - HTML escapes would be wrong in scripts; the filter `sh` quotes words
     )
     if one_line:
         environment.finalize = _printable

@@ -16,10 +16,10 @@ def without_hash(name: str) -> str:
 
 
 def plain(soname: str) -> str:
-    """Return the soname of a library before auditwheel changed it: ``libpmix.so.2`` for
+    """Return the soname that a library had before auditwheel changed it: ``libpmix.so.2`` for
     ``libpmix-1a2b3c4d.so.2.13.7``.
 
-    auditwheel replaces the soname with the file name, which has all version numbers. If a name has no hash
+    auditwheel replaces the soname with the file name, which contains the full version. If a name has no hash
     from auditwheel, the function returns the name unchanged.
     """
     name = without_hash(soname)
