@@ -2,7 +2,7 @@
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone, and ``TOOLKIT_MADE`` to the path of a file
 that lists images. Containers, networks and volumes get the clone's identity as a label. Images get no label,
-because a label changes an image's digest, and equal locks must give images with equal digests in every clone.
+because a label changes an image's digest, and equal lock files must give equal digests in every clone.
 Instead, toolkit adds the names of images to the file in ``TOOLKIT_MADE``.
 """
 

@@ -1,4 +1,4 @@
-"""Make and check PGP signatures with gpg. gpg stores the keys, and toolkit never handles a passphrase."""
+"""Make and check PGP signatures with gpg. gpg stores the keys, and toolkit never sees a passphrase."""
 
 import os
 import shutil

@@ -18,7 +18,7 @@ def delay_signals() -> Iterator[None]:
     Without the delay, toolkit would not know about the new container and could not remove it.
     """
     if threading.current_thread() is not threading.main_thread():
-        yield  # Python delivers signals only to the main thread
+        yield  # no delay is necessary, because Python delivers signals only to the main thread
         return
     came: list[int] = []
     handlers = {number: signal.signal(number, lambda number, _: came.append(number)) for number in _ENDING}

@@ -141,7 +141,7 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # Keep close() from closing the pipe during read(): a new file could get the same descriptor.
+        # close() must not close the pipe during read(), because a new file could get the same descriptor.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
@@ -171,7 +171,7 @@ class _LocalConversation:
             self._process.wait()
         GUARD.release(self._process.pid)
         self._closed.set()
-        # Wait until read() has got the end of the stream, and close the pipe.
+        # Wait until read() has reached the end of the stream, and close the pipe.
         # If a child process keeps the pipe open, read() itself closes the pipe later.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
@@ -196,7 +196,7 @@ def _start(
             start_new_session=True,
         )
     except (FileNotFoundError, PermissionError) as error:
-        # A missing program raises PermissionError if the user may not read a folder on PATH.
+        # Python raises PermissionError for a missing program if the user cannot read a folder on PATH.
         program = command.words[0]
         if isinstance(error, FileNotFoundError) or ("/" not in program and shutil.which(program) is None):
             raise Missing(

@@ -29,17 +29,17 @@ connection is closed; the far end is ready.
 
 _CHUNK = 6144
 _MOST_WAITING = 64 << 20
-"""The largest number of bytes that the relay keeps for a connection whose other side does not read.
+"""The largest number of bytes that may wait for one connection.
 
-The relay closes a connection for which more bytes than this limit wait.
+If the program at the connection does not read, and more bytes wait, the relay closes the connection.
 """
 
 _CONNECT_SECONDS = 10
 
 
 class Connections:
-    """The relayed connections at one end of the tunnel, by their numbers. ``write`` sends a line to the other
-    end of the tunnel.
+    """The relayed connections at one end of the tunnel. A number identifies each connection. ``write`` sends
+    a line to the other end of the tunnel.
     """
 
     def __init__(self, write: "Callable[[bytes], None]") -> None:
@@ -56,7 +56,7 @@ class Connections:
             self._write(line.encode("ascii"))
 
     def add(self, number: int, connection: socket.socket, opened: bool = True) -> None:
-        """Relay a connection, which gets the number ``number``. If ``opened`` is false, first ask the other
+        """Relay a connection under the number ``number``. If ``opened`` is false, first ask the other
         end of the tunnel to connect to its port.
 
         Raises:
@@ -70,8 +70,8 @@ class Connections:
         carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Handle a line from the other end of the tunnel. If the line has the number of an unknown
-        connection, only return the kind of the line and this connection number.
+        """Pass a line from the other end of the tunnel to its connection. If the connection is unknown,
+        return the line's kind and the connection number, as in ``(OPEN, 3)``; otherwise, the kind is empty.
         """
         frame = _parse_frame(line)
         if frame is None:

@@ -63,7 +63,9 @@ class HostApptainer:
         try:
             return dict(description["attributes"]["labels"])
         except (KeyError, TypeError) as error:
-            raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {_text(description)}") from error
+            raise CheckFailed(
+                f"{sif}: {self.version} cannot inspect the image: {_text(description)}"
+            ) from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
         # Hide the user's home folder and environment, which could make a command in a correct image fail.

@@ -84,12 +84,12 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
         # Another process that copied the same file may have renamed the partial copy.
         if remote_hashes(runner, [parcel.target]).get(parcel.target) == parcel.sha256:
             return
-        raise CheckFailed(f"{runner.place}: {parcel.target} was copied but cannot be read on the target")
+        raise CheckFailed(f"{runner.place}: {parcel.target} was copied, but toolkit cannot read the copy")
     if hashes[part] != parcel.sha256:
         _remove(runner, part)
         raise CheckFailed(
             f"{runner.place}: {parcel.target} differs from {parcel.source} after the copy",
-            fix="run the same command again; if it fails twice, check the disk of the target",
+            fix="run the same command again; if it fails twice, check the disk of that host",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
     # A failed mv is harmless if an earlier try, whose result was lost, has already renamed the file.

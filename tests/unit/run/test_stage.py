@@ -165,7 +165,7 @@ def test_a_copy_that_cannot_be_read_back_is_told(tmp_path):
         return Completed(command, 1, b"", b"sha256sum: b: Permission denied")
 
     (tmp_path / "a").write_text("x")
-    with pytest.raises(CheckFailed, match="cannot be read on the target"):
+    with pytest.raises(CheckFailed, match="toolkit cannot read the copy"):
         stage(Odd(unreadable), [Parcel.of(tmp_path / "a", str(tmp_path / "b"))], Silent())
     assert not (tmp_path / "b").exists()
 

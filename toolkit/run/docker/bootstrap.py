@@ -83,7 +83,8 @@ def base_files(
             "version": __version__,
             "release": release,
             "epoch": epoch,
-            # List packages by name, because a package's priority may differ between archive and package file.
+            # mmdebstrap selects unnamed packages by priority, and the priority in a package file may differ
+            # from the priority in Debian's archive. Therefore, name all packages.
             "names": [package.name for package in packages],
             "left_out": LEFT_OUT,
             "merged": _MERGED,

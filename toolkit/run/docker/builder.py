@@ -59,7 +59,7 @@ class ContainedApptainer:
             return dict(json.loads("\n".join(ran.lines))["data"]["attributes"]["labels"])
         except (ValueError, KeyError, TypeError) as error:
             last = ran.lines[-1] if ran.lines else "it printed no message"
-            raise CheckFailed(f"{sif}: {self.version} cannot inspect it: {last}") from error
+            raise CheckFailed(f"{sif}: {self.version} cannot inspect the image: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
         # With -u, Apptainer mounts the SIF file with FUSE, because a container has no loop devices.
@@ -92,8 +92,8 @@ def ensure_builder(client: "DockerClient", tell: Tell) -> str:
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image of an older Debian ``release`` with Apptainer. The image of the older
-    release also contains the newer glibc that Apptainer needs.
+    """Return the name of an image that contains an older Debian ``release``, Apptainer, and the newer glibc
+    that Apptainer needs.
     """
     arguments = {"BUILDER": ensure_builder(client, tell)}
     return _ensure(

@@ -1,5 +1,5 @@
-"""Copy one file out of a container safely, even if a program in the container replaced the file by a
-malicious one.
+"""Copy one file out of a container safely, even if a program in the container replaced the file with
+a malicious file.
 """
 
 import io

@@ -136,7 +136,7 @@ def _identities(archive: Path) -> tuple[str, ...]:
             texts = {name: json.load(file) for name, file in lists.items() if file is not None}
         return tuple(_named_in(texts))
     except (tarfile.TarError, ValueError, KeyError, TypeError, AttributeError):
-        return ()  # the Docker engine's error message is better
+        return ()  # the Docker engine then reports the fault of the archive in more detail
 
 
 def _named_in(texts: dict[str, Any]) -> Iterator[str]:

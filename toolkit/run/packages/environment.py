@@ -136,7 +136,7 @@ def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
     not check the hashes of ``wheels``, because toolkit built these wheels itself.
 
     Raises:
-        CheckFailed: if a file has another hash or is not available, or the disk is full.
+        CheckFailed: if a file has a wrong hash or is not available, or the disk is full.
     """
     target.mkdir()
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:

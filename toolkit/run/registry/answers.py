@@ -17,7 +17,7 @@ BUSY = frozenset({429, 500, 502, 503, 504})
 _MOST = 1 << 16
 """The largest number of bytes of an error message that toolkit reads."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "SSL:_HTTP_REQUEST")
-"""OpenSSL's names of the errors that mean a response in plain HTTP."""
+"""OpenSSL's names of the errors that occur if a server answers in plain HTTP instead of TLS."""
 
 
 class _Error(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ _HELPER_SECONDS = 60.0
 """The time limit of a credential helper in seconds. A credential helper may ask the user to unlock a key
 ring.
 """
-_TOKEN_USER = "<token>"  # noqa: S105 - this user name marks a token
+_TOKEN_USER = "<token>"  # noqa: S105 - the user name in an answer with a token instead of a password
 
 
 class _Entry(msgspec.Struct, frozen=True):

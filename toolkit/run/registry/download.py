@@ -49,7 +49,7 @@ def fetch_blob(
         digest = f"sha256:{hash_file(part)}"
     if digest != blob.digest:
         part.unlink()
-        raise wrong(f"{name}: what {session.host} sent", blob.digest, digest)
+        raise wrong(f"{name}: a blob from {session.host}", blob.digest, digest)
 
 
 def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: Path, on_got: OnGot) -> None:
@@ -84,7 +84,7 @@ def _append(
             file.seek(0)
             if answer.status_code != 200:
                 raise Missing(
-                    f"{session.host} sends another part of blob {blob.digest[:19]}… than toolkit requested"
+                    f"{session.host} sends a part of blob {blob.digest[:19]}… that toolkit did not request"
                 )
         _copy(session, blob, answer, file, on_got)
 
