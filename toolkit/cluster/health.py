@@ -89,7 +89,7 @@ def _all_running(nodes: Nodes, layout: Layout) -> None:
     for host in layout.hosts:
         machine = containers.get(layout.container(host))
         if machine is None or machine.state != "running":
-            raise _unhealthy(nodes, layout, f"{host} ended while it was starting", only=host)
+            raise _unhealthy(nodes, layout, f"the container of {host} stopped during the start", only=host)
 
 
 def _unhealthy(

@@ -178,7 +178,7 @@ def check_listen(listen: str) -> str:
     """Return ``listen``, an ``ADDRESS:PORT``, if the Docker engine can publish a login node at this address.
 
     Raises:
-        BadInput: if the text is not ``ADDRESS:PORT`` with an IPv4 address of a machine and a port from 1024.
+        BadInput: if the address is not an IPv4 address of a machine, or the port is less than 1024.
     """
     address, _, port = listen.rpartition(":")
     try:
@@ -195,5 +195,5 @@ def check_listen(listen: str) -> str:
 
 
 def is_reachable(listen: str) -> bool:
-    """Return whether other machines may reach the address in ``listen``: every address except loopback."""
+    """Return whether other machines can reach the address in ``listen``; False for loopback."""
     return not ipaddress.IPv4Address(listen.rpartition(":")[0]).is_loopback

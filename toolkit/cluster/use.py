@@ -36,8 +36,8 @@ def execute(
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # The command reads its input from a file, because a TLS socket would hide the end of the input.
         # Docker's SDK cannot close only the sending direction of a TLS socket.
+        # The command would not see the end of its input, so the command reads its input from a file.
         # The script removes the input file after opening it.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)

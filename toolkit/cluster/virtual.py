@@ -257,13 +257,13 @@ def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) 
         name = layout.container(host)
         engine.put(name, accounts_archive(host, secrets))
         make = Command.of("sh", MAKE_ACCOUNTS, host, timeout=_ACCOUNTS_SECONDS)
-        engine.run(name, make).require(f"making users on {host} of the cluster {layout.name}")
+        engine.run(name, make).require(f"creating accounts on {host} of the cluster {layout.name}")
 
 
 def _complete(
     engine: Nodes, layout: Layout, secrets: Secrets, containers: dict[str, NodeContainer], tell: Tell
 ) -> None:
-    """Create missing nodes and start stopped nodes. The login node is first, because it runs Slurm's
+    """Create missing nodes and start stopped nodes. The login node starts first, because it runs Slurm's
     controller.
     """
     missing = any(_state(containers, layout, host) == "missing" for host in layout.hosts)
