@@ -90,8 +90,8 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
 
 
 def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:
-    """Yield the name and size in bytes of each member of a Debian package. When the caller gets a member, the
-    position in the package is the start of the member's content.
+    """Yield the name and size in bytes of each member of a Debian package. When the function yields a
+    member, the next byte of ``file`` is the first byte of the member's content.
     """
     if file.read(len(_AR)) != _AR:
         raise Missing(f"{place}: not a Debian package")

@@ -122,7 +122,8 @@ class Dataset(
 
 
 def load(name: str) -> Dataset:
-    """Return the data set with this name. The user's own description replaces a shipped description.
+    """Return the data set with this name. The user's own description replaces a shipped description of the
+    same name.
 
     Raises:
         BadInput: if the name is unknown (the message lists the choices), or a field of a user's file is

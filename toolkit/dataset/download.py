@@ -93,8 +93,8 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
         except http.RefusedRequest as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
-            # The server has no bytes after this offset, so download the whole file again.
-            # The partial download is already complete, or belongs to another version of the file.
+            # The server has no bytes after this offset. The partial download is complete, or is from another
+            # version of the file, so download the whole file again.
             part.truncate(0)
         except http.Busy as error:
             waited += 1

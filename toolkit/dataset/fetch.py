@@ -63,7 +63,7 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> FetchResu
         except Full:
             raise
         except (CheckFailed, Missing) as error:
-            tell.step(f"Not from {source.place}: {error.message}")
+            tell.step(f"Skipping {source.place}: {error.message}")
             failures.append(error)
     if wanted:
         raise _none_gave(dataset, wanted[0], failures)

@@ -17,11 +17,11 @@ from toolkit.errors import Missing
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOURS = 3
 _RGB = bytes((8, 2, 0, 0, 0))
-"""The end of the PNG header that toolkit accepts: 8 bits per value, RGB, not interlaced."""
+"""The last bytes of a PNG header that toolkit accepts: 8 bits per value, RGB, not interlaced."""
 
 _CHUNK = 1 << 16
 _MOST = 1 << 24
-"""Maximum size of a PNG's chunk in bytes. PNG encoders write kilobytes, although PNG allows 2 GiB."""
+"""Maximum size of a PNG chunk in bytes. PNG encoders write chunks of kilobytes; PNG allows 2 GiB."""
 
 _BYTE = (255).__and__
 

