@@ -26,7 +26,7 @@ _LARGEST = 256 << 20
 MARK = '{\n  "schema": "toolkit.facts/'
 """The first bytes of each file that :func:`encode` writes."""
 _SLURM = ("slurm", "mpi-list", "slurm-config", "partitions")
-"""The queries of Slurm's commands; toolkit uses the contacted machine's answers for all nodes."""
+"""Queries that only the contacted machine answers. toolkit uses these answers for all nodes."""
 
 
 class _Schema(msgspec.Struct, frozen=True):

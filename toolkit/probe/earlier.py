@@ -11,10 +11,10 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
-    """If saved facts name the container runtime only in the reason why Apptainer is absent, add the runtime
-    as a fact.
+    """Return saved facts with their container runtime as a fact.
 
-    Some earlier releases of toolkit named a runtime other than Apptainer only in this reason.
+    Some earlier releases of toolkit named a runtime other than Apptainer only in the reason why Apptainer is
+    absent, as in ``there is podman``.
     """
     match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in match[1].split(",")] if match else []

@@ -11,8 +11,8 @@ NO_ANSWER = "no answer in time"
 """The reason for an unknown fact if the query exceeded its time limit."""
 _NOT_FOUND = 127
 _SAYS_NOT_FOUND = re.compile(r": (command )?not found\s*$")
-"""A pattern for the shell's message about a missing program. ld.so also exits with status 127, but prints
-another message.
+"""A pattern for the shell's message about a missing program. Status 127 does not suffice: for a missing
+library, ld.so also exits with 127, but prints another message.
 """
 _NOISE = re.compile(
     r"ERROR: ld\.so: object '[^']*' from LD_PRELOAD cannot be preloaded"
@@ -22,7 +22,7 @@ _NOISE = re.compile(
 )
 """A pattern for messages that every program prints in a faulty environment.
 
-Examples of faults: LD_PRELOAD names a missing file, as XALT's does at some centres
+Examples of faults: LD_PRELOAD names a missing file, such as XALT's library at some centres
 (argonne-lcf/user-guides:docs/polaris/known-issues.md). LD_LIBRARY_PATH makes the system's shell load Conda's
 libraries. An exported shell function such as ``module`` is incomplete (xonsh/xonsh:docs).
 """
@@ -73,8 +73,8 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     sections of such an output.
 
     Raises:
-        CheckFailed: if the output is incomplete at its start or its end, because software would seem to be
-            missing.
+        CheckFailed: if the start or the end of the output is missing; toolkit would otherwise report
+            existing software as absent.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:

@@ -21,7 +21,7 @@ VARIABLE = "TOOLKIT_FACTS_SECONDS"
 _SECONDS = 600
 _FOLDER = "hosts"
 _MOST = 20
-"""Maximum number of cached answers. An answer has 40 kB, or more for many kinds of nodes."""
+"""Maximum number of cached answers. An answer has 40 kB, or more if a cluster has many kinds of nodes."""
 _UNANSWERED = f"@rc {TIMED_OUT}\n"
 _STATE_SECONDS = 20.0
 _STATE = re.compile(r"^toolkit-state:([0-9a-f]{64})$", re.MULTILINE)
@@ -36,8 +36,8 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class HostMemory:
-    """If the cache contains a recent answer of a host, and the host has not changed since this answer, use
-    the answer; otherwise, probe the host.
+    """Uses the cached answer of a host if the answer is recent and the host has not changed since. Otherwise,
+    it probes the host.
 
     ``age`` is the age of the cached answer in seconds, or None if toolkit has just probed the host.
     """

@@ -138,7 +138,7 @@ def _programs(section: Section) -> list[tuple[str, str, str]]:
 def _identify(output: str) -> tuple[str, str | None]:
     for name, pattern in _FAMILIES:
         if match := re.search(pattern.pattern, output, re.MULTILINE | re.DOTALL):
-            # Until 2020, Intel MPI had releases such as 2019 Update 4.
-            # The packages of Intel MPI 2019 Update 4 have the version 2019.4.243.
+            # Until 2020, Intel MPI had releases such as 2019 Update 4, whose packages have the version
+            # 2019.4.243. Write the release as 2019.4.
             return name, ".".join(part for part in match.groups() if part)
     return "unknown", None

@@ -53,8 +53,8 @@ def cpu_vendor(section: Section) -> str | None:
 def cpu_threads(section: Section) -> int | None:
     """Return the number of hardware threads per core.
 
-    The result is a processor's number of threads divided by its number of cores. If SMT is switched off, the
-    kernel counts only one thread per core, but the result is 2.
+    The result is the number of a processor's threads divided by the number of its cores. If SMT is switched
+    off, the kernel reports one thread per core, so the function returns 2.
     """
     siblings, cores = _cpuinfo(section, "siblings"), _cpuinfo(section, "cpu cores")
     if not (siblings and cores and _NUMBER.fullmatch(siblings) and _NUMBER.fullmatch(cores)):

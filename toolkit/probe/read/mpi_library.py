@@ -16,12 +16,12 @@ _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )
 _PLUGINS = {"s1": "pmi1", "s2": "pmi2"}
-"""Open MPI's components for Slurm's PMI-1 and PMI-2 → launch interface."""
+"""The launch interface of each Open MPI component that uses Slurm's PMI-1 or PMI-2."""
 _PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
 
 
 _MAKERS = {"MVAPICH": "mvapich2", "CRAY MPICH": "cray", "ParaStation": "parastation"}
-"""Text in a library → MPI implementation derived from MPICH."""
+"""MPI implementations derived from MPICH, by a text in their library."""
 _DEVICE = re.compile(r"ch[34]:[a-z0-9, ]{2,40}\Z")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}\Z", re.ASCII)
 _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
@@ -37,7 +37,7 @@ class MpiLibrary:
     path: str
     answers: dict[str, list[str]] = field(default_factory=dict)
     whole: bool = True
-    """Whether the section is complete, because no time limit stopped the query."""
+    """Whether the query finished before its time limit, so that its section is complete."""
 
     def values(self, word: str) -> list[str]:
         return self.answers.get(word, [])
@@ -179,7 +179,7 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
     """Return two mappings: from each launcher to the paths of the libraries beside it, and from each path to
     its library.
 
-    The launcher ``""`` stands for libraries that ld.so finds.
+    In the first mapping, the key ``""`` has the libraries that ld.so finds.
     """
     beside: dict[str, list[str]] = {}
     known: dict[str, MpiLibrary] = {}
@@ -227,8 +227,8 @@ def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
 
 
 def is_mvapich(launcher: str, section: Section) -> bool:
-    """Return whether a Hydra launcher, which reports MPICH's release, belongs to an MVAPICH2 library beside
-    it.
+    """Return whether all MPI libraries beside a Hydra launcher are MVAPICH2. Hydra itself reports MPICH's
+    release, even as a part of MVAPICH2.
     """
     beside, known = libraries(section)
     kinds = {known[path].implementation for path in beside.get(launcher, ()) if path in known}

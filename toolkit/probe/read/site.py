@@ -10,15 +10,15 @@ from toolkit.probe.evidence import Section, Sections
 from toolkit.probe.read import machine, slurm
 
 _GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[\w.+-]+):)?(?P<count>\d{1,4})(?=$|[(,])", re.ASCII)
-"""A pattern for GPUs in sinfo's output, in which the count is the last field. A GPU type may start with a
-digit, as in ``2080ti``.
+"""A pattern for GPUs in sinfo's output: the last field is the number of GPUs, as in ``gpu:a100:4``. A GPU
+type may start with a digit, as in ``2080ti``.
 """
 _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6
 _BEGIN, _END = "asked now", "asked yes"
 _MASKED = "-"
-"""The text that the probe prints instead of the user's name. If an account has the user's name, toolkit does
-not know the account.
+"""The text that the probe prints instead of the user's name. If an account has the same name as the
+user, toolkit therefore does not know the account's name.
 """
 
 

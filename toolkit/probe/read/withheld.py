@@ -7,7 +7,7 @@ from toolkit import knowledge
 from toolkit.knowledge.settings import reads_value
 
 _OTHERS = {"SLURM_MPI_TYPE", "PMIX_VERSION"}
-"""Variables that rules read, in addition to ``settings.toml`` and the paths in ``mpi.toml``."""
+"""Variables that rules read, in addition to ``settings.toml`` and the path variables in ``mpi.toml``."""
 
 _PERSONAL = re.compile(
     r"@|~|\s|\$|/(home|users?|u|people|staff)/|token|secret|passw|credential|://", re.ASCII | re.IGNORECASE
@@ -22,7 +22,8 @@ at most 16 letters.
 _LONGEST = 200
 _MOST = 4000
 _LISTS = {"_BIND": ",", "_BINDPATH": ",", "ENV_LD_LIBRARY_PATH": ":"}
-"""Endings of Apptainer's variables to which a site's module assigns lists of folders → separator.
+"""The separators of lists of folders in Apptainer's variables, by the ending of the variable's name. A
+site's modules set these variables.
 
 toolkit replaces a folder that may identify the user with ``-``.
 """
