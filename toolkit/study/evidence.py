@@ -18,8 +18,8 @@ class NodeRow:
     ``seconds`` is the time in seconds of an epoch, or of 1,000 units of work if the study measured only a
     rate. ``wall`` is the time of the whole job in seconds, or None if unknown. ``speedup`` is the time on the
     fewest nodes divided by the time on this number of nodes. ``efficiency`` is the speed-up divided by the
-    factor by which the number of ranks grows from the fewest nodes to this number of nodes. ``gpu`` is the
-    median GPU utilisation from 0 to 1.
+    growth of the number of ranks, such as 4 if the fewest nodes have 2 ranks and this number of nodes has 8.
+    ``gpu`` is the median GPU utilisation from 0 to 1.
     """
 
     nodes: int
@@ -158,7 +158,13 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
             if large.speedup / small.speedup < form.doubling
         ]
         text = f"{form.doubling:g} times as fast on twice the nodes"
-        fix = "" if pairs and not poor else "measure twice the nodes" if not pairs else "use fewer nodes"
+        fix = (
+            ""
+            if pairs and not poor
+            else "also measure twice as many nodes"
+            if not pairs
+            else "use fewer nodes"
+        )
         yield FormDemand("; ".join([text, *poor]), bool(pairs) and not poor, fix)
 
 

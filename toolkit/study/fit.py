@@ -3,10 +3,9 @@ and check the predictions (pure functions).
 
 To find the uncertainty of a prediction, toolkit repeats the fit many times. In each repetition, called a
 draw, toolkit changes the measured times at random within their errors and fits the model again. The range of
-a prediction contains the results of 95 of 100 draws. In each repetition, toolkit keeps every choice of the
-model's terms that fits nearly as well as the best choice. The measurements cannot decide between choices of
-terms that fit nearly equally well. The range of a prediction also allows for the measurement error of the
-future run.
+a prediction contains the results of 95 of 100 draws. The measurements cannot decide between choices of the
+model's terms that fit nearly equally well. Therefore, each repetition keeps all choices that fit nearly as
+well as the best choice. The range of a prediction also allows for the measurement error of the future run.
 """
 
 import math

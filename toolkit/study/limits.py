@@ -100,7 +100,7 @@ def _causes(curve: Curve, point: MeasuredPoint, shares: Shares) -> Iterator[tupl
     yield shares.negotiate, f"{on} the ranks wait for each other during {negotiate} of a step{_last(shares)}"
     yield shares.reduce, f"{on} the allreduce takes {reduce} of a step; {_LESS}"
     yield shares.copy, f"{on} copying gradients into the fusion buffer takes {percent(shares.copy)} of a step"
-    yield shares.queue, f"{on} gradients queue for {percent(shares.queue)} of a step"
+    yield shares.queue, f"{on} gradients wait in Horovod's queue for {percent(shares.queue)} of a step"
 
 
 def _known_limits(point: MeasuredPoint) -> Iterator[str]:
@@ -132,7 +132,10 @@ def _model(curve: Curve, model: Fit | None) -> Iterator[str]:
         return
     holds = "serial work or latency" if curve.scaling == "weak" else "serial work or bandwidth"
     if serial.high >= 0.001:
-        yield f"By the model, {_range_text(serial)} of the time of one rank remains on more ranks ({holds})."
+        yield (
+            f"By the model, {_range_text(serial)} of the time on one rank does not shrink with more ranks "
+            f"({holds})."
+        )
     if (rate := bandwidth(curve, model)) is not None:
         yield f"By the model, gradients travel at about {rate / 1e9:.2g} GB/s."
     if (each := latency(curve, model)) is not None:

@@ -15,7 +15,7 @@ TIMELINE = "timeline.json"
 """The path of Horovod's timeline, relative to the job's folder."""
 
 _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
-"""Values of job fields that every job of a study uses, whatever the user's settings are."""
+"""Values of job fields that override the user's settings in every job of a study."""
 
 _FREE = {field.name for field in FIELDS if field.free}
 """Names of the job fields that do not affect the measured values of a study."""
@@ -91,7 +91,7 @@ def _in_file_name(series: str) -> str:
 
 
 def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Return the fields of the job that runs a point, and the job's command: the words after ``--``."""
+    """Return the fields of the job for one run of a study, and the job's command: the words after ``--``."""
     fields = dict(study.said)
     env = dict(fields.get("env") or {})
     if study.compare.isupper():
@@ -254,7 +254,8 @@ def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
     if kind == "none":
         has_iterations = any(word.split("=")[0] == "--iterations" for word in study.words)
         return [] if has_iterations else ["--iterations", str(epochs)]
-    # Trainers whose ranks each read all data divide --epochs by the number of ranks, so multiply --epochs.
+    # If each rank of a trainer reads all data, the trainer divides --epochs by the number of ranks.
+    # For such a trainer, multiply --epochs by the number of ranks.
     return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 
 

@@ -49,7 +49,7 @@ class Tally:
     events: int = 0
     tensors: dict[int, Tensor] = field(default_factory=dict)
     last: dict[str, int] = field(default_factory=dict)
-    """How often each rank was the last rank that had a tensor ready."""
+    """For each rank, how often it was the last rank to have a tensor ready."""
     lag: dict[str, float] = field(default_factory=dict)
     """For each rank, the total time in microseconds by which the rank was later than the first rank."""
     negotiated: int = 0
