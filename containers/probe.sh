@@ -5,9 +5,9 @@
 # The answer is a text: a version line, then a section for each question ("@ name", raw lines after "|", "@rc N"), then
 # "@end". Nothing stays on disk. The answer contains no user name, address, token or whole environment.
 # TOOLKIT_NODE=yes: this is a compute node, which does not ask Slurm's controller again; TOOLKIT_PLUGINS is then the
-# folder of Slurm's plugins. TOOLKIT_SITE=yes: print also the facts of a site profile. TOOLKIT_ACCOUNTS=yes: print of
-# these facts only the accounts. TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are words of the profile,
-# separated by spaces, with answers in this order; a module is a name, or "swap,A,B".
+# folder of Slurm's plugins. TOOLKIT_SITE=yes: also print the facts of a site profile. TOOLKIT_ACCOUNTS=yes: of these
+# facts, print only the accounts. TOOLKIT_MODULES, TOOLKIT_COMMANDS and TOOLKIT_FOLDERS are lists from the profile,
+# separated by spaces. The answers have the order of the lists. A module is a name, or "swap,A,B".
 
 LC_ALL=C
 PATH="$PATH:/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin"
@@ -19,8 +19,8 @@ unset GREP_OPTIONS
 last=
 if command -v setsid >/dev/null; then
     apart() { exec setsid "$@"; }
-    # With this line, a shell stays between this script and the program. A program that waits for a driver or a file
-    # system cannot be killed; the script then continues without it.
+    # This line keeps a shell between this script and the program. SIGKILL cannot end a program that waits for a
+    # driver or a file system, but it ends the shell, so the script continues.
     last='
 exit'
 else
@@ -28,8 +28,8 @@ else
     set -m 2>/dev/null # dash and busybox refuse this option without a terminal
 fi
 
-# A file holds each answer, because a process outside the group could keep a pipe open. A job's TMPDIR may be a folder
-# that a login host does not have.
+# Write each answer to a file, because a process outside the group could keep a pipe open. Try several folders, because
+# a login host may lack the folder in TMPDIR.
 for base in "${TMPDIR:-/tmp}" /tmp /dev/shm "${HOME:-/}"; do
     folder=$base/toolkit-probe.$$
     (umask 077 && mkdir "$folder") 2>/dev/null && break
@@ -59,18 +59,18 @@ home=$(escaped "${HOME:-/}") person=$(escaped "$(id -un 2>/dev/null)")
 real_home=$(escaped "$(readlink -f "${HOME:-/}" 2>/dev/null)")
 case $home in / | '') home=/nonexistent ;; esac
 case $real_home in / | '') real_home=$home ;; esac
-# A user name that is also a word of the system stays, because removing it would damage the answers.
+# Keep a user name that is also an ordinary word, such as "gpu", because its removal would damage the answers.
 case $person in
     '' | root | bin | sys | lib | gpu | cpu | hpc | test | debug | batch | slurm | munge | mpi | openmpi | mpich | pmix | none) person=nobody ;;
     *) ! grep -q -i -w -e "$person" /etc/os-release 2>/dev/null || person=nobody ;;
 esac
-# toolkit gets the name of a compute node separately, so the answers do not need the name.
+# The answers do not need the machine's name, because toolkit gets the name of a compute node separately.
 host=$(escaped "$(uname -n 2>/dev/null | sed 's/\..*//')")
 [ -n "$host" ] || host=localhost
 case $person in ? | ??) alone=nobody ;; *) alone=$person ;; esac
 address='[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}\.[0-9]\{1,3\}'
 hexes='[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f]\{1,4\}:[0-9A-Fa-f:]*'
-# From values that the user chose, remove also the machine's name and words that look like a key.
+# From values that the user chose, also remove the machine's name and words that look like a key.
 chosen() {
     case $question in
         environment | temporary | mca-params)
@@ -80,7 +80,7 @@ chosen() {
         *) cat ;;
     esac
 }
-# A kernel release may look like an address: 6.6.87.2-microsoft-standard-WSL2.
+# Keep a kernel release that looks like an address: 6.6.87.2-microsoft-standard-WSL2.
 written() {
     case $question in kernel) quad='no address' ;; *) quad=$address ;; esac
     chosen | sed \
@@ -175,7 +175,7 @@ find_launchers='
     done
 '
 
-# A login shell may have printed text without a line break.
+# Start with a line break, because a login shell may have printed text without one at the end.
 printf '\ntoolkit-probe/1\n'
 
 ask architecture 2 'uname -m'
@@ -184,7 +184,7 @@ ask os-release 2 'cat /etc/os-release || cat /usr/lib/os-release'
 ask glibc 2 'getconf GNU_LIBC_VERSION || ldd --version | head -n 1'
 
 # The first questions only read files, so that a busy machine answers them before slow questions use up the time.
-# The answer contains the first processor; the kernel says separately whether threads are off.
+# Print only the first processor of /proc/cpuinfo. The file smt/control shows whether hardware threads are off.
 # shellcheck disable=SC2016
 ask cpu 2 '
     awk "/^(flags|vendor_id|siblings|cpu cores)/ { print } /^\$/ { exit }" /proc/cpuinfo || exit
@@ -197,13 +197,13 @@ ask network 2 'ls /sys/class/net
         printf "state %s %s\n" "${folder##*/}" "$(cat "$folder/operstate" 2>/dev/null)"
     done
     {
-        # Without addresses that a machine gives itself (169.254): these lead to its management controller.
+        # Leave out link-local addresses (169.254), which lead to the management controller of the machine.
         awk "NR > 1 && \$2 !~ /FEA9\$/ { print \$1 }" /proc/net/route
-        # With only IPv6: interfaces with a default route. An unreachable default route appears under lo.
+        # For a machine with only IPv6, print interfaces with a default route. An unreachable route has the name lo.
         awk "\$1 ~ /^0+\$/ && \$2 == \"00\" && \$NF != \"lo\" { print \$NF }" /proc/net/ipv6_route 2>/dev/null
     } | sort -u | sed "s/^/route /"
     ls /sys/class/infiniband 2>/dev/null | sed "s/^/infiniband /"
-    # InfiniBand or Ethernet (RoCE); the name of a device does not show it.
+    # Print whether a device uses InfiniBand or Ethernet (RoCE), because its name does not show this.
     for file in /sys/class/infiniband/*/ports/*/link_layer; do
         [ -r "$file" ] || continue
         device=${file#/sys/class/infiniband/}
@@ -251,7 +251,7 @@ ask user-packages 2 '
         done
     done
     true'
-# Settings files that a container sees with the home folder; only parameters of MPI and PMIx frameworks.
+# Settings files in the home folder, which containers mount. Print only parameters of MPI and PMIx frameworks.
 # shellcheck disable=SC2016
 ask mca-params 2 '
     for file in "$HOME/.openmpi/mca-params.conf" "$HOME/.pmix/mca-params.conf"; do
@@ -300,8 +300,8 @@ fi
 if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
     # shellcheck disable=SC2016
     ask features 5 'said=$(sinfo -h -o "%R|%f") || exit; printf "%s\n" "$said" | sort -u'
-    # A login shell has the command "module"; the modules are loaded one after the other, as in a job. The output of
-    # its login files comes before "asked now".
+    # Run a login shell, which has the command "module". It loads the modules one after the other, as a job does.
+    # The output of its login files precedes "asked now".
     # shellcheck disable=SC2016
     ask modules 10 '
         command -v bash >/dev/null || exit 127
@@ -316,7 +316,7 @@ if [ -n "${TOOLKIT_SITE-}" ] && [ -z "${TOOLKIT_NODE-}" ]; then
                     printf "system none\n"
                 fi
                 if type module >/dev/null 2>&1; then
-                    # In one call, because each call may search all modules of a centre.
+                    # Use one call, because each call may search all modules of a centre.
                     module -t avail apptainer singularity tacc-apptainer Apptainer Singularity 2>&1 |
                         grep -i -E "^([A-Za-z0-9_.+-]+/)*(apptainer|tacc-apptainer|singularity(-?(ce|pro))?)\
 (/[A-Za-z0-9_.+-]+)?(\([A-Za-z]+\))?$" | sort -u | sed "s/^/offers /"
@@ -429,19 +429,20 @@ ask launcher-environment 5 "
     PRTE_ALLOW_RUN_AS_ROOT=1 PRTE_ALLOW_RUN_AS_ROOT_CONFIRM=1 mpirun -n 1 env | {
     $variables
     } | sed '/^PMIX_VERSION=/!s/=.*//'"
-# The MPI library of each launcher, which could be mounted into a container: beside the launcher, or as the loader finds it.
+# The MPI library of each launcher, which toolkit may mount into a container. It is beside the launcher, or the loader
+# finds it.
 # shellcheck disable=SC2016
 ask mpi-libraries 8 "$find_launchers"'
     known=" " n="[0-9]"
-    # The output of ldd as names with paths.
+    # Convert the output of ldd to lines with a name and a path.
     closure() {
         sed -n -e "s/^[[:space:]]*\(lib[^ ]*\) => \(\/[^ ]*\) .*/\1 \2/p" -e "s/^[[:space:]]*\(lib[^ ]*\) => not found.*/\1/p"
     }
-    # The files of such a list, without the C library, whose versions the other files need.
+    # Print the files of such a list without the C library, because only the versions that other files need count.
     foreign() {
         sed -n -e "/^lib\(c\|m\|dl\|rt\|pthread\|util\|resolv\|anl\|nsl\)\.so\./d" -e "s/^[^ ]* \(\/.*\)/\1/p"
     }
-    # The folders of a library, with links resolved; folders outside the prefix are not mounted.
+    # Print the folders of the libraries with their real paths, because toolkit mounts no folder outside the prefix.
     places() {
         printf "%s\n" "$1" | sed -n "s/^[^ ]* //p" | sed "s#/[^/]*\$##" | sort -u | while read -r place; do
             [ -d "$place" ] && printf "folder %s %s\n" "$place" "$(readlink -f "$place")"
@@ -456,7 +457,7 @@ ask mpi-libraries 8 "$find_launchers"'
         grep -a -o "lib[a-z]*mpi[a-z0-9_]*\.so\.[0-9][0-9]*" "$real" | sort -u | sed "s/^/names /"
         grep -a -o -E "ompi_mpi_comm_world|I_MPI_ROOT|MVAPICH|CRAY MPICH|ParaStation|MPICH Version|MPIR_CVAR_|PMIx_Init|pmix3x|PMI_FD|PMI2_Init|MPIDI_POSIX_am_" \
             "$real" | sort -u | sed "s/^/holds /"
-        # A whole string; the configure options contain similar ones.
+        # Match a whole string, because the configure options contain similar text.
         tr "\000" "\n" <"$real" | grep -a -x -E "ch[34]:[a-z0-9]+([ ,][a-z0-9]+)*" | head -n 1 | sed "s/^/device /"
         needs=$(ldd "$real" 2>/dev/null) && printf "followed yes\n"
         needs=$(printf "%s\n" "$needs" | closure)
@@ -469,7 +470,7 @@ ask mpi-libraries 8 "$find_launchers"'
             set -- "$plugins"/mca_*.so
             [ -e "$1" ] || continue
             printf "plugins %s\n" "$(readlink -f "$plugins")"
-            # Components that connect ranks and send messages; each may need more libraries than the MPI library.
+            # Print the components that connect ranks and send messages. A component may need further libraries.
             told=$(printf "%s\n" "$needs" "no-library" | sed -n "/./s/^\([^ ]*\).*/\1 /p")
             for file in "$plugins"/mca_pmix_*.so "$plugins"/mca_pml_*.so "$plugins"/mca_mtl_*.so "$plugins"/mca_btl_*.so; do
                 [ -e "$file" ] || continue
@@ -491,7 +492,7 @@ ask mpi-libraries 8 "$find_launchers"'
             esac
         done
         grep -a -l "[$]ORIGIN" "$real" $files | sed "s/^/origin /"
-        # The newest version that each file needs; a container either has the files or does not.
+        # Print the newest version that each file needs, because toolkit may mount only some of the files.
         grep -a -H -o -E "GLIBC_(2\.[0-9.]*[0-9]|ABI_DT_RELR)" "$real" $files | sort -u | awk "{
             at = match(\$0, /:GLIBC_[^:]*\$/); file = substr(\$0, 1, at - 1); said = substr(\$0, at + 1)
             split(substr(said, 7), part, \".\")
@@ -578,19 +579,19 @@ ask runtime 5 '
 enable overlay|enable underlay|sessiondir max size|user bind control|oci mode|max loop devices|shared loop devices|always use nv|always use rocm|\
 allow container (sif|dir|squashfs)) *=" |
         sed "s/^/setting /"
-    # Whether the site allows only some images, without their names and owners.
+    # Print whether the site allows only some images, but not the names and owners of these images.
     printf "%s\n" "$configured" |
         sed -n -e "/= *NULL *\$/d" -e "s/^\(limit container [a-z]*\) *= *[^ ].*/setting \1 = set/p"
     grep -q -E "^ *activated *= *true" "$sysconf"/apptainer/ecl.toml 2>/dev/null && printf "setting execution control list = set\n"
-    # Folders that are mounted into every container must exist, also after resolving links.
+    # The runtime mounts these folders into every container, so the targets of links must exist, too.
     printf "%s\n" "$configured" | sed -n "s/^bind path *= *//p" | tr , "\n" | while read -r bound; do
         [ -n "$bound" ] || continue
         why=$(ls -dL -- "${bound%%:*}" 2>&1 >/dev/null) && continue
         case $why in *"No such file"*) printf "unbound %s\n" "$bound" ;; *) printf "unseen %s\n" "$bound" ;; esac
     done
     true'
-# Rootless podman: whether the user has number ranges for the other users of a container, and a program that maps them.
-# podman is not started, because it leaves a process running.
+# Rootless podman: whether the user has subordinate user IDs for the other users of a container, and a program that maps
+# these IDs. Run only `podman --version`, because other podman commands leave a process running.
 # shellcheck disable=SC2016
 ask podman 3 '
     path=$(command -v podman) || exit 127
@@ -627,7 +628,7 @@ ask user-namespaces 3 '
     printf "%s\n" "$said"
     exit "$status"'
 ask squashfuse 2 'command -v squashfuse_ll || command -v squashfuse'
-# The release of the library that squashfuse loads; it is also the number of the library's file.
+# The release of libfuse3, which squashfuse loads. The file name of the library contains the release.
 # shellcheck disable=SC2016
 ask fuse3 2 '
     { for file in $(ldconfig -p | sed -n "s/.*libfuse3\.so\.[0-9]* .*=> //p"); do readlink -f "$file"; done
@@ -636,7 +637,7 @@ ask fuse3 2 '
 ask fuse-device 2 '
     [ -e /dev/fuse ] || { printf "open no: no such file\n"; exit 0; }
     (: <> /dev/fuse) 2>/dev/null && printf "open yes\n" || printf "open no: permission denied\n"'
-# What a setuid runtime needs of the kernel to mount an image: in use, built in, or as a module that can be loaded.
+# Kernel features with which a setuid runtime mounts an image: in use, built in, or available as a module.
 # shellcheck disable=SC2016
 ask kernel-mounts 3 '
     modules=/lib/modules/$(uname -r)
@@ -648,7 +649,7 @@ ask kernel-mounts 3 '
         fi
     done
     true'
-# For parts of a GPU (MIG), the answer has the profile without the identifier.
+# For MIG instances of a GPU, print the profile without the identifier.
 # shellcheck disable=SC2016
 ask gpu 8 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/null || exit 127
     cat /proc/driver/nvidia/version 2>/dev/null
@@ -658,7 +659,7 @@ ask gpu 8 '[ -e /proc/driver/nvidia/version ] || command -v nvidia-smi >/dev/nul
     printf "%s\n" "$parts" | sed -n "s/^[[:space:]]*MIG[[:space:]]*\([0-9][^[:space:]]*\).*/part \1/p"
     printf "parts listed\n"'
 ask gpu-container 2 'command -v nvidia-container-cli || exit 127'
-# AMD GPUs: all devices of the driver on the bus; the model of the GPUs that the job may use.
+# AMD GPUs: the PCI devices of the driver, and the architecture of each GPU that the job may use.
 # shellcheck disable=SC2016
 ask gpu-amd 2 '
     for folder in /sys/bus/pci/drivers/amdgpu/*:*; do

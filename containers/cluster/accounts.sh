@@ -10,7 +10,7 @@ known() { # known NAME NUMBER: create a user without a password; the number is t
         useradd --uid "$2" --user-group --no-create-home --shell /bin/bash --password '*' "$1"
 }
 
-owned() { # owned NAME MODE FOLDER: create a folder of NAME; another user may have made a link of this name in /work
+owned() { # owned NAME MODE FOLDER: create a folder of NAME; remove a link, which another user may have made in /work
     if [ "$(stat -c %U:%F "$3" 2> /dev/null)" = "$1:directory" ]; then return; fi
     if [ -L "$3" ]; then rm -f "$3"; fi
     install -d -o "$1" -g "$1" -m "$2" "$3"
