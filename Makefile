@@ -1,4 +1,4 @@
-# The commands for developers. `make demo` shows the product, and `make test` tests it. Each can be repeated.
+# The commands for developers. `make demo` shows the product, and `make test` tests it. You can repeat each command.
 #
 # make demo            build an image, start a virtual cluster, train MNIST on two nodes (KEEP=1 leaves the cluster up)
 # make test            check, unit and smoke in about ten minutes: run it before a push (CHANGED=1: only the tests that
@@ -35,7 +35,7 @@
 # make release         check the version, its changelog and the generated pages, build sdist and wheel in build/release,
 #                      test the wheel, and create the tag (DRY=1: everything but the tag)
 # make release-check   list the generated pages and files that a release would change
-# make fresh           list releases on the package index that recipes/knowledge lacks; fail if a row is too old
+# make fresh           list releases on the package index that recipes/knowledge lacks; fail if a row there is too old
 # make requirements    update requirements/: the newest versions that pyproject.toml allows, with their hashes
 # make clean           remove the files, images and clusters that these commands made in this clone, except Debian
 #                      packages, the download cache, and clusters with your jobs (ALL=1 also removes cache and clusters)
@@ -64,7 +64,7 @@ SHARDS := test-package test-image test-cluster test-jobs test-programs test-trai
 # Start a Docker engine if none runs, and label the images and containers of this clone.
 ENGINE := scripts/clone.sh scripts/with-engine.sh
 SHELL  := /bin/bash
-# Let Python write compiled modules: tests import thousands of modules, and take three times as long without.
+# Let Python write compiled modules: tests import thousands of modules, and take three times as long without them.
 export PYTHONDONTWRITEBYTECODE :=
 
 .PHONY: demo test prepared test-all $(SHARDS) image faults fuzz garbage check lint words docs unit unit-pythons smoke matrix horovod-matrix bench-image bench-train bench-accuracy bench-learning engine engine-stop fresh requirements release release-check clean help

@@ -30,7 +30,7 @@ if "$here/engine.sh" answers; then
     for cluster in "${clusters[@]}"; do
         own=$(jobs_of "$cluster")
         if [ -n "$own" ] && [ -z "${ALL:-}" ]; then
-            echo "clean: kept the cluster $cluster, as it holds jobs of yours: ${own//$'\n'/ }"
+            echo "clean: kept the cluster $cluster, because it has jobs of yours: ${own//$'\n'/ }"
             echo "  to remove it, these jobs and their results: make clean ALL=1"
             continue
         fi
@@ -48,7 +48,7 @@ if "$here/engine.sh" answers; then
     # Remove the files and containers of a killed command of this clone.
     mapfile -t ids < <(docker container ls --all --quiet --filter label=toolkit=run --filter "label=$label")
     [ "${#ids[@]}" -eq 0 ] || docker container rm --force "${ids[@]}" > /dev/null
-    # Another clone built an image with another id. Keep an image that a container uses.
+    # If the name now has another id, another clone built this image. Docker keeps an image that a container uses.
     images=0
     while read -r id name; do
         [ "$(docker image inspect --format '{{.Id}}' "$name" 2> /dev/null)" = "$id" ] || continue
@@ -56,7 +56,7 @@ if "$here/engine.sh" answers; then
     done < <(sort -u build/made.images 2> /dev/null || true)
     echo "clean: removed $removed virtual clusters and $images images of this clone from the Docker engine"
 else
-    echo "clean: no Docker engine answers, so nothing was removed from one"
+    echo "clean: no Docker engine answers, so its images and clusters remain"
 fi
 
 forget < <(cat build/made.jobs 2> /dev/null || true)
@@ -66,7 +66,7 @@ if [ -n "${ALL:-}" ]; then
 else
     kept="Debian packages and the cache $cache stay"
 fi
-# A cluster that stays still belongs to this clone. So do the jobs that make launched on this cluster.
+# A remaining cluster still belongs to this clone, and so do the jobs that make launched on this cluster.
 rm -rf "$venv" .venvs dist .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache ./*.egg-info build
 find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 echo "clean: removed $venv and build; $kept"

@@ -53,7 +53,7 @@ stop() {
             sleep 0.5
         done
         if kill -0 "$pid" 2> /dev/null; then
-            echo "engine: dockerd (process $pid) does not end; its log is $run/dockerd.log" >&2
+            echo "engine: dockerd (process $pid) does not exit; its log is $run/dockerd.log" >&2
             exit 1
         fi
         echo "engine: stopped dockerd"

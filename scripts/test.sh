@@ -14,5 +14,5 @@ trap 'kill -- "-$build" 2> /dev/null && wait "$build" || true' EXIT
 trap 'exit 130' INT TERM HUP
 
 "$make" --no-print-directory check unit
-wait "$build" || echo "test: not all could be built beforehand; see build/prepared.log"
+wait "$build" || echo "test: some images could not be built in advance; see build/prepared.log"
 "$make" --no-print-directory smoke

@@ -18,7 +18,7 @@ newest() { # print the path of the Python with the highest version on this machi
 tested=$(version "$venv/bin/python")
 for python in /usr/bin/python3 "$(newest)"; do
     if [ -z "$python" ] || ! [ -x "$python" ] || ! supported "$python"; then
-        echo "unit: ${python:-another Python} is not there or older than 3.11; not run"
+        echo "unit: ${python:-another Python} is missing or older than 3.11; skipped"
         continue
     fi
     number=$(version "$python")

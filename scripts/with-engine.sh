@@ -5,7 +5,7 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 if [ "$(id -u)" = 0 ]; then folder=/run; else folder=${XDG_RUNTIME_DIR:-$HOME}; fi
 lock=$folder/.toolkit-engine.lock
-# This file exists while an engine that this script started runs. The last command that uses the engine stops the engine.
+# While this file exists, the running engine is one that this script started. The last command that uses the engine stops the engine.
 borrowed=/run/toolkit-engine/borrowed
 
 child=

@@ -105,7 +105,7 @@ def test_a_cluster_that_holds_jobs_of_the_user_stays_with_their_records(clone: C
         (clone.folder / "build/made.jobs").write_text("mnist-1\n")
         return clone.clean(**env)
 
-    assert "kept the cluster demo, as it holds jobs of yours: net-1" in clean()
+    assert "kept the cluster demo, because it has jobs of yours: net-1" in clean()
     assert (mine.exists(), elsewhere.exists(), own.exists(), cache.exists()) == (True, True, False, True)
     assert not any("of-volume" in call for call in clone.calls())
     assert "kept the cluster" not in clean(ALL="1")
