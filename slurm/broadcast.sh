@@ -1,8 +1,8 @@
 #!/bin/sh
 # Keep files on a disk of this node, each once per content: sh toolkit-broadcast.sh look|keep FOLDER MIB JOB [SHA BYTES]...
 #
-# look prints the SHA-256 of each missing file, and frees space. keep renames copies that are in the folder as
-# .SHA.JOB.part, if their bytes are right. Files that no job has used for an hour make room, the oldest first.
+# look prints the SHA-256 of each missing file, and makes room: it deletes files that no job has used for an hour, the
+# oldest first. keep renames each copy .SHA.JOB.part in the folder to its SHA-256, if the bytes of the copy are right.
 step=$1 folder=$2 most=$(($3 * 1024)) job=$4
 shift 4
 umask 077

@@ -37,7 +37,7 @@ shift
 printf "%s\000%s\000" "$node" "$*" > "$folder/$$.part" && mv "$folder/$$.part" "$folder/$$.asked"
 END
 
-# daemon NODE COMMAND: it gets all cores of the node for its ranks, and overlaps with other steps of the job.
+# daemon NODE COMMAND: start a daemon of mpirun on a node. Its ranks can use all cores, and other steps may run meanwhile.
 daemon() {
     local node=$1 command=$2 status
     env -u SRUN_CPUS_PER_TASK -u SLURM_CPUS_PER_TASK SLURM_OVERLAP=1 \
@@ -55,7 +55,7 @@ daemon() {
     kill "$mpirun" 2> /dev/null
 }
 
-# An mpirun that gets two signals does not stop its ranks.
+# Pass on only the first signal, because an mpirun that gets two signals does not stop its ranks.
 signals=0
 # shellcheck disable=SC2317
 end() {
@@ -88,7 +88,7 @@ until [ -n "$status" ]; do
     [ "$heard" -eq "$signals" ] || status=
 done
 : > "$folder/ended"
-# Daemons exit after mpirun exits. Slurm ends the others with the job.
+# Daemons exit after mpirun exits. Slurm kills any remaining daemon at the end of the job.
 for _ in {1..50}; do
     [ -n "$(jobs -pr)" ] || break
     sleep 0.2

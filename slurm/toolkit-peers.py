@@ -3,7 +3,7 @@
     python toolkit-peers.py torch|jax|tf-config [--gpus N] --tasks N
 
 The ranks join as the program does, count each other, and add up a number. Exit status 1 means that they do
-not form one world. Without the framework the script checks nothing: the program may have its own.
+not form one world. If the image lacks the framework, the script checks nothing: the program may contain it.
 """
 
 import os

@@ -34,8 +34,8 @@ mark script
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
-    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
-    # such a command without an &. A trap for the signal would run only after the command.
+    # If a signal ends this shell during a foreground command, $? is the status of the previous command, and `jobs -r`
+    # lists the foreground command without an &. A trap for the signal would run only after this command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
     leave_size
@@ -64,7 +64,7 @@ rm -f went-back
 look_at_nodes() {
     local count names
     read -r count names < <(squeue --noheader --jobs="$job_id" --format="%D %N")
-    [[ "${count:-}" =~ ^[0-9]+$ ]] || return 0 # Slurm does not answer: nothing new is known
+    [[ "${count:-}" =~ ^[0-9]+$ ]] || return 0 # Slurm does not answer: keep the last known nodes
     nodes=$count ranks=$((count * 2)) node_list=$names
     unset SLURM_NPROCS SLURM_TASKS_PER_NODE SLURM_JOB_CPUS_PER_NODE
     export SLURM_NTASKS=$ranks SLURM_NNODES=$nodes SLURM_JOB_NUM_NODES=$nodes

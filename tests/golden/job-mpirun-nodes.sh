@@ -31,8 +31,8 @@ mark script
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
-    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
-    # such a command without an &. A trap for the signal would run only after the command.
+    # If a signal ends this shell during a foreground command, $? is the status of the previous command, and `jobs -r`
+    # lists the foreground command without an &. A trap for the signal would run only after this command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
     leave_size
@@ -92,7 +92,7 @@ shift
 printf "%s\000%s\000" "$node" "$*" > "$folder/$$.part" && mv "$folder/$$.part" "$folder/$$.asked"
 END
 
-# daemon NODE COMMAND: it gets all cores of the node for its ranks, and overlaps with other steps of the job.
+# daemon NODE COMMAND: start a daemon of mpirun on a node. Its ranks can use all cores, and other steps may run meanwhile.
 daemon() {
     local node=$1 command=$2 status
     env -u SRUN_CPUS_PER_TASK -u SLURM_CPUS_PER_TASK SLURM_OVERLAP=1 \
@@ -110,7 +110,7 @@ daemon() {
     kill "$mpirun" 2> /dev/null
 }
 
-# An mpirun that gets two signals does not stop its ranks.
+# Pass on only the first signal, because an mpirun that gets two signals does not stop its ranks.
 signals=0
 # shellcheck disable=SC2317
 end() {
@@ -143,7 +143,7 @@ until [ -n "$status" ]; do
     [ "$heard" -eq "$signals" ] || status=
 done
 : > "$folder/ended"
-# Daemons exit after mpirun exits. Slurm ends the others with the job.
+# Daemons exit after mpirun exits. Slurm kills any remaining daemon at the end of the job.
 for _ in {1..50}; do
     [ -n "$(jobs -pr)" ] || break
     sleep 0.2

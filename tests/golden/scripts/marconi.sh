@@ -37,8 +37,8 @@ mark script
 rm -f exit-code stop-asked
 leave_status() {
     local status=$?
-    # A signal that ends this shell during a foreground command leaves the status of the command before. `jobs -r` lists
-    # such a command without an &. A trap for the signal would run only after the command.
+    # If a signal ends this shell during a foreground command, $? is the status of the previous command, and `jobs -r`
+    # lists the foreground command without an &. A trap for the signal would run only after this command.
     case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
     rm -f .secret
     leave_size
