@@ -60,7 +60,7 @@ start_slurm() {
 }
 
 # shellcheck disable=SC2317
-restart_slurm() { # as `systemctl restart` does on other machines; start it with: kill -USR1 1
+restart_slurm() { # as `systemctl restart` does on other machines; `kill -USR1 1` calls it
     restarted=yes
     kill "$slurm" 2> /dev/null || true
     wait "$slurm" || true
@@ -74,5 +74,5 @@ while [ -n "$restarted" ]; do # a signal also ends `wait`
     restarted=
     wait -n || true
 done
-echo "node: a service ended, and the node ends with it" >&2
+echo "node: a service exited, so the node stops" >&2
 stop 1

@@ -39,7 +39,7 @@ __asm__(".text\n.globl _start\n.type _start,%function\n_start:\n"
 enum { NAME = 256, VERSION = 8192, NUMBERS = 65536, WRONG_SUM = 4, NOT_LOADED = 5 };
 
 enum { WARM = 1, FEWEST = 1, GO = 0x5a, STOP = 0 };
-#define BUDGET 1.0 /* seconds, after which no more messages of a size follow */
+#define BUDGET 1.0 /* the time limit in seconds for one message size */
 
 /* Handles are pointers in Open MPI and 32-bit numbers in MPICH; a register holds either in one word. */
 typedef intptr_t handle;
@@ -129,7 +129,7 @@ static void receive_from(void *buffer, int size, int peer)
     CALL(MPI_Recv, (void *, int, handle, int, int, handle, void *), buffer, size, byte, peer, 1, world, ignore);
 }
 
-/* The first byte tells the peer whether another message follows, because the number depends on rank 0's clock. */
+/* The first byte tells the peer whether a message follows, because their number depends on rank 0's clock. */
 static void ping_pong(int rank, int peer, const char *kind)
 {
     static const int sizes[][2] = {{8, 400}, {64, 400}, {1024, 300}, {16384, 100}, {262144, 30}, {4194304, 8}};
@@ -153,7 +153,7 @@ static void ping_pong(int rank, int peer, const char *kind)
                 last = back[0] == STOP;
             }
             took = seconds() - started;
-            if (turn >= WARM && took < best) /* the first messages open connections */
+            if (turn >= WARM && took < best) /* do not count the first messages, which open connections */
                 best = took;
         }
         if (rank == 0)

@@ -20,8 +20,8 @@ other processes slow some round trips down.
 """
 
 WARM, FEWEST, BUDGET = 1, 1, 1.0
-"""How many first round trips do not count, the minimum number of round trips, and the seconds after which the
-test of one message size stops.
+"""The number of first round trips that do not count, the minimum number of round trips, and the time limit in
+seconds for one message size.
 """
 
 GO, STOP = b"\x5a", b"\x00"
@@ -100,8 +100,8 @@ class Mpi:
 
 
 def sum_is_right(mpi, rank, size):
-    """Return whether MPI_Allreduce adds numbers of all ranks correctly. With 512 KiB, MPI uses another
-    protocol than with a few bytes.
+    """Return whether MPI_Allreduce adds the numbers of all ranks correctly. Each rank sends 512 KiB, because
+    MPI sends a few bytes with another protocol.
     """
     sent, got = array.array("d", [rank + 1.0]) * NUMBERS, array.array("d", [0.0]) * NUMBERS
     at = ctypes.c_void_p(sent.buffer_info()[0]), ctypes.c_void_p(got.buffer_info()[0])
@@ -120,8 +120,8 @@ def names_of_all(mpi, host, size):
 def ping_pong(mpi, rank, peer, kind):
     """Send messages from rank 0 to a peer and back, and print the seconds for one direction.
 
-    The first byte tells the peer whether another message follows, because the number depends on rank 0's
-    clock.
+    The first byte tells the peer whether another message follows, because the number of
+    messages depends on rank 0's clock.
     """
     for size, times in SIZES:
         out, back = ctypes.create_string_buffer(GO * size, size), ctypes.create_string_buffer(size)
@@ -137,7 +137,7 @@ def ping_pong(mpi, rank, peer, kind):
                 mpi.receive(back, size, 0)
                 mpi.send(back, size, 0)
                 last = back[0] == STOP
-            if turn >= WARM:  # the first messages open connections
+            if turn >= WARM:  # do not count the first messages, which open connections
                 best = min(best, mpi.seconds() - started)
             turn += 1
         if rank == 0:

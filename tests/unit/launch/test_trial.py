@@ -134,7 +134,7 @@ def test_without_python_and_program_the_starter_says_so(tmp_path):
         timeout=30,
     )
     assert done.returncode == 5
-    assert "without it, and no compiler" in done.stdout
+    assert "toolkit had no compiler" in done.stdout
 
 
 @every_row(
