@@ -108,7 +108,7 @@ def _free_port() -> int:
 
 
 def _tell(job: pathlib.Path) -> None:
-    """Wait until Jupyter listens, then write its host and port; Jupyter may have chosen another port."""
+    """Wait until Jupyter listens, then write its host and port, because Jupyter may choose another port."""
     told = job / "jupyter" / "runtime" / f"jpserver-{os.getpid()}.json"
     for _ in range(_MOST_SECONDS * 5):
         try:

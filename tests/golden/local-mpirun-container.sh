@@ -46,7 +46,7 @@ rm -f .secret
 
 echo "job: $$, 2 ranks on $(hostname), mode mpirun-container"
 
-# By default Open MPI binds each rank to one core, and refuses more ranks than cores and the user root.
+# By default, Open MPI binds each rank to one core, and refuses to run more ranks than cores or to run as root.
 export OMPI_MCA_hwloc_base_binding_policy=none OMPI_MCA_rmaps_base_oversubscribe=1
 export PRTE_MCA_hwloc_default_binding_policy=none PRTE_MCA_rmaps_default_mapping_policy=:oversubscribe
 if [ "$(id -u)" -eq 0 ]; then
