@@ -1,8 +1,8 @@
 """Try MPI in an image with Python; each rank runs ``python3 trial.py LIBRARY TASKS SECONDS``.
 
-The program loads the MPI library at run time, so it needs no compiler and no mpi4py and works with the ABIs
-of Open MPI and MPICH. It runs with Python 3.4 and newer. toolkit.launch.live reads its output; trial.c prints
-the same output in images without Python.
+The program loads the MPI library at run time, so it needs no compiler and no mpi4py. It works with the ABIs
+of Open MPI and MPICH, and runs with Python 3.4 and newer. toolkit.launch.live reads its output; trial.c
+prints the same output in images without Python.
 """
 
 # The Python of old images does not support newer syntax.
