@@ -22,8 +22,8 @@ def require_trusted(path: Path, fix: str = "") -> None:
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
     For a symbolic link, the rule applies to the folder of the link, to the target, and to the target's
-    folder. The function also rejects a file in a sticky folder such as ``/tmp``, because another user may
-    create the file there before the current user does.
+    folder. The function also rejects a file in a sticky folder such as ``/tmp``, where another user may
+    create the file first.
 
     Args:
         path: an existing file.

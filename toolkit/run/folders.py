@@ -46,8 +46,8 @@ def would_take(folder: Path, option: str) -> Path:
 
 
 def check_file(target: Path, option: str, example: str) -> None:
-    """Raise an error if an output path exists and is not a regular file, because the output file would
-    replace, for example, a device.
+    """Raise an error if an output path exists and is not a regular file. Otherwise, the output file could
+    replace a device.
 
     If the path is a folder, the error message suggests the file name ``example`` in this folder.
 

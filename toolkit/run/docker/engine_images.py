@@ -82,9 +82,9 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
     """Load an image from a docker-archive, unless the Docker engine already has the image. Also tag the image
     ``name``, whether or not the engine had the image.
 
-    ``identity`` is the image's ID in the engine that saved the archive. A Docker engine uses either the
-    digest of the configuration or the digest of the manifest as an image's ID, so the IDs in two engines may
-    differ.
+    ``identity`` is the image's ID in the engine that saved the archive. Some Docker engines use
+    the digest of the configuration as an image's ID, and others the digest of the manifest. The IDs in two
+    engines may therefore differ.
 
     Raises:
         CheckFailed: if the archive contains an image other than ``identity``.

@@ -157,8 +157,8 @@ def origin_of(url: str, mirrors: Mirrors) -> str:
     """Return a package's address in Debian's archive as ``ARCHIVE:PATH``, without the mirror. Return an
     address outside Debian's archive unchanged.
 
-    ``mirrors`` lists mirror addresses that the function recognises in addition to addresses that end in
-    ``debian`` or ``debian-security``, for example the address of a snapshot of a past day.
+    The function recognises mirror addresses that end in ``debian`` or ``debian-security``. ``mirrors`` lists
+    further mirror addresses, for example of a snapshot of a past day.
     """
     for archive, addresses in mirrors.items():
         for address in addresses:

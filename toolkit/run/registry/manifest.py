@@ -51,8 +51,8 @@ class Descriptor(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"
 
 
 class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="camel"):
-    """Either the manifest of one image, with ``config`` and ``layers``, or an index of several manifests,
-    with ``manifests``.
+    """Either the manifest of one image (with ``config`` and ``layers``), or an index of several manifests
+    (with ``manifests``).
     """
 
     schema_version: int

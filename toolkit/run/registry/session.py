@@ -28,8 +28,8 @@ from toolkit.run.web.limits import Limits, broken_limit
 from toolkit.run.web.redirects import without_login
 
 _COMMIT = Limits(600.0, 600.0)
-"""Limits, with times in seconds, for the last request of an upload, during which some registries copy the
-whole blob.
+"""Limits for the last request of an upload, with times in seconds. During this request, some registries copy
+the whole blob.
 """
 TRIES = 6
 _ANY = (200, 401, 403, 404)
@@ -93,7 +93,7 @@ class RegistrySession:
         """Send a request, and return a response with a status in ``ok``. ``scope`` is the scope of the token
         that the request needs.
 
-        For a request with a body, the caller passes ``tries=1`` and repeats the request itself if necessary,
+        For a request with a body, the caller passes ``tries=1``. The caller repeats such a request itself,
         because only the caller knows how many bytes arrived.
 
         Raises:
