@@ -11,8 +11,8 @@ from toolkit.model.metrics import Epoch, MetricsHeader, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
-"""If the size of the data is unknown, toolkit uses the time of 1,000 units of work, such as images, as the
-time of an epoch.
+"""If the size of the data is unknown, the time of an epoch is the time of 1,000 units of work, such as
+images.
 """
 
 _LABEL = re.compile(r"^ *(\d+): ")

@@ -18,7 +18,7 @@ class NodeRow:
     ``seconds`` is the time in seconds of an epoch, or of 1,000 units of work if the study measured only a
     rate. ``wall`` is the time of the whole job in seconds, or None if unknown. ``speedup`` is the time on the
     fewest nodes divided by the time on this number of nodes. ``efficiency`` is the speed-up divided by the
-    growth of the number of ranks, such as 4 if the fewest nodes have 2 ranks and this number of nodes has 8.
+    growth of the number of ranks. The growth is 4 if the fewest nodes have 2 ranks, and these nodes have 8.
     ``gpu`` is the median GPU utilisation from 0 to 1.
     """
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Fusion:
-    """The total size in bytes and the total time in microseconds of all reductions, with the sums from which
-    the method :meth:`line` computes the cost of a reduction. Each reduction combines one or several tensors.
+    """The total size in bytes and the total time in microseconds of all reductions. From further sums, the
+    method :meth:`line` computes the cost of a reduction. Each reduction combines one or several tensors.
 
     Several tensors belong to the same reduction if all their allreduces begin before the first of these
     allreduces ends.

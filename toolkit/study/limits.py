@@ -13,9 +13,7 @@ _WIDE = 3.0
 """If the high end of a predicted range is more than three times the low end, the report calls the range wide.
 """
 _OPEN = 0.5
-"""If the range of the serial fraction is wider than 0.5 (the fraction is from 0 to 1), the report does not
-state the serial fraction.
-"""
+"""The report does not state the serial fraction, a number from 0 to 1, if its range is wider than 0.5."""
 
 _WORTH = 0.05
 """The smallest fraction of a step's time, from 0 to 1, that the report mentions."""

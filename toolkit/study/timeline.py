@@ -4,8 +4,7 @@ Different tensors may be in different phases at the same time. At each moment, t
 is the most advanced phase of any tensor. From most to least advanced, the phases are ``reduce``, ``copy``,
 ``queue`` and ``negotiate``. The phase of the training step is ``compute`` if no tensor is in one of the other
 phases. A training step starts when the ranks negotiate its first gradient. toolkit ignores the last step
-before an evaluation or a checkpoint, because the time of this step includes the time of the evaluation or the
-checkpoint.
+before an evaluation or a checkpoint, because the time of this step includes the evaluation or the checkpoint.
 """
 
 import math
