@@ -58,8 +58,8 @@ def execute(
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
     """Return the command that replaces the toolkit process and opens a shell on a node.
 
-    The command is ``ssh``, as on a real cluster. For root, whom sshd refuses, or if this machine has no
-    ``ssh``, the command is ``docker exec``.
+    The command is ``ssh``, as on a real cluster. sshd refuses root, so the command for root is ``docker
+    exec``. Without ``ssh`` on this machine, the command is also ``docker exec``.
     """
     check_host(cluster, host)
     check_user(cluster, user)

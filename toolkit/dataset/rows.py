@@ -109,8 +109,8 @@ def _sub(row: bytes, _: bytes) -> bytes:
 def _by_neighbours(guess: Callable[[int, int, int], int]) -> Callable[[bytes, bytes], bytes]:
     """Return a function that undoes a PNG filter.
 
-    The filter stores the difference between a value and ``guess(left, above, corner)``, which predicts the
-    value from the neighbours to the left, above, and above left.
+    ``guess(left, above, corner)`` predicts a value from its neighbours to the left, above, and above left.
+    The filter stores the difference between the value and the prediction.
     """
 
     def undo(row: bytes, before: bytes) -> bytes:

@@ -4,7 +4,7 @@ from toolkit.probe.evidence import Section
 
 
 class HostEvidence:
-    """The evidence for facts, and the reasons for missing facts, by the name of the fact, such as
+    """The evidence for facts and the reasons for missing facts. The keys are names of facts, such as
     ``slurm.version``.
     """
 

@@ -105,7 +105,7 @@ def _most(texts: Iterable[str]) -> int | None:
 
 
 def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
-    """Return the node features of each partition, by partition, from ``partition|feature,feature`` lines."""
+    """Return the node features of each partition, from ``partition|feature,feature`` lines."""
     if not section.ok:
         return None
     names_by_partition: dict[str, dict[str, None]] = {}
