@@ -30,7 +30,7 @@ def test_a_folder_that_is_not_there_has_a_reason(tmp_path):
 def test_a_folder_that_takes_nothing_has_a_reason(tmp_path, monkeypatch):
     # File permissions do not restrict root, who may run the tests.
     monkeypatch.setattr(node.os, "access", lambda *_: False)
-    assert node.free(tmp_path) == "no file can be written there"
+    assert node.free(tmp_path) == "the folder is not writable"
 
 
 @every_row("size", [0, 100, 1 << 16, (1 << 16) + 1, 3 << 20])

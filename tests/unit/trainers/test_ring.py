@@ -60,7 +60,7 @@ def test_a_ring_that_is_whole_passes(hosts, nodes):
 def test_a_world_of_another_size_is_told_without_a_message():
     with served(task()) as store:
         problem, _, _ = check(variables(store, 0, 3), 4, 1.0)
-    assert problem == "Gloo finds a world of 3 where 4 tasks were started"
+    assert problem == "Gloo finds a world of size 3, but 4 tasks were started"
 
 
 def test_what_arrives_damaged_is_told_by_all(monkeypatch):
@@ -78,7 +78,7 @@ def test_what_arrives_damaged_is_told_by_all(monkeypatch):
     monkeypatch.setattr(ring, "_message", message)
     with served(task()) as store:
         found = together(store, 2)
-    assert {problem for problem, _, _ in found.values()} == {"rank 0 received other bytes than rank 1 sent"}
+    assert {problem for problem, _, _ in found.values()} == {"rank 0 received a damaged message from rank 1"}
 
 
 def test_a_rank_that_is_not_reached_is_told_by_all(monkeypatch):
@@ -115,7 +115,7 @@ def test_a_store_that_is_gone_is_told():
     with served(task()) as store:
         given = variables(store, 1, 2)
     problem, nodes, _ = check(given, 2, 0.5)
-    assert "the store of rank 0 does not answer" in problem
+    assert "the HTTP store on rank 0 does not answer" in problem
     assert nodes == 0
 
 
@@ -162,4 +162,4 @@ def test_the_preflight_checks_gloo_in_place_of_mpi(monkeypatch, capsys):
         )
         assert preflight.main(["--tasks", "2"]) == 1
     said = capsys.readouterr().err
-    assert said == "preflight: Gloo finds a world of 1 where 2 tasks were started.\n"
+    assert said == "preflight: Gloo finds a world of size 1, but 2 tasks were started.\n"

@@ -18,7 +18,7 @@ class Board:
     """A client of the HTTP store on rank 0. Each rank can write values and read the values of all ranks."""
 
     def __init__(self, address: str, port: int, deadline: float) -> None:
-        # The address ends in a secret URL path, which Horovod's client sends to prove its identity.
+        # The address ends in a secret URL path. The HTTP store rejects requests without this path.
         host, _, path = address.partition("/")
         self._place, self._deadline = (host.partition(":")[0], port), deadline
         self._below = f"/{path}:{port}/{_SCOPE}"
@@ -26,7 +26,8 @@ class Board:
 
     @property
     def ahead(self) -> float:
-        """The minimum time in seconds by which this node's clock is ahead of the clock on rank 0's node.
+        """The smallest possible difference in seconds between this node's clock and the clock on rank 0's
+        node. The difference is negative if this node's clock is behind.
 
         The exact difference is unknown, because the ``Date`` headers in the HTTP store's answers have whole
         seconds.
@@ -39,15 +40,15 @@ class Board:
         self._ask("PUT", key, text.encode())
 
     def read(self, key: str) -> str:
-        """Wait until a rank has written ``key``, and return its value. Raise ``Silence`` if no rank writes
-        the key before the deadline.
+        """Wait until a rank has written a value under ``key``, and return the value. Raise ``Silence`` if no
+        rank writes a value before the deadline.
         """
         while True:
             status, body = self._ask("GET", key)
             if status == 200:
                 return body.decode()
             if time.monotonic() > self._deadline:
-                raise Silence(key)
+                raise Silence(f"no rank wrote {key} to the HTTP store in time")
             time.sleep(_PAUSE)
 
     def _ask(self, method: str, key: str, body: bytes | None = None) -> tuple[int, bytes]:
@@ -59,7 +60,7 @@ class Board:
             self._compare(asked, answer.headers.get("Date"))
             return answer.status, answer.read()
         except (OSError, HTTPException) as error:
-            raise Silence(f"the store of rank 0 does not answer: {error}") from None
+            raise Silence(f"the HTTP store on rank 0 does not answer: {error}") from None
         finally:
             connection.close()
 

@@ -38,7 +38,7 @@ def over_mpi(nodes: "Comm") -> float:
         nodes.Sendrecv(sent, (rank + 1) % size, recvbuf=received, source=(rank - 1) % size)
         took = max(time.monotonic() - begun, 1e-6)
         best = max(best, count * 8 / took / 1e9)
-        # All ranks stop after the same transfer, so that no rank waits for a message that no rank sends.
+        # All ranks stop after the same transfer, so that no rank waits for a rank that has stopped.
         if nodes.allreduce(took, op=MPI.MAX) > _ENOUGH or count >= _LARGEST:
             return best
         count *= 4

@@ -15,8 +15,8 @@ DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _BLOCK = 1 << 16
 _BLOCKS = 16
-"""The number of 64 KiB blocks that each node reads from its image. Together, these blocks are 1 MiB per node,
-a small load on the file system even with thousands of nodes.
+"""The number of 64 KiB blocks that each node reads from the image file. Together, these blocks are 1 MiB per
+node, which is a small load on the file system even with thousands of nodes.
 """
 
 
@@ -25,10 +25,10 @@ class Facts:
     """Facts about one rank and its node. Only the first rank of each node reads the facts about its node.
 
     ``gpus`` are the numbers N of the GPUs ``/dev/nvidiaN`` that the rank can open. ``output`` is the number
-    of free bytes in the output folder, and ``tmp`` is the number of free bytes in TMPDIR. If a number is
-    unknown, the field contains the reason as text. ``ahead`` is the minimum number of seconds by which the
-    node's clock is ahead of the clock of rank 0's node. ``gbit`` is the speed at which data arrived from the
-    previous node, in Gbit/s.
+    of free bytes in the output folder, and ``tmp`` is the number of free bytes in TMPDIR. If this process
+    cannot write to a folder, the field contains the reason as text. ``image`` is the result of
+    :func:`fingerprint`. ``ahead`` is the number of seconds by which the node's clock is ahead of the clock of
+    rank 0's node. ``gbit`` is the speed at which data arrived from the previous node, in Gbit/s.
     """
 
     rank: int
@@ -64,7 +64,7 @@ def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devic
 
 def openable(devices: Path) -> tuple[int, ...]:
     """Return the numbers of the NVIDIA GPUs that this process can open. Slurm's cgroups can block GPUs that
-    Slurm did not give to this job or rank.
+    Slurm did not allocate to this job or rank.
     """
     found = []
     for path in devices.glob("nvidia[0-9]*"):
@@ -83,15 +83,15 @@ def free(folder: Path) -> int | str:
     try:
         told = os.statvfs(folder)
         if not os.access(folder, os.W_OK):
-            return "no file can be written there"
+            return "the folder is not writable"
     except OSError as error:
         return error.strerror or str(error)
     return told.f_bavail * told.f_frsize
 
 
 def fingerprint(path: Path) -> str:
-    """Return a SHA-256 digest of an image's size and 16 of its blocks, or ``!`` and the reason if the image
-    is not readable.
+    """Return a SHA-256 digest of an image file's size and of 16 blocks of the file. If the file is not
+    readable, return ``!`` and the reason.
 
     The digest identifies the image, but does not cover every byte. The digest includes the SIF header, whose
     unique ID and creation time differ between images.

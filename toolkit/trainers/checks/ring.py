@@ -36,9 +36,8 @@ def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[Pr
     rank, size = int(environment["HOROVOD_RANK"]), int(environment["HOROVOD_SIZE"])
     host, interface = environment["HOROVOD_HOSTNAME"], environment.get("HOROVOD_GLOO_IFACE", "")
     if size != wanted.tasks:
-        return _failed_verdict(
-            f"Gloo finds a world of {size} where {wanted.tasks} tasks were started"
-        ), interface
+        sentence = f"Gloo finds a world of size {size}, but {wanted.tasks} tasks were started"
+        return _failed_verdict(sentence), interface
     deadline = time.monotonic() + wanted.seconds
     where = (environment["HOROVOD_GLOO_RENDEZVOUS_ADDR"], int(environment["HOROVOD_GLOO_RENDEZVOUS_PORT"]))
     late = Board(*where, deadline + _TIME_TO_HEAR)
@@ -92,7 +91,7 @@ def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) 
     if received is None:
         return f"rank {rank} on {host} received no data from rank {left}"
     if received != _message(left):
-        return f"rank {rank} received other bytes than rank {left} sent"
+        return f"rank {rank} received a damaged message from rank {left}"
     return ""
 
 
@@ -117,8 +116,8 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
 
 
 def _message(rank: int) -> bytes:
-    """Return the test message that a rank sends. Every 32-byte piece is unique among the test messages of all
-    ranks, so the receiving rank detects wrong or displaced data.
+    """Return the test message that a rank sends. Each 32-byte piece occurs only once in the test messages of
+    all ranks, so the receiving rank detects wrong or reordered data.
     """
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)
@@ -151,7 +150,7 @@ def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
 
 
 def connect_ring(environment: Mapping[str, str] = os.environ) -> bool:
-    """Return whether the environment variables make Horovod use Gloo and contain the address of Gloo's HTTP
-    store.
+    """Return whether the environment variables select Gloo for Horovod, and contain the address of Gloo's
+    HTTP store.
     """
     return environment.get("HOROVOD_CONTROLLER") == "gloo" and "HOROVOD_GLOO_RENDEZVOUS_ADDR" in environment

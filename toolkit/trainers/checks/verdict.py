@@ -22,7 +22,8 @@ link.
 _ONE_STREAM_GBIT = 4.0
 """The speed in Gbit/s that one TCP stream from Python reaches on any machine.
 
-If Python measured the network speed over TCP, toolkit warns only if the speed is below this value.
+When Python measures the network speed over TCP, toolkit warns only about speeds below this value. At a higher
+speed, Python may be slower than the network.
 """
 
 
@@ -112,8 +113,8 @@ def _speeds(facts: Sequence[Facts], wanted: Requirements, tcp: bool) -> Iterator
     for one in facts:
         if one.gbit is not None and one.gbit < (min(least, _ONE_STREAM_GBIT) if tcp else least):
             yield (
-                f"{_who(one)}: only {one.gbit:.2g} Gbit/s arrive from the previous node, "
-                f"of the fabric's {wanted.fabric_gbit:g}"
+                f"{_who(one)}: only {one.gbit:.2g} Gbit/s arrive from the previous node; "
+                f"the fabric has {wanted.fabric_gbit:g} Gbit/s"
             )
 
 

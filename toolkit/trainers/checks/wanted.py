@@ -10,12 +10,13 @@ from toolkit.trainers.words import count, positive, size
 
 @dataclass(frozen=True)
 class Requirements:
-    """Conditions that must hold before a training; if a condition is ``None``, toolkit does not check it.
+    """Conditions that ranks and nodes must meet before a training. toolkit does not check a condition that is
+    ``None``.
 
     ``seconds`` is the time limit for all messages of the preflight together. ``fabric_gbit`` is the expected
-    network speed of one node in Gbit/s. ``output`` is the folder that needs ``min_free`` bytes; TMPDIR needs
-    ``min_free_tmp`` bytes. ``image`` is the path of the image file. ``max_skew`` is the largest permitted
-    difference in seconds between the clocks of two nodes.
+    network speed of one node in Gbit/s. ``output`` is the folder that needs ``min_free`` free bytes; TMPDIR
+    needs ``min_free_tmp`` free bytes. ``image`` is the path of the image file. ``max_skew`` is the largest
+    permitted difference in seconds between the clocks of two nodes.
     """
 
     tasks: int
@@ -41,13 +42,13 @@ def parse(words: Sequence[str] | None) -> Requirements:
     )
     add = parser.add_argument
     add("--tasks", type=count, required=True, metavar="N", help="number of ranks that were started")
-    add("--seconds", type=positive, metavar="S", help="time limit for the messages")
+    add("--seconds", type=positive, metavar="S", help="time limit for messages between ranks")
     add("--nodes", type=count, metavar="N", help="number of nodes of the job")
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
-    below = "expected Gbit/s of a node; below a fifth, the preflight warns"
+    below = "expected network speed of a node in Gbit/s; the preflight warns below a fifth of this speed"
     add("--fabric-gbit", type=positive, metavar="G", help=below)
     add("--output", type=Path, metavar="DIR", help="existing folder for output")
-    free = "required free space in the folder, such as 2G"
+    free = "required free space in the output folder, such as 2G"
     add("--min-free", type=size, metavar="SIZE", help=free)
     add("--min-free-tmp", type=size, metavar="SIZE", help="required free space in TMPDIR")
     add("--image", type=Path, metavar="FILE", help="image file to compare between the nodes")
