@@ -44,9 +44,9 @@ def test_a_label_that_is_of_no_class_is_told_with_those_that_are(data):
     index = index_records(shards(data, TRAIN))
     records = Records(index, side=8, classes=10)
     assert [records.mislabelled(label) for label in (1, 10)] == ["", ""]
-    assert records.mislabelled(0) == "its label is 0, and labels begin at 1; renumber them"
+    assert records.mislabelled(0) == "its label is 0, but labels begin at 1; renumber the labels"
     assert records.mislabelled(11) == (
-        "its label is 11, and the last of 10 classes has the label 10; see --classes"
+        "its label is 11, but the last of 10 classes has the label 10; see --classes"
     )
     first = Records(index, side=8, lowest=0, classes=10)
     assert [bool(first.mislabelled(label)) for label in (-1, 0, 9, 10)] == [True, False, False, True]
@@ -127,7 +127,7 @@ def test_a_missing_shard_is_told(data):
 
 def test_shards_of_two_packings_are_told(data):
     (data / "train-00000-of-00003").write_bytes(WHOLE)
-    with pytest.raises(Trouble, match="the number of shards in this name differs"):
+    with pytest.raises(Trouble, match="other file names contain another number of shards"):
         check(data)
 
 

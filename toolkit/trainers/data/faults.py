@@ -13,11 +13,11 @@ _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "Fai
 
 @contextlib.contextmanager
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
-    """Run the body of the ``with`` statement. If the body fails, find the sample among the sample numbers
-    ``numbers`` that caused the failure.
+    """Run the body of the ``with`` statement. If the body fails, find out which of the samples ``numbers``
+    caused the failure.
 
-    The search for a damaged sample needs a data source with a method ``fault``, which returns an error
-    message about a damaged sample.
+    The search calls the data source's method ``fault``, which returns an error message for a damaged sample.
+    If the data source has no such method, the original error propagates.
 
     Raises:
         Trouble: if the search finds a damaged sample; the message names the sample.

@@ -39,7 +39,7 @@ class Images:
         return self._count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class. ``number`` counts the samples of all epochs
+        """Return one image and its class. ``number`` does not restart at 0 in later epochs
         (see ``Source.item``).
         """
         import tensorflow as tf
@@ -111,7 +111,7 @@ def _images(folder: Path) -> Iterator[str]:
 
 
 def _is_image_name(name: str) -> bool:
-    """Return whether a name is an image's name, and not a file of macOS such as ``._1.jpg``."""
+    """Return whether a file is an image by its name. Files of macOS such as ``._1.jpg`` are not images."""
     return name[0] != "." and name.lower().endswith(_ENDINGS)
 
 

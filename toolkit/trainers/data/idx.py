@@ -41,7 +41,9 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
     sizes = tuple(int.from_bytes(start[i : i + 4], "big") for i in range(4, header, 4))
     if size != header + math.prod(sizes) or len(start) < header:
         wanted = (
-            f"{header + math.prod(sizes)} bytes by its header" if len(start) == header else "a whole header"
+            f"{header + math.prod(sizes)} bytes, the size in its header"
+            if len(start) == header
+            else "a whole header"
         )
         raise Trouble(f"{path}: the file has {size} bytes instead of {wanted}; {FIX}")
     return sizes

@@ -67,7 +67,7 @@ class Records:
         return os.pread(self._files[shard], length, offset)
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class. ``number`` counts the samples of all epochs
+        """Return one image and its class. ``number`` does not restart at 0 in later epochs
         (see ``Source.item``).
         """
         import tensorflow as tf
@@ -87,7 +87,7 @@ class Records:
         import tensorflow as tf
 
         known = (label >= self._lowest) & (label <= self._highest)
-        strange = tf.debugging.Assert(known, [name, "is of no class: its label is", label])
+        strange = tf.debugging.Assert(known, [name, "has no valid class: its label is", label])
         with tf.control_dependencies([strange] if strange is not None else []):
             return tf.identity(label)
 
@@ -110,12 +110,12 @@ class Records:
     def mislabelled(self, label: int) -> str:
         """Return the reason why a label is not the label of a class, or an empty string for a valid label."""
         if label < self._lowest:
-            return f"its label is {label}, and labels begin at {self._lowest}; renumber them"
+            return f"its label is {label}, but labels begin at {self._lowest}; renumber the labels"
         if label > self._highest:
             count = self._highest - self._lowest + 1
             classes = f"{count} class{'es' * (count > 1)}"
             return (
-                f"its label is {label}, and the last of {classes} has the label {self._highest}; "
+                f"its label is {label}, but the last of {classes} has the label {self._highest}; "
                 "see --classes"
             )
         return ""
@@ -186,7 +186,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
         if (name := _SHARD.fullmatch(path.name)) and name["part"] in parts:
             part = name["part"]
             if count.setdefault(part, int(name["count"])) != int(name["count"]):
-                raise Trouble(f"{path}: the number of shards in this name differs from the other names")
+                raise Trouble(f"{path}: other file names contain another number of shards")
             found.setdefault(part, {})[int(name["number"])] = path
     for part in parts:
         if part in found:

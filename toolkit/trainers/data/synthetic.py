@@ -19,7 +19,7 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
     """Return ``count`` samples in memory: random bytes of ``shape``, and random classes below ``classes``.
 
     Raises:
-        ValueError: if the samples take more than a GiB.
+        ValueError: if the samples need more than 1 GiB.
     """
     import numpy as np
 

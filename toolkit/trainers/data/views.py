@@ -49,7 +49,7 @@ def random_view(
 ) -> "tf.Tensor":
     """Return a random crop of a JPEG or PNG. Without ``seed``, return a crop of the image's centre.
 
-    The error message starts with ``name`` if ``encoded`` is neither a JPEG nor a PNG.
+    If ``encoded`` is neither a JPEG nor a PNG, TensorFlow raises an error whose message starts with ``name``.
     """
     import tensorflow as tf
 
