@@ -32,15 +32,14 @@ _SMALL = re.compile(r"resnet(\d+)")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    add(
-        "--model", type=_name, default="resnet8", metavar="NAME", help="resnetN of 6 n + 2 layers, or another"
-    )
+    named = "resnet8, resnet14 and so on (6 n + 2 layers), or a model of keras.applications"
+    add("--model", type=_name, default="resnet8", metavar="NAME", help=named)
     add(
         "--image-size",
         type=count,
         default=cifar.SIDE,
         metavar="PIXELS",
-        help="for models of keras.applications",
+        help="width and height of the input, only for models of keras.applications",
     )
     add("--no-augment", action="store_true", help="do not flip and shift the images")
 
@@ -50,7 +49,7 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
     small = _SMALL.fullmatch(name)
     if small and side != cifar.SIDE:
         raise Trouble(
-            f"--image-size: only for models of keras.applications; {name} uses the images in their own size"
+            f"--image-size: only for models of keras.applications; {name} does not resize the images"
         )
     model = (
         partial(networks.residual, SHAPE, cifar.CLASSES, depth=int(small[1]))

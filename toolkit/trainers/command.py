@@ -78,7 +78,7 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
 
 
 def _prepare_devices(world: World, trouble: Trouble | None) -> int:
-    """Select the devices of this rank, and return the number of its threads.
+    """Select the devices of this rank, and return the number of this rank's threads.
 
     If any rank has a fault, all ranks stop. A rank with a fault still joins the other ranks, so that they
     learn of the fault and stop.
@@ -144,12 +144,12 @@ def _add_training(trainer: Trainer, add: Callable[..., None]) -> None:
         add("--data", type=Path, required=True, metavar="DIR", help=f"folder with {trainer.data}")
     add("--output", type=Path, required=True, metavar="DIR", help="folder for the metrics and the model")
     add("--strategy", choices=tuple(STRATEGIES), default="single", help="how to divide the work among ranks")
-    add("--epochs", type=count, default=trainer.epochs, help="number of epochs of all ranks together")
+    add("--epochs", type=count, default=trainer.epochs, help="passes over the data by all ranks together")
     add(
         "--batch-size",
         type=count_or_auto,
         default=trainer.batch_size,
-        help="samples in a step of each device; auto: the fastest batch size that fits into memory",
+        help="samples per device in each step; auto: the fastest batch size that fits into memory",
     )
     add(
         "--batch-limit",
@@ -197,7 +197,7 @@ def _refuse(trainer: Trainer, options: Options) -> None:
 
 def _look(trainer: Trainer, options: Options) -> Trouble | None:
     """Check the data and the output folder before the trainer loads TensorFlow. Return the first fault, or
-    ``None`` if both are correct.
+    ``None`` if there is no fault.
     """
     try:
         if options.data:

@@ -102,7 +102,8 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
     }
-    # Leave out empty variables. Without HOROVOD_GLOO_IFACE, Gloo uses the address of the host name.
+    # Leave out empty variables. Without HOROVOD_GLOO_IFACE, Gloo uses the address to which the host name
+    # resolves.
     return {name: value for name, value in variables.items() if value}
 
 
@@ -118,7 +119,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
         environment.get("SLURMD_NODENAME", ""),
     )
     if not NODE_NAME.fullmatch(host):
-        raise RendezvousFault(f"SLURMD_NODENAME {host!r} names no node")
+        raise RendezvousFault(f"SLURMD_NODENAME {host!r} is not a node name")
     if rank == 0 and host != first:
         raise RendezvousFault(f"task 0 runs on {host}, but the other tasks look for it on {first}")
     run = f"{cluster}/{job}.{step}/{again}"
@@ -126,7 +127,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the secret first part of the URL paths under which the HTTP store keeps a job step's keys."""
+    """Return the secret first part of the URL paths to a job step's keys in the HTTP store."""
     return proof(secret, b"path", step.encode())
 
 
@@ -155,7 +156,7 @@ class Store(ThreadingHTTPServer):
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:
-        """Exit when the parent process exits, which is task 0 and executes rank 0's command."""
+        """Exit when the parent process exits. The parent process is task 0 and executes rank 0's command."""
         if os.getppid() != self.owner:
             raise SystemExit
 
@@ -172,7 +173,8 @@ class Store(ThreadingHTTPServer):
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
-                # Rank 0 joins last, because the HTTP store closes when rank 0's command exits.
+                # Answer rank 0 last: the HTTP store closes when rank 0's command exits, and then could not
+                # answer the other ranks.
                 absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
             if absent:
                 return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
@@ -182,7 +184,7 @@ class Store(ThreadingHTTPServer):
 
     def leave(self, scope: str, key: str) -> None:
         """Delete the keys of a scope when the last rank leaves the scope. In Horovod before 0.23, a rank may
-        leave a scope while other ranks still read its keys.
+        leave a scope while other ranks still read the scope's keys.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -272,7 +274,9 @@ def _task(said: bytes) -> Task | None:
 
 
 def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
-    """Open the HTTP store at the first free port of ``ports``. Raise ``RendezvousFault`` if none is free."""
+    """Open the HTTP store at the first free port of ``ports``. Raise ``RendezvousFault`` if no port is
+    free.
+    """
     why = ""
     for port in ports:
         try:
@@ -337,7 +341,7 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
     """Return the first node's possible addresses, and the fault to report if no HTTP store answers there."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
-        return ["127.0.0.1", *([bound] if bound else [])], "its process has exited"
+        return ["127.0.0.1", *([bound] if bound else [])], "the process of rank 0 has exited"
     known, found = addresses_of(task.first), [caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []
     if not known:
         return found, f"the name {task.first} has no IPv4 address here"
@@ -372,7 +376,7 @@ def _number(environment: Mapping[str, str], name: str, default: str = "") -> int
     if not re.fullmatch(r"[0-9]{1,10}", value):
         what = f"is {value!r}" if value else "is not set"
         raise RendezvousFault(
-            f"{name} {what}; start the ranks with srun --mpi=none, and keep the environment of Slurm"
+            f"{name} {what}; start the ranks with srun --mpi=none, and keep Slurm's environment variables"
         )
     return int(value)
 

@@ -28,7 +28,7 @@ SIDE = 224
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", default="ResNet50", metavar="NAME", help="a model of keras.applications")
-    add("--image-size", type=count, default=SIDE, metavar="PIXELS", help="width and height of its input")
+    add("--image-size", type=count, default=SIDE, metavar="PIXELS", help="width and height of the input")
     add("--classes", type=count, default=CLASSES, metavar="N", help="number of classes in TFRecords")
 
 

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
 FrameworkName = Literal["tensorflow", "pytorch", "jax"]
 
 Step = Callable[..., "tuple[tf.Tensor, tf.Tensor]"]
-"""A function that processes one batch on one device, and returns the sum of the losses and the number of
-right answers.
+"""A function that trains or evaluates a model with one batch on one device. The function returns the sum of
+the losses and the number of correct predictions.
 """
 
 Steer = Callable[["tf.keras.optimizers.Optimizer", "tf.Tensor"], None]

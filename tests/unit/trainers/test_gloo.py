@@ -561,7 +561,7 @@ def test_without_slurm_it_says_so_in_one_line():
     assert (out, rank.returncode) == ("", 1)
     assert (
         err == "gloo: SLURM_PROCID is not set; start the ranks with srun --mpi=none, "
-        "and keep the environment of Slurm\n"
+        "and keep Slurm's environment variables\n"
     )
 
 

@@ -154,8 +154,7 @@ def test_what_a_measurement_has_no_use_for_is_no_option_of_it(capsys):
 def test_a_size_that_a_small_network_does_not_see_is_refused(capsys):
     said = ended(cifar10.TRAINER, capsys, "--data", "/d", "--image-size", "128")
     assert said == (
-        "cifar10: --image-size: only for models of keras.applications; "
-        "resnet8 uses the images in their own size\n"
+        "cifar10: --image-size: only for models of keras.applications; resnet8 does not resize the images\n"
     )
 
 

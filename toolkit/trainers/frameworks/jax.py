@@ -56,7 +56,7 @@ def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data"
 
     network = trainer.networks["jax"]
     if not isinstance(samples, Samples) or not isinstance(world, DistributedJax):
-        trouble = Trouble(f"--strategy {options.strategy}: JAX trains on samples in memory only")
+        trouble = Trouble(f"--strategy {options.strategy}: JAX trains only on samples in memory")
         world.agree(trouble)
         raise trouble
     return JaxLoop(

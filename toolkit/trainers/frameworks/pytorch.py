@@ -56,7 +56,7 @@ def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data"
 
     network = trainer.networks["pytorch"]
     if not isinstance(samples, Samples) or not isinstance(world, DistributedTorch):
-        trouble = Trouble(f"--strategy {options.strategy}: PyTorch trains on samples in memory only")
+        trouble = Trouble(f"--strategy {options.strategy}: PyTorch trains only on samples in memory")
         world.agree(trouble)
         raise trouble
     return TorchLoop(
