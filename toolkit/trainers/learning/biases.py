@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 
 def spare_biases(model: "tf.keras.Model") -> int:
-    """Replace the gradient of each bias by 0 if a batch normalisation follows the layer. Return the number of
-    changed layers.
+    """Replace the gradient of a convolution's bias by 0 if a batch normalisation follows. Return the number
+    of changed layers.
 
     The layers keep their Keras classes, so that Keras saves the model as a plain Keras model. Do not freeze
     the batch normalisations later, because a bias before a frozen normalisation has an effect and needs its

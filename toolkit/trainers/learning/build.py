@@ -47,7 +47,7 @@ def _build(
         pool_first(model)
         spare_biases(model)
         optimizer = learning.optimizer_for(world, batch)
-        # The first read creates the variable of the learning rate, which must not happen inside a graph loop.
+        # The first read creates the learning rate's variable. TensorFlow cannot create it in a graph loop.
         _ = optimizer.learning_rate
     return model, optimizer, training(model, optimizer, world, learning, compiled=by_xla(learning))
 

@@ -9,9 +9,9 @@ if TYPE_CHECKING:
 
 
 def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
-    """Return the plain convolutions that have a bias and whose output is not an output of the model.
+    """Return the convolution layers that have a bias and whose output is not an output of the model.
 
-    The returned convolutions include layers of nested models.
+    The result includes layers of nested models, but not grouped convolutions or subclasses of ``Conv2D``.
     """
     import tensorflow as tf
 
@@ -39,8 +39,8 @@ def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
     """Return the layer that reads a convolution's output. Return ``None`` if several layers read the output.
-    Also return ``None`` if the layer is not of the class ``kind``, has further inputs, or has another
-    precision than the convolution.
+    Also return ``None`` if this layer is not of the class ``kind``, reads further inputs, or computes in
+    another precision than the convolution.
     """
     if len(convolution.outbound_nodes) != 1:
         return None

@@ -24,7 +24,7 @@ def draw_bits(model: "tf.keras.Model") -> int:
     kind = tf.keras.layers.Dropout
     found = [layer for layer in model.submodules if isinstance(layer, kind) and layer.seed is None]
     for layer in found:
-        layer._random_generator.dropout = drop_out  # noqa: SLF001 - Keras has no public way
+        layer._random_generator.dropout = drop_out  # noqa: SLF001 - not public in Keras
     return len(found)
 
 

@@ -10,7 +10,7 @@ Tree = Any
 """A JAX pytree: arrays in nested lists and dictionaries."""
 
 _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-7
-"""Constants of Adam as in Keras: the decay rates of its two moving averages, and epsilon."""
+"""Constants of Adam as in Keras: the decay rates of Adam's two moving averages, and epsilon."""
 
 
 def slots(parameters: Tree, learning: Learning) -> Tree:

@@ -26,7 +26,8 @@ def optimizer(
     trust: float,
     corrected: bool = False,
 ) -> "tf.keras.optimizers.Optimizer":
-    """Return the optimizer ``name``. ``momentum`` applies to SGD and LARS, ``trust`` only to LARS.
+    """Return the optimizer ``name``. ``momentum`` applies to SGD and LARS; ``trust`` is LARS's trust
+    coefficient.
 
     If ``corrected`` and ``nesterov`` are both true, the returned SGD can rescale its velocity when the
     learning rate changes.
@@ -48,7 +49,7 @@ def optimizer(
 
 
 def is_spared(variable: "tf.Variable") -> bool:
-    """Return whether weight decay excludes a variable, because it is a bias or part of a normalisation."""
+    """Return whether a variable has no weight decay, because it is a bias or part of a normalisation."""
     return len(variable.shape) <= 1
 
 
@@ -77,9 +78,8 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
     """Return a class of SGD that multiplies its velocity by ``correction`` before each update.
 
-    A changed ``momentum`` could not replace ``correction``: in Nesterov's method, ``momentum`` also
-    determines the length of the look-ahead. The length of Nesterov's look-ahead must not change with the
-    learning rate.
+    Do not change ``momentum`` instead of setting ``correction``. In Nesterov's method, ``momentum`` also
+    determines the length of the look-ahead, which must not depend on the learning rate.
     """
     import tensorflow as tf
 

@@ -62,7 +62,7 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=count,
         default=learning.reference_batch,
         metavar="N",
-        help="batch size that RATE is for, if not --batch-size",
+        help="batch size for which you chose RATE, if not --batch-size",
     )
     rates(
         "--scaling",
@@ -75,7 +75,7 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=not_negative,
         default=learning.warmup_epochs,
         metavar="E",
-        help="number of first epochs in which the rate rises with each step",
+        help="number of epochs of warm-up, in which the rate rises with each step",
     )
     rates(
         "--warmup-from",
@@ -106,7 +106,10 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         type=positive,
         default=learning.decay_factor,
         metavar="F",
-        help=f"at each step ({FACTORS['step']}), or at each epoch, exponential ({FACTORS['exponential']})",
+        help=(
+            f"factor of a step decay at each step (if 0: {FACTORS['step']}), or of an exponential decay in "
+            f"each epoch (if 0: {FACTORS['exponential']})"
+        ),
     )
     rates(
         "--decay-power",
@@ -120,7 +123,7 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         type=share,
         default=learning.decay_to,
         metavar="SHARE",
-        help="share of the rate at which a cosine or polynomial decay ends",
+        help="share of the peak rate at which a cosine or polynomial decay ends",
     )
 
 
@@ -134,7 +137,7 @@ def _add_optimizer(learning: Learning, parser: argparse.ArgumentParser) -> None:
         "--momentum-correction",
         action=yes_or_no,
         default=learning.momentum_correction,
-        help="correct SGD's momentum when the rate changes",
+        help="rescale SGD's velocity when the learning rate changes",
     )
     add(
         "--weight-decay",
@@ -143,7 +146,7 @@ def _add_optimizer(learning: Learning, parser: argparse.ArgumentParser) -> None:
         metavar="W",
         help="weight decay of all weights except biases and normalisations",
     )
-    add("--trust", type=positive, default=learning.trust, metavar="T", help="LARS's coefficient")
+    add("--trust", type=positive, default=learning.trust, metavar="T", help="trust coefficient of LARS")
 
 
 def _add_steps(learning: Learning, parser: argparse.ArgumentParser) -> None:
@@ -153,20 +156,20 @@ def _add_steps(learning: Learning, parser: argparse.ArgumentParser) -> None:
         type=count,
         default=learning.accumulate,
         metavar="N",
-        help="number of batches whose gradients make one update",
+        help="number of batches for one update of the model",
     )
     add(
         "--compression",
         choices=("none", "fp16"),
         default=learning.compression,
-        help="send gradients as float16",
+        help="number format in which ranks send gradients; fp16: float16",
     )
     add(
         "--label-smoothing",
         type=share,
         default=learning.label_smoothing,
         metavar="SHARE",
-        help="label smoothing over all classes",
+        help="share of the target probability to spread over all classes",
     )
     add(
         "--mixed-precision",

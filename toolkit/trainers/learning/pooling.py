@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def pool_first(model: "tf.keras.Model") -> int:
-    """Move bias and ReLU behind the pooling, for each convolution that feeds only a maximum pooling.
+    """For each convolution whose output only a max-pooling layer reads, apply bias and ReLU after pooling.
 
     Return the number of changed convolutions. The layers keep their Keras classes, so that Keras saves the
     model as a plain Keras model. Do not build another model on the output of a changed convolution, because

@@ -14,7 +14,7 @@ Mixed = Literal["off", "float16", "bfloat16"]
 
 
 def compute_in(mixed: Mixed) -> None:
-    """Set the precision in which the layers of all models compute that toolkit creates after this call."""
+    """Set the precision in which the layers of a model compute, for all models created after this call."""
     import tensorflow as tf
 
     policy = "float32" if mixed == "off" else f"mixed_{mixed}"

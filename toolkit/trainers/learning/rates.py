@@ -64,8 +64,8 @@ class Rates:
         return ops.where(done < self.warmup, cold, self.peak * self._remaining_share(done, ops))
 
     def _remaining_share(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
-        """Return the learning rate after ``done`` epochs of warm-up and decay, as a share of the peak rate
-        from 0 to 1.
+        """Return the learning rate after ``done`` epochs of warm-up and decay, as a share (0 to 1) of the
+        peak rate.
         """
         warm = ops.maximum(done - self.warmup, 0.0 * done)
         share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)

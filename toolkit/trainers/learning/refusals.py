@@ -57,7 +57,7 @@ REFUSALS = (
         "mixed_precision",
         "float16",
         ("ps",),
-        "workers compute on CPUs, and cannot agree on a loss factor; use bfloat16",
+        "workers compute on CPUs, and cannot agree on a loss scaling factor; use bfloat16",
     ),
     Refusal(
         "sync_batch_norm",
@@ -125,7 +125,7 @@ def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
             f"--batch-size auto and --strategy {strategy}: only TensorFlow tries batch sizes; give a number"
         )
     if options.tensorboard:
-        why = "TensorFlow writes these files; read metrics.jsonl instead"
+        why = "only TensorFlow writes TensorBoard's files; read metrics.jsonl instead"
         return f"--tensorboard and --strategy {strategy}: {why}"
     return ""
 
@@ -138,8 +138,8 @@ def _refuse_combination(chosen: Learning) -> str:
         )
     if chosen.sync_batch_norm and chosen.accumulate > 1:
         return (
-            "--accumulate and --sync-batch-norm: cannot be combined, because the last batch may have "
-            "fewer pieces on some ranks; choose one"
+            "--accumulate and --sync-batch-norm: cannot be combined, because some ranks may accumulate "
+            "fewer batches in the last step; choose one"
         )
     return ""
 

@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
 """A function that computes the gradients of a batch from the inputs, the classes, and the number of samples
-over which to average the loss. The function returns the sum of the losses, the number of right answers, and
-the gradients of the mean loss.
+over which to average the loss. The function returns the sum of the losses, the number of correct predictions,
+and the gradients of the mean loss.
 """
 
 
@@ -89,7 +89,7 @@ def _gradients(
                 mean += part * tf.add_n(model.losses)
             mean = enlarge_loss(mean, optimizer)
         found = tape.gradient(mean, model.trainable_variables)
-        # Make an embedding's sparse gradient dense, so that weight decay also applies to its unused rows.
+        # Make the sparse gradient of an embedding dense, so that weight decay also applies to unused rows.
         whole = [one if one is None else tf.convert_to_tensor(one) for one in found]
         return tf.reduce_sum(each), right(outputs, classes), whole
 
@@ -100,7 +100,7 @@ def _accumulate(
     compute: Gradients, model: "tf.keras.Model", inputs: "tf.Tensor", classes: "tf.Tensor", pieces: int
 ) -> "tuple[Any, Any, Any]":
     """Split a batch into ``pieces`` pieces and compute the gradients of one piece after another. Return the
-    sums of losses, right answers and gradients over all pieces.
+    sums of losses, correct predictions and gradients over all pieces.
     """
     import tensorflow as tf
 
@@ -122,8 +122,8 @@ def _accumulate(
 
 
 def scoring(model: "tf.keras.Model") -> "Step":
-    """Return the evaluation step: a function that returns the sum of the losses and the number of right
-    answers of a batch.
+    """Return the evaluation step: a function that returns the sum of the losses and the number of correct
+    predictions of a batch.
     """
     import tensorflow as tf
 
@@ -151,7 +151,7 @@ def losses(outputs: "tf.Tensor", classes: "tf.Tensor", smoothing: float = 0.0) -
 
 
 def right(outputs: "tf.Tensor", classes: "tf.Tensor") -> "tf.Tensor":
-    """Return the number of right answers as int32, because large sums in float32 are inexact."""
+    """Return the number of correct predictions as int32, because large sums in float32 are inexact."""
     import tensorflow as tf
 
     hits = tf.argmax(outputs, axis=-1, output_type=tf.int32) == classes
