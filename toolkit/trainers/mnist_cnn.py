@@ -23,7 +23,7 @@ JAX_MODELS = {"classic": jaxnetworks.two_convolutions, "tutorial": jaxnetworks.f
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--model", choices=tuple(MODELS), default="classic", help="which network")
+    parser.add_argument("--model", choices=tuple(MODELS), default="classic", help="network to train")
 
 
 def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:

@@ -11,7 +11,7 @@ Array = Any
 """A JAX array."""
 
 _KEPT = 0.9
-"""The share of the old moving average that a batch normalisation keeps in each step; Keras calls it
+"""The share of the old moving average that a batch normalisation keeps in each step. Keras calls this share
 momentum.
 """
 

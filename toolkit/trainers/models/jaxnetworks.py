@@ -53,8 +53,8 @@ def five_by_five(side: int, classes: int) -> JaxModel:
 def residual(classes: int, *, depth: int) -> JaxModel:
     """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
 
-    ``depth`` is the number of layers, 6 n + 2: n blocks with 16 filters, n with 32 and n with 64. Images have
-    the shape (height, width, colours).
+    ``depth`` is the number of layers, 6 n + 2. The network has n blocks with 16 filters, n blocks with 32 and
+    n blocks with 64. Images have the shape (height, width, colours).
     """
     parts = [layers.function(partial(_scale_inputs, factor=1 / 127.5, offset=-1.0)), *_convolution(3, 16)]
     parts.append(layers.function(layers.relu))
