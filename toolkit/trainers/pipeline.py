@@ -109,7 +109,9 @@ def two_devices() -> list[str]:
 
     gpus = tf.config.list_physical_devices("GPU")
     if len(gpus) == 1:
-        raise Trouble("one GPU is too few for two stages; hide it to use the CPU: CUDA_VISIBLE_DEVICES=-1")
+        raise Trouble(
+            "two stages need two GPUs, but there is one; hide the GPU to use the CPU: CUDA_VISIBLE_DEVICES=-1"
+        )
     if not gpus:
         (cpu,) = tf.config.list_physical_devices("CPU")
         parts = [tf.config.LogicalDeviceConfiguration()] * 2
@@ -121,15 +123,15 @@ def main(words: list[str] | None = None) -> int:
     """Train with the options in ``words``, and return the exit status."""
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.pipeline",
-        description="Trains a network whose layers are on two devices.",
+        description="Train a network whose layers are on two devices.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with mnist")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with MNIST")
     parser.add_argument("--steps", type=count, default=100)
-    parser.add_argument("--batch-size", type=count, default=256, help="samples a step")
-    parser.add_argument("--micro-batches", type=count, default=4, help="pieces of a batch")
+    parser.add_argument("--batch-size", type=count, default=256, help="samples per step")
+    parser.add_argument("--micro-batches", type=count, default=4, help="number of parts of a batch")
     parser.add_argument("--learning-rate", type=positive, default=0.1)
-    parser.add_argument("--compare", action="store_true", help="train again, whole on one device")
+    parser.add_argument("--compare", action="store_true", help="train again on one device")
     options = parser.parse_args(words)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     try:

@@ -37,8 +37,8 @@ important faults.
 """
 
 _NUMBERS = 1 << 16
-"""The test message has this many numbers, in total half a megabyte. MPI sends short and long messages with
-different protocols, so a short message would not test the protocol for gradients.
+"""The number of float64 values in the test message, which is half a megabyte long. MPI sends short and long
+messages with different protocols. Gradients are long messages, so a short test message would not suffice.
 """
 
 
@@ -86,7 +86,7 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
 
 
 def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: float) -> int:
-    """Let rank 0 print the verdict, and return the exit status."""
+    """Print the verdict on rank 0, and return the exit status."""
     if started_rank(os.environ) == 0:
         for warning in verdict.warnings[:_LINES]:
             print(f"preflight: warning: {warning}.", file=sys.stderr, flush=True)
@@ -106,12 +106,12 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
 
 
 def check_messages(world: "Comm") -> str:
-    """Check MPI's messages with the sum of an array over all ranks. Return an error message if the sum is
-    wrong, or an empty string if the sum is correct.
+    """Check MPI's messages: let MPI sum an array over all ranks. Return an error message if the sum is wrong,
+    or an empty string if the sum is correct.
     """
     rank, size = world.Get_rank(), world.Get_size()
     if sorted(world.allgather(rank)) != list(range(size)):
-        return "MPI gave two ranks the same number"
+        return "MPI gave two processes the same rank"
     sent = array.array("d", [rank + 1.0]) * _NUMBERS
     received = array.array("d", [0.0]) * _NUMBERS
     world.Allreduce(sent, received)
@@ -120,7 +120,7 @@ def check_messages(world: "Comm") -> str:
     # Sum the errors over all ranks, so that all ranks return the same result.
     # If only some ranks returned a fault, the other ranks would hang in check_nodes().
     if world.allreduce(wrong):
-        return f"MPI's messages do not arrive whole: the sum over {size} ranks is wrong"
+        return f"MPI's messages are lost or damaged: the sum over {size} ranks is wrong"
     return ""
 
 

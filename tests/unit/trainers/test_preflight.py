@@ -46,11 +46,11 @@ def test_right_numbers_pass():
 
 
 def test_two_ranks_of_one_number_are_noticed():
-    assert "two ranks the same number" in preflight.check_messages(Broken([0, 0], 3.0))
+    assert "two processes the same rank" in preflight.check_messages(Broken([0, 0], 3.0))
 
 
 def test_a_wrong_sum_is_noticed():
-    assert "messages do not arrive whole" in preflight.check_messages(Broken([0, 1], 2.0))
+    assert "messages are lost or damaged" in preflight.check_messages(Broken([0, 1], 2.0))
 
 
 def test_a_rank_that_is_alone_says_so_and_what_to_do():
