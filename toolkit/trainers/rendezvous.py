@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
 SECRET = ".secret"  # noqa: S105 - the name of a file in the job's folder
-_LEAST = 32  # least number of bytes of a secret
+_LEAST = 32  # minimum number of bytes in a secret
 _WAIT_SECONDS = 60.0  # time until NFS shows a new file (nfs(5), acregmax)
 
 _FIRST_PORT, _PORTS = 16384, 16384  # below Linux's ip_local_port_range
@@ -118,7 +118,7 @@ def proof(secret: bytes, *parts: bytes) -> str:
 
 def proves(given: object, secret: bytes, *parts: bytes) -> bool:
     """Return whether ``given`` is the correct HMAC over ``parts``. The comparison takes constant time, so its
-    duration reveals nothing.
+    duration reveals nothing about the HMAC.
     """
     said = given.encode("utf-8", "replace") if isinstance(given, str) else b""
     return hmac.compare_digest(said, proof(secret, *parts).encode())
@@ -156,7 +156,7 @@ def _read_secret(path: str) -> bytes:
         raise RendezvousFault(f"{path}: {error.strerror or error}") from None
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077 or len(secret) < _LEAST:
         raise RendezvousFault(
-            f"{path}: other users own, may read or may change this file, or it is too short"
+            f"{path}: another user owns this file, other users can read or change it, or it is too short"
         )
     return secret
 
@@ -181,7 +181,7 @@ def first_node(nodes: str) -> str:
     found = re.match(r"(?:[^,\[\]]|\[[^\[\]]*\])+(?=,|\Z)", nodes)
     name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", found[0]) if found else ""
     if not NODE_NAME.fullmatch(name):
-        raise RendezvousFault(f"SLURM_STEP_NODELIST {nodes!r} names no node")
+        raise RendezvousFault(f"SLURM_STEP_NODELIST {nodes!r} is not a list of nodes")
     return name
 
 
@@ -204,8 +204,8 @@ def interfaces() -> list[tuple[str, str]]:
 
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
-    """Return the name of the network interface whose first address is ``address``, or an empty string. Gloo
-    uses only the first address of a network interface.
+    """Return the name of the network interface whose first address is ``address``, or an empty string if
+    there is none. Gloo uses only the first address of a network interface.
     """
     first: dict[str, str] = {}
     for name, own in known:

@@ -99,7 +99,7 @@ def test_the_plugins_calls_aggregate_for_several_teams(inside, tmp_path):
         "team 0: step 3",
         "team 0: step 6",
     ]
-    assert "these of 3 arrays differ among ranks: 0, 1, 2" in done.lines
+    assert "of 3 arrays, these differ between ranks: 0, 1, 2" in done.lines
     assert list(done.lines[-3:]) == [
         "DONE 2 [0.5, 1.0] 3 0 [2.0, [1], [1.5, 1.0]] /out/teams/rank-0000",
         "team 1 is not configured; call config_team first",

@@ -642,7 +642,7 @@ def test_several_nodes_without_a_folder_of_the_job_are_refused():
 def test_a_secret_that_others_may_read_is_refused(tmp_path, mode):
     (tmp_path / ".secret").write_bytes(SECRET)
     (tmp_path / ".secret").chmod(mode)
-    with pytest.raises(RendezvousFault, match="other users own, may read or may change this file"):
+    with pytest.raises(RendezvousFault, match="other users can read or change it"):
         rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
 
 

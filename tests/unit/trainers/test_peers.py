@@ -95,7 +95,7 @@ def test_it_can_be_told():
         ({}, "--strategy multiworker does not know its peers, because no launcher set the number of ranks"),
         (MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "set TOOLKIT_ROOT to the name of the node of rank 0"),
         ({"PMIX_RANK": "2"}, "this is rank 2 of 1; start all ranks with one srun or mpirun"),
-        (SRUN | {"SLURM_STEP_NODELIST": "[["}, "names no node"),
+        (SRUN | {"SLURM_STEP_NODELIST": "[["}, "is not a list of nodes"),
     ],
 )
 def test_a_rank_that_cannot_know_its_peers_says_so(environment, said):

@@ -54,7 +54,7 @@ def test_what_is_usual_for_a_model_yields_to_options_environment_and_autotune(
         (
             Tuning(timeline=Path("/absent/timeline.json")),
             "horovod",
-            "its folder does not exist; create it first",
+            "the folder of this file does not exist; create the folder first",
         ),
     ],
 )

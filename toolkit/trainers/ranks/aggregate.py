@@ -85,7 +85,8 @@ def init(threads: int, teams: int, elements: int, framework: str = "tensorflow")
 def config_team(
     team: int, transition: int, ksteps: int, max_steps: int, verbosity: int = 0, perf_freq: int = 0
 ) -> None:
-    """Set which training steps of a team are synchronous: such a step uses the gradients of this step.
+    """Set which training steps of a team are synchronous. A synchronous step updates the model with the
+    gradients of the same step.
 
     The first ``ksteps`` of the team's ``max_steps`` steps are synchronous. Each later step uses the gradients
     of the previous step, which threads send while TensorFlow computes the next gradients. If ``ksteps`` is
@@ -154,7 +155,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
 
     Raises:
         Trouble: if the team does not exist or is not configured, or ``values`` have more elements than the
-            ``elements`` of ``init``.
+            argument ``elements`` of :func:`init`.
     """
     import tensorflow as tf
 
@@ -198,7 +199,9 @@ def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -
     everyone = communicator().allgather(own)
     different = [number for number in range(len(own)) if len({one[number] for one in everyone}) > 1]
     if different and verbosity and get_rank() == 0:
-        print(f"these of {len(own)} arrays differ among ranks: {', '.join(map(str, different))}", flush=True)
+        print(
+            f"of {len(own)} arrays, these differ between ranks: {', '.join(map(str, different))}", flush=True
+        )
     return len(different)
 
 

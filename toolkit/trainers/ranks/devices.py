@@ -13,10 +13,10 @@ from toolkit.trainers.trouble import Trouble
 
 
 def prepare_devices(world: World) -> int:
-    """Select this rank's GPUs, if the node has GPUs, and its CPU cores. Return the number of CPU cores.
+    """Select this rank's CPU cores and, on a node with GPUs, its GPUs. Return the number of CPU cores.
 
     TensorFlow accepts settings for devices and threads only before its first computation. Call this function
-    before Horovod's first message, because this message already counts as a computation.
+    before Horovod's first message, because TensorFlow treats this message as a computation.
     """
     try:
         import tensorflow as tf
@@ -60,13 +60,13 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
     CUDA shows to the rank.
 
     ``own`` is true if no other rank sees the GPUs that this rank sees. ``node`` is the number of GPUs that
-    Slurm gave to the job on this node, or 0 if unknown.
+    Slurm allocated to the job on this node, or 0 if unknown.
 
     Raises:
         Trouble: if there are fewer GPUs than the rank needs.
     """
     if own or world.local_size == 1:
-        # If each rank sees only GPUs for itself, CUDA numbers these GPUs from 0 on every rank.
+        # If each rank sees only its own GPUs, CUDA numbers these GPUs from 0 on every rank.
         first, have = 0, seen
     else:
         have = seen // world.local_size
@@ -97,9 +97,9 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
     """Return whether no other rank sees the GPUs that this rank sees.
 
     ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the function
-    returns False, the ranks of a node divide the GPUs that they see among themselves, which is always safe.
-    In a doubtful case, the function returns False. The function returns True only in two cases: a division of
-    the GPUs would give a rank too few GPUs, or the rank wants all GPUs that it sees.
+    returns False, the ranks of a node divide the GPUs that they see among themselves. In a doubtful case, the
+    function returns False, because two ranks then never use the same GPU. The function returns True only in
+    two cases: a division of the GPUs would give a rank too few GPUs, or the rank wants all GPUs that it sees.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
@@ -108,21 +108,21 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # A rank that wants all GPUs owns the GPUs that it sees if Slurm gave this number of GPUs to each task.
+    # A rank that wants all GPUs owns the GPUs that it sees if Slurm allocated as many GPUs to each task.
     # A rank that wants all GPUs also owns the GPUs that it sees if the kernel blocks the node's other GPUs.
     # CUDA_VISIBLE_DEVICES alone proves nothing, because all ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 
 
 def _of_slurm(environment: Mapping[str, str]) -> int:
-    """Return the number of this node's GPUs that Slurm gave to the job, or 0 if unknown."""
+    """Return the number of this node's GPUs that Slurm allocated to the job, or 0 if unknown."""
     given = environment.get("SLURM_GPUS_ON_NODE", "")
     return int(given) if given.isdecimal() else 0
 
 
 def _of_task(environment: Mapping[str, str]) -> int:
-    """Return the number of GPUs that Slurm gave to each task, or 0 if unknown. Slurm writes this number as
-    ``2`` or ``a100:2``.
+    """Return the number of GPUs that Slurm allocated to each task, or 0 if unknown. Slurm writes this number
+    as ``2`` or ``a100:2``.
     """
     given = environment.get("SLURM_GPUS_PER_TASK", "").rpartition(":")[2]
     return int(given) if given.isdecimal() else 0

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 
 BUCKET = 1 << 20
 """The number of values in a bucket, the group of gradients that a rank sends as one message: 4 MB of float32.
-Messages of 4 MB reach the network's full speed, and ranks send the first bucket while most of the backward
-pass still runs.
+Messages of 4 MB reach the network's full speed, and ranks can send the first bucket early in the backward
+pass.
 """
 
 

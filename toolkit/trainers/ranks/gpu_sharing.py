@@ -39,8 +39,8 @@ def check_own_gpus(world: World) -> None:
 
 
 def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> Trouble | None:
-    """Return the error to report if ``rank`` shares a GPU with a lower rank on the same node, otherwise
-    ``None``.
+    """Return the error to report if ``rank`` shares a GPU with a lower rank on the same node. Otherwise,
+    return ``None``.
 
     Args:
         rank: the rank that would report the fault.

@@ -38,6 +38,6 @@ def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node
 
 
 def first_number(environment: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
-    """Return the value of the first variable in ``names`` that has a number, otherwise ``default``."""
+    """Return the value of the first variable in ``names`` whose value is a number, otherwise ``default``."""
     values = (environment.get(name, "") for name in names)
     return next((int(value) for value in values if value.isdecimal()), default)

@@ -114,6 +114,6 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
-    # ``caller`` is the address of the node on which srun was called, in a batch script the first node.
-    # Ranks can connect to the address in ``caller`` without a name service.
+    # ``caller`` is the address of the node on which srun was called. In a batch script, this node is the
+    # job's first node. Ranks can connect to the address in ``caller`` without a name service.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

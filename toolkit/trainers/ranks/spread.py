@@ -29,12 +29,12 @@ class RankSpread:
     def add_options(parser: argparse.ArgumentParser) -> None:
         """Add the options that apply only to some strategies to a command-line parser."""
         add = parser.add_argument_group("distribution").add_argument
-        text = "mirrored, hybrid: devices of a rank: all its GPUs, or N parts of its CPU"
+        text = "mirrored, hybrid: number of GPUs per rank, or of parts of the CPU; default: all GPUs"
         add("--devices", type=count, default=0, metavar="N", help=text)
-        text = "ps: number of tasks that keep the model's variables; default: a quarter"
+        text = "ps: number of parameter servers; default: a quarter of the tasks"
         add("--servers", type=count, default=0, metavar="N", help=text)
         add("--sync", action="store_true", help="ps: average the gradients of all workers before each update")
-        text = "mpi-aggregate: after N steps, each uses the gradients of the step before"
+        text = "mpi-aggregate: after K steps, each step uses the gradients of the previous step"
         add("--ksteps", type=_steps, default=-1, metavar="K", help=text)
 
     @classmethod

@@ -169,7 +169,7 @@ class Link:
         connection.settimeout(None)
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         # A node that loses power does not close its connections, so TCP probes a silent connection.
-        # The first probe comes after 10 s without data, and after 15 s of failed probes the rank is lost.
+        # The first probe follows 10 s without data. After 15 s of failed probes, the connection closes.
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
         for option, value in (("TCP_KEEPIDLE", 10), ("TCP_KEEPINTVL", 5), ("TCP_KEEPCNT", 3)):
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)

@@ -86,7 +86,7 @@ class GradientBucket:
         self._before: GradientBuffer | None = None
 
     def start(self, buffer: "numpy.ndarray") -> None:
-        """Start to average the gradients that this rank computed in a training step."""
+        """Start averaging the gradients that this rank computed in a training step."""
         self._pending = self._thread.submit(buffer)
 
     def finish(self) -> "numpy.ndarray":
@@ -140,7 +140,7 @@ class Team:
 
     def count_wait(self, bucket: GradientBucket, seconds: float, size: int) -> None:
         """Add ``seconds`` of waiting time and ``size`` sent bytes to the team's totals. Print the timing
-        after every ``freq`` steps, a number that :meth:`configure` sets.
+        after every ``freq`` steps (see :meth:`configure`).
         """
         self._seconds += seconds
         self._bytes += size

@@ -30,15 +30,14 @@ class Tuning:
             "--timeline",
             type=Path,
             metavar="FILE",
-            help=("write how long each message waited, for chrome://tracing"),
+            help="write the waiting time of each message to FILE, for chrome://tracing",
         )
         add(
             "--autotune",
             type=Path,
             metavar="FILE",
             help=(
-                "let Horovod find the fusion size and the cycle time by trial, and log the trials in "
-                "this file"
+                "let Horovod find the fusion size and the cycle time by trial, and write the trials to FILE"
             ),
         )
         add(
@@ -46,8 +45,8 @@ class Tuning:
             type=positive,
             metavar="MIB",
             help=(
-                "size of gradients that are sent as one message; default: 8 for large models on CPUs, "
-                "otherwise Horovod's default"
+                "total size of the gradients in one message; default: 8 for large models on CPUs, otherwise "
+                "Horovod's default"
             ),
         )
         add(
@@ -97,7 +96,7 @@ class Tuning:
             return Trouble(f"{options}: only for Horovod; use --strategy {' or '.join(USERS)}")
         for file in (self.timeline, self.autotune):
             if file and not file.absolute().parent.is_dir():
-                return Trouble(f"{file}: its folder does not exist; create it first")
+                return Trouble(f"{file}: the folder of this file does not exist; create the folder first")
         environment.update(told)
         if usual and strategy in USERS and "HOROVOD_AUTOTUNE" not in environment:
             for name, value in usual.told().items():

@@ -68,13 +68,13 @@ class World(Protocol):
 
     @property
     def averaged(self) -> int:
-        """The number of batches in one update of the model, on which the learning rate depends."""
+        """The number of batches in one update of the model. The learning rate depends on this number."""
         return self.width
 
     @property
     def summed(self) -> int:
-        """The number of devices whose gradients the optimizer adds. Each device must divide its loss by the
-        number of summed devices.
+        """The number of devices whose gradients the optimizer adds. Each device must divide its loss by this
+        number.
         """
         return 1
 
@@ -169,7 +169,7 @@ class World(Protocol):
         rank stops the job itself.
 
         Raises:
-            Trouble: on the lowest rank that has this fault.
+            Trouble: on the rank that reports a fault, which is the lowest rank with this fault.
         """
         own = (trouble.message, trouble.code) if trouble else None
         faults = self.gather(own)
@@ -181,8 +181,8 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """Handle an unexpected error. If a fault of another rank caused the error, this method may wait for
-        that rank's report and exit this process.
+        """React to an unexpected error on this rank. If a fault of another rank caused the error, this method
+        may wait for the other rank's report and exit this process.
         """
 
     def leave(self, code: int) -> NoReturn:
