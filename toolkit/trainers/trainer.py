@@ -24,8 +24,8 @@ Passes = Literal["each", "shared"]
 
 
 def nothing(_: object) -> None:
-    """Do nothing. This function is a trainer's default for its data check and for the function that adds
-    options.
+    """Do nothing. This function is the default of the fields ``check`` and ``add_options`` of
+    :class:`Trainer`.
     """
 
 
@@ -49,9 +49,9 @@ class Trainer:
     ``data`` is the name of the data set. If the name is empty, the trainer needs no ``--data``. ``fetched``
     says whether ``toolkit data get`` can download the data set. ``check`` checks the data without loading it.
     ``load`` returns the samples for training and testing. ``model`` returns a Keras model that computes
-    logits from the stored inputs. ``model`` is ``None`` if the trainer has no Keras model, but PyTorch or JAX
-    models in ``networks``. ``variant`` distinguishes different trainings of one trainer. A run can resume a
-    training only if both have the same ``variant``.
+    logits from the stored inputs. ``model`` is ``None`` if the trainer has only PyTorch or JAX models, in
+    ``networks``. ``variant`` distinguishes different trainings of one trainer. A run can resume a training
+    only if the run and the training have the same ``variant``.
 
     ``passes`` defines how many passes over the data an epoch has. With ``each``, every rank trains on as many
     samples as the data set has, so N ranks make N passes over the data. With ``shared``, all ranks together

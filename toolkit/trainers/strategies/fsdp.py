@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     import torch
 
 _LEAST = 10_000
-"""The minimum number of parameters of a layer that ranks send in separate messages. Smaller layers share
-messages.
+"""Ranks send a layer in separate messages if the layer has at least this number of parameters. Smaller layers
+share messages.
 """
 
 

@@ -80,8 +80,8 @@ class DistributedJax(World):
 
     @cached_property
     def layout(self) -> "RankLayout":
-        """The devices of all ranks, and the ways to place arrays on them. The first read of this property
-        starts JAX's back end.
+        """The devices of all ranks, and the ways to place arrays on these devices. The first read of this
+        property starts JAX's back end.
         """
         layout = RankLayout()
         if self.size > 1:
@@ -146,7 +146,7 @@ class RankLayout:
         import jax
 
         if self._alone:
-            return array  # faster: compiled functions copy NumPy arrays
+            return array  # without a conversion, because compiled functions copy NumPy arrays faster
         return jax.make_array_from_process_local_data(self.pieces, array)
 
     def on_all(self, tree: Any) -> Any:  # noqa: ANN401 - any tree of arrays

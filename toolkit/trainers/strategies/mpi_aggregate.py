@@ -91,7 +91,9 @@ class MpiAggregate(World):
 
 
 def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - toolkit changes the class
-    """Change a legacy optimizer so that its gradients pass through ``average``, and return the optimizer."""
+    """Change a legacy optimizer so that it replaces its gradients by the results of ``average``. Return the
+    optimizer.
+    """
     base = type(optimizer)
     compute = base._compute_gradients  # noqa: SLF001 - only legacy optimizers have it
 
