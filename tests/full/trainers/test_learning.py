@@ -218,7 +218,7 @@ def test_the_batch_is_found_by_trial_and_ends_where_the_memory_does(alone):
     assert found["batch"] in sizes[0]
     assert found["batch without memory"] == 16
     assert "the limit is 100" in told[0]
-    assert "32 would take 2 GiB more, and 0 bytes are available" in told[1]
+    assert "a batch of 32 would need 2 GiB more, but 0 bytes are available" in told[1]
 
 
 def test_the_rate_of_two_ranks_is_scaled_and_warmed_up(together):
@@ -290,5 +290,5 @@ def test_horovod_tunes_itself_and_writes_what_it_tried_and_a_long_epoch_has_line
     header, *tried = (out / "autotune.csv").read_text().splitlines()
     assert "tensor_fusion_threshold" in header
     assert len({line.split(",")[4] for line in tried}) > 1, tried
-    form = r"epoch 1/2  \d+%  loss \d\.\d{4}  [\d,]+ images/s  \d+ s left in it"
+    form = r"epoch 1/2  \d+%  loss \d\.\d{4}  [\d,]+ images/s  \d+ s left in this epoch"
     assert any(re.fullmatch(form, line) for line in lines), lines

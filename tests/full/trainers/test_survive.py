@@ -129,7 +129,7 @@ def test_one_rank_that_was_stopped_twice_comes_to_the_very_same_model(run, out, 
     assert again.lines[0].startswith("mnist: the 2 epochs of /out are complete")
     other = run(out, *ONE, "--seed", "5")
     assert (other.status, len(other.lines)) == (2, 1)
-    assert "the training there has --seed 1, and this one 5" in other.lines[0]
+    assert "the training in this folder has --seed 1, but this run has 5" in other.lines[0]
 
 
 def test_two_ranks_stop_together_and_go_on_to_the_same_end(run, out, undisturbed, difference):
@@ -146,7 +146,7 @@ def test_another_number_of_ranks_trains_on_what_is_left(run, out):
     stop(run, out, TWO)
     done = run(out, *ONE)
     assert done.ok, done.lines
-    assert any("1 rank shares out the rest, 2 began" in line for line in done.lines), done.lines
+    assert any("this run has 1 rank, the earlier run had 2" in line for line in done.lines), done.lines
     assert [line["images"] for line in lines(out, "epoch")] == [1280]
     assert [line["world_size"] for line in lines(out, "resumed")] == [1]
 
@@ -193,7 +193,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_checkpoint_before(run, out, u
     done = run(out, "sh", "-c", FULL)
     told = [line for line in done.lines if "cannot be written: No space left on device" in line]
     assert len(told) == 1, done.lines
-    assert "000001-000000000000, the one before it, is kept" in told[0]
+    assert "the previous checkpoint 000001-000000000000 is kept" in told[0]
     at = done.lines.index("status 1")
     assert done.lines[at + 1] == "000001-000000000000"
     assert done.lines[-1] == "status 0"

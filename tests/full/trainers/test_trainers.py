@@ -332,4 +332,4 @@ def test_a_trainer_of_ones_own_has_strategies_and_checkpoints_too(inside, out):
     more = ("--epochs", "20", "--noise", "0.3")
     again = inside(*TWO, *words, *more, binds={examples: "/own:ro", out: "/out"})
     assert again.status == 2
-    assert any("has --noise 0.2, and this one 0.3" in line for line in again.lines)
+    assert any("has --noise 0.2, but this run has 0.3" in line for line in again.lines)

@@ -121,7 +121,7 @@ def test_where_all_are_damaged_nobody_begins_anew_unasked(tmp_path, capsys, plac
     for name in checkpoint.names(tmp_path):
         empty(tmp_path / name / STATE)
     with pytest.raises(
-        Trouble, match=f"{said}; restore an undamaged one, or start again with --fresh"
+        Trouble, match=f"{said}; restore an undamaged checkpoint, or start again with --fresh"
     ) as told:
         checkpoint.newest(tmp_path)
     assert told.value.code == 1
@@ -156,7 +156,7 @@ def test_a_full_disk_is_one_sentence_and_keeps_what_was_there(tmp_path, monkeypa
         write(tmp_path, (2, 0))
     assert told.value.code == 1
     assert "000002-000000000000: the checkpoint cannot be written: No space left on device" in str(told.value)
-    assert "000001-000000000000, the one before it, is kept" in str(told.value)
+    assert "the previous checkpoint 000001-000000000000 is kept" in str(told.value)
     assert listed(tmp_path) == ["000001-000000000000"]
     assert checkpoint.newest(tmp_path)[0].epochs == 1
 

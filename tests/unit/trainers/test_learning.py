@@ -83,10 +83,10 @@ def test_a_training_goes_on_with_the_same_choices_only(tmp_path):
     start = TrainingStart(passes=1, settings=PLAIN.settings())
     assert checkpoints.differs(start, PLAIN.settings()) is None
     for name, other, said in (
-        ("warmup_epochs", 5.0, "--warmup-epochs 0.0, and this one 5.0"),
-        ("optimizer", "lamb", "--optimizer adam, and this one lamb"),
-        ("decay_at", (30.0, 60.0), "--decay-at , and this one 30,60"),
-        ("sync_batch_norm", True, "--sync-batch-norm False, and this one True"),
+        ("warmup_epochs", 5.0, "--warmup-epochs 0.0, but this run has 5.0"),
+        ("optimizer", "lamb", "--optimizer adam, but this run has lamb"),
+        ("decay_at", (30.0, 60.0), "--decay-at , but this run has 30,60"),
+        ("sync_batch_norm", True, "--sync-batch-norm False, but this run has True"),
     ):
         trouble = checkpoints.differs(start, replace(PLAIN, **{name: other}).settings())
         assert said in trouble.message

@@ -20,7 +20,7 @@ def test_a_line_comes_when_it_is_time_and_tells_of_the_steps_since_the_last_one(
     clock.now = 60
     # Rank 0 knows only the loss of its half of the samples.
     assert progress.line(2, EpochPart(200, 150.0, 20, 50.0)) == (
-        "epoch 3/90  20%  loss 1.5000  4 images/s  3 min left in it"
+        "epoch 3/90  20%  loss 1.5000  4 images/s  3 min left in this epoch"
     )
     clock.now = 119
     assert progress.line(2, EpochPart(300, 200.0, 30, 75.0)) == ""
@@ -37,5 +37,5 @@ def test_an_epoch_that_goes_on_tells_of_what_was_done_since():
     clock.now = 5
     assert (
         progress.line(0, EpochPart(600, 5100.0, 0, 1004.0))
-        == "epoch 1/2  60%  loss 1.0000  25 images/s  16 s left in it"
+        == "epoch 1/2  60%  loss 1.0000  25 images/s  16 s left in this epoch"
     )

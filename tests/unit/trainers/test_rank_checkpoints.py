@@ -82,11 +82,11 @@ def test_a_checkpoint_that_is_older_than_an_option_goes_on(tmp_path):
 @every_row(
     ("name", "theirs", "said"),
     [
-        ("seed", 2, "has --seed 2, and this one 1"),
-        ("batch_size", 64, "has --batch-size 64, and this one 32"),
-        ("learning_rate", 0.1, "has --learning-rate 0.1, and this one 0.001"),
-        ("samples", 10, "has samples 10, and this one 640"),
-        ("trainer", "cifar", "has trainer cifar, and this one mnist"),
+        ("seed", 2, "has --seed 2, but this run has 1"),
+        ("batch_size", 64, "has --batch-size 64, but this run has 32"),
+        ("learning_rate", 0.1, "has --learning-rate 0.1, but this run has 0.001"),
+        ("samples", 10, "has samples 10, but this run has 640"),
+        ("trainer", "cifar", "has trainer cifar, but this run has mnist"),
     ],
 )
 def test_other_settings_are_refused_with_both_values_and_the_way_out(tmp_path, name, theirs, said):
@@ -109,7 +109,7 @@ def test_it_is_said_where_a_training_goes_on():
     assert at.sentence(1000, 2) == (
         "resumes from checkpoint 000001-000000000064 with epoch 2, of which 64 of 2,000 samples are done"
     )
-    assert at.sentence(1000, 3).endswith("are done; 3 ranks share out the rest, 2 began")
+    assert at.sentence(1000, 3).endswith("are done; this run has 3 ranks, the earlier run had 2")
     assert TrainingStart(1, "000001-000000000000", 1).sentence(1000, 1) == (
         "resumes from checkpoint 000001-000000000000 with epoch 2"
     )

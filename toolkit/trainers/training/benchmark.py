@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """The length of a benchmark: ``warm_up`` steps, then ``iterations`` times ``steps`` timed steps."""
+    """The length of a benchmark: ``warm_up`` untimed steps, then ``iterations`` iterations of ``steps`` timed
+    steps.
+    """
 
     warm_up: int = 10
     steps: int = 10
@@ -35,14 +37,14 @@ class Protocol:
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument_group("measurement").add_argument
-        add("--warm-up", type=count, default=self.warm_up, metavar="N", help="steps that are not timed")
-        add("--steps", type=count, default=self.steps, metavar="N", help="steps that are timed together")
+        add("--warm-up", type=count, default=self.warm_up, metavar="N", help="number of untimed steps")
+        add("--steps", type=count, default=self.steps, metavar="N", help="steps per timed iteration")
         add(
             "--iterations",
             type=count,
             default=self.iterations,
             metavar="N",
-            help="number of times that these steps are timed",
+            help="number of timed iterations",
         )
 
 

@@ -36,9 +36,9 @@ class EpochPart:
     """The progress of an epoch.
 
     ``images`` is the number of samples that all ranks together have used. ``loss`` and ``right`` are the sums
-    of losses and right answers. In a checkpoint, ``loss`` and ``right`` cover the samples of all ranks;
-    otherwise, they cover only this rank's samples. ``seconds`` is the training time in this epoch. ``waited``
-    is the total time in seconds that training steps spent waiting for samples, added up over all ranks.
+    of losses and correct predictions. ``waited`` is the total time in seconds that training steps spent
+    waiting for samples. In a checkpoint, ``loss``, ``right`` and ``waited`` cover all ranks; otherwise, they
+    cover only this rank. ``seconds`` is the training time in this epoch.
     """
 
     images: int = 0
@@ -91,7 +91,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # An existing checkpoint of this name is damaged, because the training did not resume from it.
+                # A checkpoint of this name is damaged: otherwise, this run would have resumed from it.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -99,7 +99,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             shutil.rmtree(beside, ignore_errors=True)
     except OSError as error:
         kept = names(folder)
-        before = f"{kept[0]}, the one before it, is kept" if kept else "there is none before it"
+        before = f"the previous checkpoint {kept[0]} is kept" if kept else "there is no previous checkpoint"
         raise Trouble(
             f"{path}: the checkpoint cannot be written: {error.strerror or error}; {before}. Free space, "
             "and start the same command again",
@@ -125,7 +125,7 @@ def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None
     if known:
         which = "the only checkpoint is" if len(known) == 1 else f"all {len(known)} checkpoints are"
         raise Trouble(
-            f"{folder}: {which} damaged; restore an undamaged one, or start again with --fresh", code=1
+            f"{folder}: {which} damaged; restore an undamaged checkpoint, or start again with --fresh", code=1
         )
     return None
 
@@ -217,7 +217,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Raise ``CheckpointDamage`` for a missing file, and ``Trouble`` for a temporarily unreadable file."""
+    """Raise ``CheckpointDamage`` if the file is missing, and ``Trouble`` if it exists but is unreadable."""
     try:
         yield
     except FileNotFoundError:
@@ -253,7 +253,7 @@ def _prune(folder: Path, written: str, keep: int) -> None:
     known = names(folder)
     at = known.index(written)
     for name in [*known[:at], *known[at + keep :]]:
-        # The training continues even if a checkpoint cannot be removed, because it only uses disk space.
+        # Continue if a checkpoint cannot be removed, because the old checkpoint only uses disk space.
         with contextlib.suppress(OSError):
             _remove(folder / name)
 

@@ -93,7 +93,7 @@ class Course:
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
         self.metrics.started(marks())
         held_back = self.loop.evaluate(self.test)
-        # The metrics round seconds to 1e-4, so prevent a value of 0, by which a division would fail.
+        # The metrics round seconds to 1e-4. Avoid a value of 0, because toolkit divides by this value.
         seconds = max(trained.seconds, _SHORTEST)
         images = self.passes * self.samples
         return EpochResult(

@@ -108,7 +108,7 @@ class JaxLoop(Rounds):
 
     def _step(self, rows: "numpy.ndarray", at: float) -> "tuple[jax.Array, jax.Array]":
         """Update the model with the samples whose numbers are in ``rows``. Return the sum of losses and the
-        number of right answers.
+        number of correct predictions.
         """
         import numpy as np
 
@@ -169,7 +169,7 @@ class JaxLoop(Rounds):
         """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``.
 
         Raises:
-            Trouble: if the shapes show that the state belongs to another model.
+            Trouble: if the shapes of the arrays differ from the shapes in this model's state.
         """
         trouble, own = None, self.state()
         if arrays is not None and [one.shape for one in arrays] != [one.shape for one in own]:
@@ -187,8 +187,8 @@ class JaxLoop(Rounds):
         self._values = jax.tree.unflatten(tree, self._layout.on_all(list(arrays)))
 
     def save(self, path: Path) -> None:
-        """Write parameters and state to a NumPy ``.npz`` file. Each array in the file has its path in the
-        tree of arrays as its name.
+        """Write parameters and state to a NumPy ``.npz`` file. The name of each array in the file is its path
+        in the tree of arrays, such as ``parameters/1/weight``.
         """
         import jax
         import numpy as np
@@ -210,7 +210,7 @@ class JaxLoop(Rounds):
         import numpy as np
 
         if not isinstance(data, Samples):
-            raise TypeError("samples of JAX are in memory")
+            raise TypeError("JAX evaluates only samples in memory")
         rank, size = self._world.rank, self._world.size
         rows, each = np.arange(rank, len(data), size), -(-len(data) // size)
         sums = []
@@ -239,7 +239,9 @@ def _hits(logits: Array, classes: Array, weights: Array) -> Array:
 def _score(
     model: JaxModel, values: tuple[Any, Any], batch: tuple[Array, Array, Array]
 ) -> tuple[Array, Array]:
-    """Return the sum of losses and the number of right answers for a batch that is not split into pieces."""
+    """Return the sum of losses and the number of correct predictions for a batch that consists of one
+    piece.
+    """
     inputs, classes, weights = (part[0] for part in batch)
     logits, _ = model.apply(*values, inputs, None)
     return (_losses(logits, classes, 0.0) * weights).sum(), _hits(logits, classes, weights)
@@ -255,7 +257,7 @@ def _step(
     rate: Array,
 ) -> tuple[Values, Array, Array]:
     """Update the model once with a whole batch. Return the new values of model and optimizer, the sum of
-    losses, and the number of right answers.
+    losses, and the number of correct predictions.
     """
     import jax
     import jax.numpy as jnp

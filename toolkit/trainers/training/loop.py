@@ -131,7 +131,7 @@ class Loop(Rounds):
         """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``.
 
         Raises:
-            Trouble: if the shapes or types show that the state belongs to another model.
+            Trouble: if the shapes or types of the arrays differ from this model's state.
         """
         trouble = None
         if arrays is not None:
@@ -197,11 +197,11 @@ def _steps(
     change: "Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None",
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
     """Return a function that makes the training steps of a portion, and returns the new sum of losses and
-    number of right answers.
+    number of correct predictions.
 
     The arguments of the returned function start with the portion (the input of several steps), the number of
     its steps, the number of trained epochs, and the fraction of an epoch that one step covers. The last two
-    arguments are the sum of losses and the number of right answers so far. The returned function is
+    arguments are the sum of losses and the number of correct predictions so far. The returned function is
     TensorFlow graph code.
     """
     import tensorflow as tf

@@ -58,7 +58,7 @@ def _upwards(top: Path, path: str) -> Iterator[Path]:
     cgroup, which is the last yielded folder.
     """
     parts = PurePosixPath(path.lstrip("/"))
-    # This process cannot read a cgroup above the container's root cgroup, whose path contains "..".
+    # A path with ".." leads to a cgroup above the container's root cgroup, which this process cannot read.
     if ".." not in parts.parts:
         yield from (top / one for one in (parts, *parts.parents))
 

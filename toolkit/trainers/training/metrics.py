@@ -86,7 +86,7 @@ class Metrics:
             line = json.dumps(values, allow_nan=False) + "\n"
             with writing(self._path):
                 self._file.write(line)
-                # Write the line at once: other programs read the file, and Slurm may kill the job any time.
+                # Write at once: other programs read the file, and Slurm may kill the job at any time.
                 self._file.flush()
             if self._scalars:
                 self._scalars.write(values)
@@ -106,8 +106,8 @@ class Metrics:
 def known(values: Mapping[str, Value]) -> dict[str, Value]:
     """Return the values of a metrics line, with ``None`` instead of infinite values and NaN.
 
-    A test loss can overflow and become infinite. For example, a float16 test loss can overflow if the moving
-    averages of a batch normalisation lag behind the weights, because activations become large.
+    A test loss can overflow and become infinite. For example, if the moving averages of a batch normalisation
+    lag behind the weights, activations become large, and a float16 test loss can overflow.
     """
     return {
         name: None if isinstance(one, float) and not math.isfinite(one) else one

@@ -27,7 +27,7 @@ class ProgressLine:
         self._part, self._told = EpochPart(), clock()
 
     def begin(self, part: EpochPart) -> None:
-        """Start to measure for the next log line. ``part`` is the present progress of the epoch."""
+        """Start the measurement for the next log line. ``part`` is the present progress of the epoch."""
         self._part, self._told = part, self._clock()
 
     def line(self, number: int, part: EpochPart) -> str:
@@ -42,7 +42,7 @@ class ProgressLine:
         self.begin(part)
         return (
             f"epoch {number + 1}/{self._epochs}  {part.images / self._images:.0%}  loss {loss:.4f}  "
-            f"{images / seconds:,.0f} images/s  {_minutes(left)} left in it"
+            f"{images / seconds:,.0f} images/s  {_minutes(left)} left in this epoch"
         )
 
 

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 Settings = Mapping[str, str | int | float]
 _NOTHING = EpochPart()
 _OWNER = ".job"
-"""File in the folder of the checkpoints: the name of the job that removed all earlier checkpoints."""
+"""The name of a file in the folder of the checkpoints. The file contains the name of the job that removed all
+earlier checkpoints.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +48,9 @@ class TrainingStart:
         """
         images = self.passes * count
         done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
-        ranks = f"{size} ranks share" if size > 1 else "1 rank shares"
+        ranks = f"{size} ranks" if size > 1 else "1 rank"
         began = self._began(size)
-        shared = f"; {ranks} out the rest, {began} began" * (size != began)
+        shared = f"; this run has {ranks}, the earlier run had {began}" * (size != began)
         return f"resumes from checkpoint {self.name} with epoch {self.epochs + 1}{done}{shared}"
 
     def _began(self, size: int) -> int:
@@ -93,20 +95,20 @@ class RankCheckpoints:
                 word = name.replace("_", "-")
                 what = word if name in ("trainer", "samples") else f"--{word}"
                 return Trouble(
-                    f"{self.folder}: the training there has {what} {theirs}, and this one {value}; resume "
-                    "with the same, or start again with --fresh"
+                    f"{self.folder}: the training in this folder has {what} {theirs}, but this run has "
+                    f"{value}; resume with the same value, or start again with --fresh"
                 )
         return None
 
     def are_of(self, job: str) -> bool:
-        """Return whether :meth:`clear` recorded this job as the owner of the checkpoints."""
+        """Return whether :meth:`clear` recorded this job as the owner of the folder of the checkpoints."""
         try:
             return bool(job) and (self.folder / _OWNER).read_bytes() == os.fsencode(job)
         except OSError:
             return False
 
     def clear(self, job: str = "") -> None:
-        """Remove the checkpoints of an earlier training, and record ``job`` as the owner of the next ones."""
+        """Remove the checkpoints of an earlier training, and record ``job`` as the owner of the folder."""
         with self._at("removed"):
             if self._first:
                 checkpoint.remove_all(self.folder)

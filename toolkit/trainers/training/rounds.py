@@ -36,7 +36,7 @@ all ranks, or raises an exception to stop the training.
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """The mean loss per sample, and the share of right answers, over the samples of all ranks."""
+    """The mean loss per sample, and the share of correct predictions, over the samples of all ranks."""
 
     loss: float
     accuracy: float
@@ -55,10 +55,10 @@ class Slice:
 
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """The results of a trained epoch: the score, the training time, and ``waited``, the steps' waiting
-    time for samples.
+    """The results of a trained epoch: the score, and times in seconds.
 
-    Times are in seconds. ``waited`` is the mean waiting time over all ranks, or ``None`` if unknown.
+    ``seconds`` is the training time. ``waited`` is the time that training steps waited for samples, as the
+    mean over all ranks, or ``None`` if unknown.
     """
 
     score: Score
@@ -88,7 +88,7 @@ class Rounds:
     steps.
 
     ``batch`` is the number of samples per device in one update. If ``SUMS_ALL`` is true, the sums of losses
-    and right answers on rank 0 cover the samples of all ranks, and the sums on the other ranks are 0.
+    and correct predictions on rank 0 cover the samples of all ranks, and the sums on the other ranks are 0.
     """
 
     SUMS_ALL = False
@@ -113,7 +113,7 @@ class Rounds:
         loss: float,
         right: int,
     ) -> tuple[float, int]:
-        """Make ``steps`` training steps. Add the losses to ``loss`` and the number of right answers to
+        """Make ``steps`` training steps. Add the losses to ``loss`` and the number of correct predictions to
         ``right``, and return both sums.
 
         ``done`` is the number of trained epochs before the first step. ``each`` is the fraction of an epoch
@@ -122,7 +122,7 @@ class Rounds:
         raise NotImplementedError
 
     def _seconds_waited(self) -> float | None:
-        """Return the total waiting time of steps for their batches, in seconds; ``None`` if unknown."""
+        """Return the total time in seconds that steps waited for their batches, or ``None`` if unknown."""
         raise NotImplementedError
 
     def collect(self) -> None:
@@ -189,12 +189,12 @@ class Rounds:
 
     @property
     def waited(self) -> float:
-        """The total waiting time of this rank's steps for samples, in seconds; 0 if unknown."""
+        """The total time in seconds that this rank's steps waited for samples, or 0 if unknown."""
         return self._seconds_waited() or 0.0
 
     def _score_all(self, sums: Sequence[float]) -> Score:
-        """Return the score over all ranks. ``sums`` contains this rank's sum of losses, number of right
-        answers, and number of samples.
+        """Return the score over all ranks. ``sums`` contains this rank's sum of losses, number of correct
+        predictions, and number of samples.
         """
         loss, right, everyone = self._world.total(sums)
         return Score(loss / everyone, right / everyone)

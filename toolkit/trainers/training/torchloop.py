@@ -58,7 +58,7 @@ class TorchLoop(Rounds):
         self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
         self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
         self._whole: list[torch.Tensor] = []
-        # From here on, each rank has another seed, so that dropout differs between ranks.
+        # From here on, each rank has a different seed, so that dropout differs between ranks.
         torch.manual_seed(fold_seed(seed, world.rank) if world.rank else seed)
 
     def _open(self, table: "numpy.ndarray", turn: int) -> "RowTable":
@@ -85,7 +85,7 @@ class TorchLoop(Rounds):
 
     def _step(self, rows: "numpy.ndarray", at: float) -> tuple[float, int]:
         """Update the model with the samples whose numbers are in ``rows``. Return the sum of losses and the
-        number of right answers.
+        number of correct predictions.
         """
         import numpy as np
 
@@ -151,7 +151,7 @@ class TorchLoop(Rounds):
         """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``.
 
         Raises:
-            Trouble: if the shapes show that the state belongs to another model.
+            Trouble: if the shapes of the arrays differ from the shapes in this model's state.
         """
         trouble, tensors = None, self._tensors()
         if arrays is not None and [one.shape for one in arrays] != [tuple(one.shape) for one in tensors]:
@@ -173,7 +173,7 @@ class TorchLoop(Rounds):
         import torch
 
         if not isinstance(data, Samples):
-            raise TypeError("samples of PyTorch are in memory")
+            raise TypeError("PyTorch evaluates only samples in memory")
         rank, size = self._world.rank, self._world.size
         inputs, classes = data.inputs[rank::size], data.classes[rank::size].astype("int64")
         loss = right = 0.0

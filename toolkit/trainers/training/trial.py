@@ -32,8 +32,8 @@ epoch needs but a trial does not need.
 """
 
 _LONGEST = 20.0
-"""The duration of a training step in seconds above which toolkit tries no larger batch size, because users
-would not wait.
+"""The duration of a training step in seconds above which toolkit tries no larger batch size, because the
+trial would take too long.
 """
 
 _AS_FAST = 0.97
@@ -70,8 +70,7 @@ def with_batch(
     repeated: bool = False,
 ) -> Options:
     """Return the options with a batch size. If the user sets no batch size, a resumed training uses the batch
-    size in ``before``, the settings of the earlier run. If the user sets no batch size, a new training finds
-    the batch size by trial.
+    size in ``before``, the settings of the earlier run. A new training then finds the batch size by trial.
 
     ``repeated`` is true if one training step of all ranks may use a sample several times.
 
@@ -124,7 +123,7 @@ def batch_size(
     gc.collect()
     tf.keras.utils.set_random_seed(seed)
     if not tried:
-        raise Trouble(f"--batch-size auto: not even {min(SMALLEST, limit)} samples a step: {why}", code=1)
+        raise Trouble(f"--batch-size auto: no batch size fits: {why}", code=1)
     best = fastest(tried)
     speeds = ", ".join(f"{one.batch}: {one.speed:,.0f}" for one in tried)
     say(world, f"batch sizes tried, with images/s: {speeds}; {why}; using {best}")
@@ -170,23 +169,21 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
         slow = batch > _LONGEST * speed
         failed, ending, tedious, total = world.total([speed == 0.0, short, slow, speed])
         if failed:
-            return tried, f"{batch} do not fit into memory"
+            return tried, f"a batch of {batch} does not fit into memory"
         tried.append(BatchSpeed(batch, total))
         if batch >= limit:
             return tried, most
         if ending:
-            return (
-                tried,
-                f"{2 * batch} would take {format_bytes(need)} more, and {format_bytes(left)} are available",
-            )
+            more, there = format_bytes(need), format_bytes(left)
+            return tried, f"a batch of {2 * batch} would need {more} more, but {there} are available"
         if tedious:
             return tried, f"a step of {batch} took longer than {_LONGEST:.0f} s"
         batch = min(2 * batch, limit)
 
 
 def _speed(loop: Loop, batch: int) -> float:
-    """Return the speed in samples per second with ``batch`` samples per step. Return 0 if the memory does not
-    suffice for this batch size.
+    """Return the speed in samples per second with ``batch`` samples per step. Return 0 if the batch does not
+    fit into memory.
     """
     import tensorflow as tf
 

@@ -38,7 +38,7 @@ def stop_file(environment: Mapping[str, str], output: Path) -> Path:
 
 
 def was_restarted(environment: Mapping[str, str]) -> bool:
-    """Return whether Slurm's restart count, or the file ``restarts`` in the job's folder, says that the job
+    """Return whether Slurm's restart count or the file ``restarts`` in the job's folder shows that the job
     was restarted.
     """
     count = environment.get("SLURM_RESTART_COUNT", "")
@@ -48,7 +48,7 @@ def was_restarted(environment: Mapping[str, str]) -> bool:
 
 def name_job(environment: Mapping[str, str]) -> str:
     """Return a name that all runs of one job share, also after Slurm restarted the job: the job's folder, or
-    the job's number. Outside a job, return an empty text.
+    the job's number. Outside a job, return an empty string.
     """
     return environment.get("TOOLKIT_JOB_DIR") or environment.get("SLURM_JOB_ID", "")
 
