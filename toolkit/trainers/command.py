@@ -217,8 +217,8 @@ def _look(trainer: Trainer, options: Options) -> Trouble | None:
 
 def _lost(world: World | None) -> str:
     return (
-        f"rank {world.rank if world else 0} lost another rank, whose process or node failed; the same "
-        "command resumes from the last checkpoint, if one exists"
+        f"rank {world.rank if world else 0} lost the connection to another rank, whose process or node "
+        "failed; the same command resumes from the last checkpoint, if one exists"
     )
 
 

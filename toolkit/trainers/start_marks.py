@@ -22,8 +22,8 @@ def mark(part: str) -> None:
 
 
 def marks() -> dict[str, float]:
-    """Return the time, in seconds since 1970, at which each part of the start finished, and the number of
-    read calls until the first batch.
+    """Return the times at which the parts of the start finished, in seconds since 1970. The entry ``reads``
+    is the number of read calls until the first batch.
 
     Before the rank has trained its first batch, the result has no entry ``first_batch``.
     """
@@ -64,7 +64,7 @@ def container_made(root: Path, begun: float) -> float | None:
 
 def _process_started(stat: str, root: Path) -> float:
     """Return the time at which this process was created, in seconds since 1970. ``stat`` is the text of
-    ``/proc/self/stat``, which gives this time in clock ticks since the boot.
+    ``/proc/self/stat``, which contains this time in clock ticks since the boot.
     """
     ticks = int(stat.rpartition(")")[2].split()[19])
     lines = (root / "proc" / "stat").read_text().splitlines()

@@ -23,8 +23,8 @@ from toolkit.trainers.rendezvous import interfaces
 
 _BYTES = 1 << 19
 _TIME_TO_HEAR = 5.0
-"""The number of seconds for which rank 0 still accepts fault reports of other ranks after the check's time
-limit.
+"""The number of seconds after the check's time limit in which rank 0 still accepts fault reports from other
+ranks.
 """
 
 

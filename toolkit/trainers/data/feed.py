@@ -24,7 +24,7 @@ class Feed(Protocol):
     """TensorFlow's specification of the compiled function's first argument, a :data:`Portion`."""
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
-        """Start to read the samples whose numbers ``table`` contains. ``turn`` is the number of epochs before
+        """Start reading the samples whose numbers ``table`` contains. ``turn`` is the number of epochs before
         this epoch.
         """
 

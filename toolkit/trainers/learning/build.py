@@ -47,7 +47,7 @@ def _build(
         pool_first(model)
         spare_biases(model)
         optimizer = learning.optimizer_for(world, batch)
-        # The first read creates the learning rate's variable. TensorFlow cannot create it in a graph loop.
+        # This read creates the learning rate's variable. TensorFlow cannot create variables in a graph loop.
         _ = optimizer.learning_rate
     return model, optimizer, training(model, optimizer, world, learning, compiled=by_xla(learning))
 
@@ -55,8 +55,8 @@ def _build(
 def by_xla(learning: Learning) -> bool:
     """Return whether XLA compiles the forward and backward pass.
 
-    ``--xla auto`` means off, because no measurement has shown that training with XLA is faster. With XLA on a
-    CPU, dense networks train at 0.9 times and convolutions at 0.56 times the speed without XLA
-    (docs/learning-benchmarks.md). toolkit's developers did not measure XLA on GPUs.
+    ``--xla auto`` means off, because no measurement has shown that training with XLA is faster. On a CPU, XLA
+    lowers the training speed of dense networks to 0.9 times the speed without XLA, and of convolutional
+    networks to 0.56 times (docs/learning-benchmarks.md). toolkit's developers did not measure XLA on GPUs.
     """
     return learning.xla == "on"

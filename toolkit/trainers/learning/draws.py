@@ -28,8 +28,8 @@ def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Ca
 
 
 def fold_seed(seed: int, rank: int) -> int:
-    """Return a seed for the rank ``rank``, statistically independent of the seeds of other ranks and other
-    trainings.
+    """Return a seed for the rank ``rank`` that is statistically independent of the seeds of other ranks and
+    other trainings.
     """
     import numpy as np
 

@@ -62,7 +62,7 @@ class Learning:
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
-        """Return the settings that a run must share with an earlier run to resume its training."""
+        """Return the settings that must be equal in two runs if one run resumes the other run's training."""
         chosen = {**asdict(self), "decay_at": ",".join(f"{epoch:g}" for epoch in self.decay_at)}
         return {
             **chosen,

@@ -90,8 +90,8 @@ def config_team(
 
     The first ``ksteps`` of the team's ``max_steps`` steps are synchronous. Each later step uses the gradients
     of the previous step, which threads send while TensorFlow computes the next gradients. If ``ksteps`` is
-    negative, the last ``-ksteps`` steps are synchronous instead. ``transition`` must be 0. With ``verbosity``
-    1 or more, rank 0 prints timing every ``perf_freq`` steps; with ``verbosity`` 2 or more, rank 0 also
+    negative, the last ``-ksteps`` steps are synchronous instead. ``transition`` must be 0. If ``verbosity``
+    is 1 or more, rank 0 prints timing every ``perf_freq`` steps. If ``verbosity`` is 2 or more, rank 0 also
     prints the schedule.
 
     Raises:

@@ -30,7 +30,7 @@ class RankPlace:
     host: str
     hosts: tuple[str, ...]
     secret: bytes
-    """The job's secret, which only its ranks can read."""
+    """The job's secret, which only the job's ranks can read."""
     listens: str = ""
     """The address at which rank 0 listens. If this field is empty, rank 0 listens at all addresses of its
     node.

@@ -88,8 +88,8 @@ class TcpGroup:
             self.members = [Member(*one) for one in json.loads(self._links[0].take())]
 
     def gather(self, value: bytes) -> list[bytes]:
-        """Send ``value`` to all ranks, and return the values of all ranks in rank order. Every rank gets the
-        same result.
+        """Send ``value`` to all ranks, and return the values of all ranks in rank order. The result is the
+        same on every rank.
         """
         if self.rank:
             self._links[0].send(_DATA, value)

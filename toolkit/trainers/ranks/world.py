@@ -49,7 +49,7 @@ class World(Protocol):
     """The framework that computes a training step."""
 
     devices: int = 1
-    """The number of this rank's devices. In each training step, the rank gets one batch for each device."""
+    """The number of this rank's devices. In each training step, each device computes with one batch."""
 
     wanted: int = 1
     """The number of devices that this rank should use: a number of GPUs, or 0 for all GPUs. Without

@@ -71,8 +71,8 @@ class Mirrored(Replicas):
 
 
 def mirror() -> "tf.distribute.MirroredStrategy":
-    """Return TensorFlow's ``MirroredStrategy`` for this process's GPUs, or, without GPUs, for its logical CPU
-    devices.
+    """Return TensorFlow's ``MirroredStrategy`` for this process's GPUs. Without GPUs, use the process's
+    logical CPU devices.
     """
     import tensorflow as tf
 

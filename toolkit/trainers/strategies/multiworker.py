@@ -45,7 +45,7 @@ class MultiWorker(TcpWorld, Replicas):
     def compile_score(self, score: Step) -> Callable[..., Any]:
         import tensorflow as tf
 
-        # Run ``score`` as a replica, because a read of a moving average outside a replica needs all ranks.
+        # Run ``score`` as a replica: outside a replica, TensorFlow reads moving averages from all ranks.
         def one(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
             loss, right = self.strategy.run(score, (inputs, classes))
             local = self.strategy.experimental_local_results
@@ -55,7 +55,7 @@ class MultiWorker(TcpWorld, Replicas):
         return compiled
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        # Read only this rank's value of the variable, because a mean over all ranks needs all ranks.
+        # Read only this rank's value of the variable, because a mean would need messages from all ranks.
         return own_value(variable)
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:

@@ -82,7 +82,7 @@ class ParameterServers(TcpWorld):
     def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
-        # Ignore signals that request a stop, because the coordinator handles them and stops this rank.
+        # Ignore signals that request a stop, because the coordinator obeys them and then stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         # With fewer threads, workers that wait for each other could block all threads of this server.

@@ -177,8 +177,8 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return a function that augments a batch. Its arguments are the inputs and the training's progress,
-    which serves as the random seed.
+    """Return a function that augments a batch. The function's arguments are the inputs and the training's
+    progress, from which the function derives the random seed.
     """
     import tensorflow as tf
 
@@ -196,13 +196,13 @@ def _steps(
     steer: Steer | None,
     change: "Callable[[tf.Tensor, tf.Tensor], tf.Tensor] | None",
 ) -> Callable[..., "tuple[tf.Tensor, tf.Tensor]"]:
-    """Return a function that makes the training steps of a portion, and returns the new sum of losses and
-    number of correct predictions.
+    """Return a function that trains on a portion, which is the input of several steps. The returned function
+    returns the new sum of losses and the new number of correct predictions.
 
-    The arguments of the returned function start with the portion (the input of several steps), the number of
-    its steps, the number of trained epochs, and the fraction of an epoch that one step covers. The last two
-    arguments are the sum of losses and the number of correct predictions so far. The returned function is
-    TensorFlow graph code.
+    The first arguments of the returned function are the portion and its number of steps. Then follow the
+    number of trained epochs and the fraction of an epoch that one step covers. The last two arguments are the
+    sum of losses and the number of correct predictions so far. The returned function is TensorFlow graph
+    code.
     """
     import tensorflow as tf
 

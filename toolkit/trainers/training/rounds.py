@@ -99,7 +99,7 @@ class Rounds:
         self._pace = _FIRST_SLICE
 
     def _open(self, table: "numpy.ndarray", turn: int) -> StepTable:
-        """Start to read the samples whose numbers ``table`` contains. ``turn`` is the number of epochs before
+        """Start reading the samples whose numbers ``table`` contains. ``turn`` is the number of epochs before
         this epoch.
         """
         raise NotImplementedError

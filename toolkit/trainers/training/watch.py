@@ -31,8 +31,8 @@ class NextSteps:
 
 
 def stop_file(environment: Mapping[str, str], output: Path) -> Path:
-    """Return the path of the file that requests a stop: in the job's folder or, if there is no job folder, in
-    the output folder.
+    """Return the path of the file that requests a stop. The file is in the job's folder or, without a job
+    folder, in the output folder.
     """
     return Path(environment.get("TOOLKIT_JOB_DIR") or output) / STOP
 
@@ -47,8 +47,8 @@ def was_restarted(environment: Mapping[str, str]) -> bool:
 
 
 def name_job(environment: Mapping[str, str]) -> str:
-    """Return a name that all runs of one job share, also after Slurm restarted the job: the job's folder, or
-    the job's number. Outside a job, return an empty string.
+    """Return a name that is the same for all runs of a job, even after Slurm restarted the job. The name is
+    the job's folder or the job's number. Outside a job, return an empty string.
     """
     return environment.get("TOOLKIT_JOB_DIR") or environment.get("SLURM_JOB_ID", "")
 
@@ -59,8 +59,8 @@ class Watch:
     """
 
     def __init__(self, world: World, seconds: float, file: Path) -> None:
-        """Store the arguments. ``seconds`` is the time between two checkpoints. If ``file`` exists, it
-        requests a stop.
+        """Store the arguments. ``seconds`` is the time between two checkpoints. If a file exists at the path
+        ``file``, a stop is requested.
         """
         self._world, self._seconds, self._file = world, seconds, file
         self._asked = False
