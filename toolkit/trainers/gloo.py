@@ -344,7 +344,7 @@ def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
         return ["127.0.0.1", *([bound] if bound else [])], "the process of rank 0 has exited"
     known, found = addresses_of(task.first), [caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []
     if not known:
-        return found, f"the name {task.first} has no IPv4 address here"
+        return found, f"the name {task.first} has no IPv4 address on this node"
     found = list(dict.fromkeys([*known, *found]))
     return found, f"no rank of this step answers at {', '.join(found)}; a firewall may block the port"
 

@@ -110,7 +110,8 @@ def two_devices() -> list[str]:
     gpus = tf.config.list_physical_devices("GPU")
     if len(gpus) == 1:
         raise Trouble(
-            "two stages need two GPUs, but there is one; hide the GPU to use the CPU: CUDA_VISIBLE_DEVICES=-1"
+            "two stages need two GPUs, but this node has one; hide the GPU to use the CPU: "
+            "CUDA_VISIBLE_DEVICES=-1"
         )
     if not gpus:
         (cpu,) = tf.config.list_physical_devices("CPU")

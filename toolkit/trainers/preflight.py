@@ -143,7 +143,7 @@ def _wrong_size(found: int, tasks: int) -> str:
             f"{sentence}: each rank is a world of size 1. The launcher and the image's MPI have no common "
             "interface (PMIx, PMI-2); `toolkit doctor` names a launch mode that works"
         )
-    return f"{sentence}: some ranks are missing or were started twice; request as many ranks as tasks"
+    return f"{sentence}: some ranks are missing or were started twice; start one rank for each task"
 
 
 def _fail(*sentences: str, code: int = 1) -> int:

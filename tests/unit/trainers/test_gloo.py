@@ -432,7 +432,7 @@ def test_that_the_store_is_not_found_is_told(monkeypatch):
 def test_a_name_that_is_not_known_is_told(monkeypatch):
     monkeypatch.setattr(gloo, "_TIME_TO_SPEAK", 0.0)
     lost = task(1, host="other", first="no-such-node.invalid")
-    with pytest.raises(RendezvousFault, match=r"the name no-such-node.invalid has no IPv4 address here"):
+    with pytest.raises(RendezvousFault, match=r"the name no-such-node.invalid has no IPv4 address on"):
         gloo.join(lost, [1], "", 0, SECRET)
 
 

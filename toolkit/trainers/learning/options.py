@@ -181,7 +181,7 @@ def _add_steps(learning: Learning, parser: argparse.ArgumentParser) -> None:
         "--xla",
         choices=("auto", "on", "off"),
         default=learning.xla,
-        help="compile the forward and backward pass with XLA; auto: if XLA was measured to be faster",
+        help="compile the forward and backward pass with XLA; auto: off, as XLA was not faster on CPUs",
     )
     add(
         "--sync-batch-norm",

@@ -56,7 +56,8 @@ def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
     rank, size = started_rank(environment), started_size(environment)
     if rank >= size:
         raise Trouble(
-            f"the launcher says that this is rank {rank} of {size}; start all ranks with one srun or mpirun"
+            f"the launcher's variables say that this is rank {rank} of {size}; start all ranks with one srun "
+            "or mpirun"
         )
     host = environment.get("SLURMD_NODENAME") or socket.gethostname()
     hosts, run = _hosts(environment, strategy, size), _run(environment)
