@@ -65,7 +65,7 @@ def test_a_recipe_is_shown_in_words_and_as_json():
 
 
 def test_a_recipe_that_is_not_built_everywhere_says_so():
-    assert "not built everywhere: no TensorFlow wheel for ppc64le" in run("show", "tf2.15-ppc64le")
+    assert "not built everywhere: PyPI has no TensorFlow wheel for ppc64le" in run("show", "tf2.15-ppc64le")
     (row,) = [line for line in run("list").splitlines() if line.startswith("tf2.15-ppc64le")]
     assert row.endswith("(not built everywhere)")
 

@@ -3,6 +3,7 @@
 import hashlib
 import io
 import os
+import subprocess
 import sys
 import tarfile
 
@@ -154,7 +155,16 @@ def test_versions_stay_where_a_package_is_added(tmp_path, made):
 
 def test_pth_files_are_read_at_a_start(tmp_path, made):
     write_wheel(tmp_path / "wheels", "pure", "1.0", files={"pure.pth": "import os\n"})
-    assert b"addsitedir" in tree_of(made("pure")).content(f"{SITE_IN}/sitecustomize.py")
+    starter = tree_of(made("pure")).content(f"{SITE_IN}/sitecustomize.py")
+    site, added = tmp_path / "site", tmp_path / "added"
+    site.mkdir()
+    (site / "sitecustomize.py").write_bytes(starter)
+    (site / "project.pth").write_text(f"{added}\n")
+    added.mkdir()
+    (added / "only_by_pth.py").write_text("")
+    environment = {"PATH": os.environ["PATH"], "PYTHONPATH": str(site)}
+    command = [sys.executable, "-c", "import only_by_pth"]
+    assert subprocess.run(command, env=environment, check=False).returncode == 0
 
 
 def test_a_wheel_of_an_old_pre_release_is_not_taken_for_a_release_without_a_wheel(
