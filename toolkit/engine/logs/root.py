@@ -4,11 +4,8 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolkit.engine.logs.builds import error_of_build
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
-from toolkit.engine.logs.codes import deciding_code
-from toolkit.engine.logs.complaints import complaint_before_abort, is_abort
-from toolkit.engine.logs.downloads import failed_request_before
+from toolkit.engine.logs.complaints import is_abort
 from toolkit.engine.logs.endings import (
     NAMES_STATUS,
     cancellation,
@@ -28,13 +25,12 @@ from toolkit.engine.logs.lastwords import (
     is_tagged,
     last_warning,
     last_words,
-    said_before_abort,
     with_name_of_signal,
 )
+from toolkit.engine.logs.leads import LEADS
 from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.ranktable import rank_in_table, rank_in_words, without_later_failures, words_of_rank
 from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, overcome_errors, survived_until
-from toolkit.engine.logs.topics import GENERAL_CLASSES, message_below, quoted_fault
 from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
@@ -67,25 +63,12 @@ _ORIGINAL = " Original exception:"
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
-_NO_GPU_FOUND = re.compile(
-    r"(?i)no (?:supported |usable |visible |available )*(?:cuda |hip |rocm |gpu |accelerator )?"
-    r"(?:devices?|gpus?|accelerators?) (?:(?:was|were|is|are) )?(?:found|available|detected|visible)"
-    r"|unable to initialize backend|not in the list of known backends|unknown backend"
-    r"|(?:cuda|rocm|gpu) is not available|cuda\.is_available\(\) is false"
-)
-"""A pattern for text that frameworks print after every failed attempt to use a GPU, whatever the reason."""
-
-_ABOUT_GPU = re.compile(r"\b(?:CUDA|GPU|ROCm|HIP|[Cc]ompute capability)\b")
-
 _NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
 _BUSY = re.compile(r"BlockingIOError: \[Errno ")
 _STARTS = re.compile(r"/subprocess\.py$")
 """The file of Python's module that starts programs. If this module does not find a file, the file is a
 program.
 """
-
-_GPU_CODES = ("cuda", "hip")
-_GPU_CLASSES = {"cuda-or-hip", "gpu-handover", "node-or-hardware"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,15 +140,7 @@ def _traced(
     """
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
-    for leads in (
-        said_before_abort,
-        complaint_before_abort,
-        error_of_build,
-        failed_request_before,
-        quoted_fault,
-        message_below,
-        _gpu_error_before,
-    ):
+    for leads in LEADS:
         if source := leads(output, clue, reported):
             others, clue, frame = [clue, *others], source, ""
     clue = with_name_of_signal(output, clue)
@@ -326,30 +301,6 @@ def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
     """
     first, lost = first_exit(endings), _lost_by(others)
     return first if first and lost and not lost & {"", rank_number(first)} else None
-
-
-def only_misses_gpu(text: str) -> bool:
-    """Return whether a line only reports that a program found no GPU, without a GPU error code."""
-    return _NO_GPU_FOUND.search(text) is not None and deciding_code(text, _GPU_CODES) is None
-
-
-def _gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first line in which a rank names a GPU error, before the rank reports that it found
-    no GPU.
-    """
-    vague = clue.class_ in GENERAL_CLASSES and _ABOUT_GPU.search(clue.line.text)
-    if not vague and not only_misses_gpu(clue.line.text):
-        return None
-    known = {cause.position: cause for cause in causes if cause.class_ in _GPU_CLASSES}
-    for position, line in output.before(clue.position, _WINDOW):
-        if line.task != clue.line.task or _NO_GPU_FOUND.search(line.text):
-            continue
-        code = deciding_code(line.text, _GPU_CODES)
-        if code:
-            return Clue(position, line, code.class_, 5, "cause", code.retry)
-        if position in known:
-            return known[position]
-    return None
 
 
 def _has_reason(dead: Clue, near: list[tuple[Clue, str]]) -> bool:

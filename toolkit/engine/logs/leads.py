@@ -1,0 +1,25 @@
+"""The functions that find the line to which a root line refers, such as the error before an abort."""
+
+from collections.abc import Callable, Sequence
+
+from toolkit.engine.logs.builds import error_of_build
+from toolkit.engine.logs.clues import Clue
+from toolkit.engine.logs.complaints import complaint_before_abort
+from toolkit.engine.logs.downloads import failed_request_before
+from toolkit.engine.logs.gpuwords import gpu_error_before
+from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.lastwords import said_before_abort
+from toolkit.engine.logs.topics import message_below, quoted_fault
+
+LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
+    said_before_abort,
+    complaint_before_abort,
+    error_of_build,
+    failed_request_before,
+    quoted_fault,
+    message_below,
+    gpu_error_before,
+)
+"""Each function takes the output, the root line, and the lines that report causes. It returns another line
+that becomes the root line, or ``None``. Each function gets the result of the functions before it.
+"""
