@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.logsearch import MOST_SUSPECTS
+from toolkit.engine.logs.sourcecode import is_code, raises
 from toolkit.knowledge.signatures import Role
 from toolkit.model.finding import Retry
 
@@ -26,6 +27,7 @@ _BEFORE = re.compile(
     r"(?:\[(?:rank|default)?\d+\]: ?|\[[^\]\s]{0,60}\d+\]<std(?:out|err)>: ?)?"
     r"(?:#\d{1,4} (?:\d{1,5}\.\d{1,3} +)?|\d{1,5}\.\d{2,3} (?=[A-Z] ?:|[A-Z][a-z]|error|fatal))?"
     r"(?:\[[\w.-]{1,60}:\d{1,5}\]: ?(?=\S))?"
+    r"(?:\[\d{1,6}\](?: (?! )|$))?"
     r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
     r"(?:(?:ERROR|WARNING|INFO) +(?=[\[(\d]))?"
     r"(?:\[?(?:\d{4}[-/])?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?"
@@ -45,6 +47,11 @@ _DAEMON = re.compile(
     r"^\[\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}\] (?:\[[\w.+]{1,30}\] )?(?=(?:error|fatal): )"
 )
 """A pattern for the text before an error in a log of Slurm's daemons: the time and the step."""
+
+_SYSLOG = re.compile(
+    r"^[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \S{1,80} (slurmd|slurmctld|slurmstepd)\[\d{1,8}\]: "
+)
+"""A pattern for the text before a message of Slurm's daemons in the system's log."""
 
 _VERBOSE = re.compile(r"^(FATAL|ERROR|ABORT|WARNING|INFO|VERBOSE|DEBUG) +\[U=\d+,P=\d+\] *\w{1,60}\(\) +")
 """A pattern for the text before a message of Apptainer or Singularity with ``--debug``: level, user, process,
@@ -80,9 +87,10 @@ a traceback, with its message on the next line.
 _INTRODUCES = re.compile(
     r"(?i)^\W{0,20}(?:(?:fatal )?error in .{1,200}:"
     r"|(?:\w+ ){0,3}(?:error|exception|failure|problem)s?\b ?:? ?(?:\([\w .-]{1,40}\))?\W{0,20})$"
+    r"|^-+ .{0,60}\bCalled CmiAbort -+$"
 )
-"""A pattern for general words of failure before a message on the next line, as R, GROMACS and OpenFOAM print
-them.
+"""A pattern for general words of failure before a message on the next line, as R, GROMACS, OpenFOAM and
+Charm++ print them.
 """
 
 _WRAPPED = re.compile(
@@ -136,6 +144,8 @@ def strip_label(text: str) -> str:
         return f"{verbose[1]}:   {text[verbose.end() :]}"
     if daemon := _DAEMON.match(text):
         return f"slurmd: {text[daemon.end() :]}"
+    if syslog := _SYSLOG.match(text):
+        return f"{syslog[1]}: {text[syslog.end() :]}"
     found = _BEFORE.match(text)
     text = text[found.end() :] if found else text
     logrus = _LOGRUS.match(text) if text[:1] in _LOGRUS_STARTS else None
@@ -166,7 +176,9 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
             continue
         whole = _with_message(output, position, line)
         row = classify(strip_label(whole.text))
-        if row is None or _is_source(output, position, line):
+        if row is None or _is_source(output, position, line) or raises(line.text):
+            continue
+        if row.strength <= 2 and is_code(strip_label(whole.text)):
             continue
         if not (row.role == "cause" and _is_retried(output, position)):
             yield Clue(position, whole, row.class_, row.strength, row.role, row.retry)
@@ -218,7 +230,7 @@ def _reason(output: Output, position: int) -> str:
     reason = ""
     for line in output.following(position, _MOST_LEVELS):
         level = _LEVELS.match(strip_label(line.text))
-        if level is None and strip_label(line.text).endswith(_STACK):
+        if level is None and not reason and strip_label(line.text).endswith(_STACK):
             continue
         if level is None:
             break

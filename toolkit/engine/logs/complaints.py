@@ -33,9 +33,13 @@ between them.
 _COMPLAINS = re.compile(
     r"(?i)\b(?:not|cannot|(?:ca|could|does|is)n.t|unknown|invalid|missing|must|requires?|needs?"
     r"|expect(?:s|ed)|unexpected|unable|unrecogni[sz]ed|undefined|illegal|wrong|bad|fails?|failed|failure"
-    r"|errors?|too (?:many|few|large|small|long)|quitting|stopping|exiting|aborting)\b"
+    r"|errors?|too (?:many|few|large|small|long)|quitting|stopping|exiting|aborting|erroneous|segfault"
+    r"|overflow|underflow|diverged|singular|out of (?:range|bounds|memory)|exceed(?:s|ed))\b"
 )
 """A pattern for words with which a program reports wrong input, a wrong call or a wrong state."""
+
+_ANNOUNCES = re.compile(r"(?i)^(?:\w+ ){0,4}(?:quitting|stopping|exiting|aborting)[.!]{0,3}$")
+"""A pattern for a line that only announces the end of the program."""
 
 _ABOUT_CALL = re.compile(
     r"(?i)\b(?:options?|arguments?|inputs?|parameters?|keywords?|settings?|config\w*|flags?|usage|variables?)\b"
@@ -66,6 +70,8 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
             continue
         if text and PROGRESS.search(text):
             break  # the line is about progress, not a complaint
+        if _ANNOUNCES.match(text):
+            continue
         if _COMPLAINS.search(text) and not is_harmless(text):
             found = Clue(position, line, _class_of(text), 3, "cause")
         elif text and found:

@@ -48,6 +48,7 @@ a rank.
 
 _WARNING = re.compile(r"^\[W\d{0,4} |^W\d{4} |^\S{1,20} [\d:.]{5,20}: W |\bWARN(?:ING)?\b")
 
+_WARNS = re.compile(r"^\W{0,4}WARNING\b")
 _SAID = 6
 """Maximum number of lines between the last message of a process and its abort."""
 
@@ -93,7 +94,7 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
     known = {cause.position: cause for cause in causes if cause.class_ != "signal"}
     for position, line in reversed(output.before(clue.position, _SAID)):
         text = strip_label(line.text)
-        if line.task != clue.line.task or not text.strip() or _FRAME.search(text):
+        if line.task != clue.line.task or not text.strip() or _FRAME.search(text) or _WARNS.match(text):
             continue
         if position in known or _LEVEL.search(text):
             return known.get(position) or Clue(position, line, "unknown-error", 3, "cause")

@@ -7,8 +7,11 @@ from toolkit.engine.logs.clues import Clue
 from toolkit.engine.logs.complaints import complaint_before_abort
 from toolkit.engine.logs.downloads import failed_request_before
 from toolkit.engine.logs.gpuwords import gpu_error_before
+from toolkit.engine.logs.helptext import first_sentence
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import said_before_abort
+from toolkit.engine.logs.lostworkers import death_of_worker
+from toolkit.engine.logs.reasons import innermost_level, reason_of_refusal
 from toolkit.engine.logs.topics import message_below, quoted_fault
 
 LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
@@ -19,6 +22,10 @@ LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
     quoted_fault,
     message_below,
     gpu_error_before,
+    first_sentence,
+    innermost_level,
+    reason_of_refusal,
+    death_of_worker,
 )
 """Each function takes the output, the root line, and the lines that report causes. It returns another line
 that becomes the root line, or ``None``. Each function gets the result of the functions before it.

@@ -4,6 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from toolkit.engine.logs.aftermath import without_aftermath
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.complaints import is_abort
 from toolkit.engine.logs.endings import (
@@ -19,6 +20,7 @@ from toolkit.engine.logs.endings import (
 )
 from toolkit.engine.logs.handled import handled_exceptions
 from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.lastretry import retried_at_end
 from toolkit.engine.logs.lastwords import (
     ABORT_PATTERN,
     TASK,
@@ -44,7 +46,7 @@ _LAST_LINES = 8
 _SAME_REPORT = 4
 """Maximum number of lines after a root line in which errors belong to the same report."""
 
-_BEFORE_ABORT = 8
+_BEFORE_ABORT = 24
 """Maximum number of lines between a program's error and Open MPI's report that the program called
 ``MPI_Abort``.
 """
@@ -112,6 +114,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     causes = [pair for pair in causes if not is_passed(pair[0], strong)]
     endings = [clue for clue in told if clue.role == "ending" and not is_replaced(output, clue)]
     endings = without_later_failures(endings)
+    causes = without_aftermath(causes, endings, told)
     if is_tagged(output, endings):
         crash = [c for c, _ in causes if c.class_ == "signal" and not c.line.task]
         causes = [p for p in causes if p[0] not in crash or p[0].position < endings[0].position]
@@ -124,6 +127,9 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         causes = [pair for pair in causes if pair[0].position not in gone]
         others = [clue for clue in others if clue.position not in gone]
         chosen = _choose(output, causes, endings, others)
+    if chosen is None or (chosen[0].role == "ending" and chosen[0].class_ == "exit-status"):
+        retried = retried_at_end(output, endings[0] if endings else None)
+        chosen = (retried, "") if retried else chosen
     return _traced(output, chosen, causes, endings, others, raised) if chosen else None
 
 

@@ -37,6 +37,10 @@ _SET_UP = (
         {"package", "file-system-or-quota", "program-start", "user-configuration"},
     ),
     (
+        re.compile(r"^cmd\w{3,12}\.c\(\d+\):ERROR:\d+: |^Module\w{1,20}\.c\(\d+\):ERROR:\d+: "),
+        {"package", "loader", "program-start"},
+    ),
+    (
         re.compile(r"Lmod has detected the following error|CommandNotFoundError: Your shell has not been"),
         {"package", "loader", "program-start"},
     ),

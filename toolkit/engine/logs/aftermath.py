@@ -1,0 +1,44 @@
+"""Leave out errors that follow from an abnormal end of a program, such as a missing output file."""
+
+import re
+from collections.abc import Sequence
+
+from toolkit.engine.logs.clues import Clue, strip_label
+
+_NO_FILE = re.compile(
+    r"^(?:\S{0,120}/)?(?:cp|mv|ln|ls|cat|tail|head|stat|du|tar|gtar|gzip|gunzip|rsync|grep|sed|g?awk|diff|wc"
+    r"|md5sum|chmod|chgrp): .{0,600}\bNo such file or directory\b"
+)
+"""A pattern for an error of a shell command that did not find a file."""
+
+
+_NCCL = re.compile(r"^(?P<process>[^\s:]{1,80}:\d+):\d+ \[\d+\] .{0,120}\b[NR]CCL WARN ")
+_CLOSED = "Connection closed by remote peer"
+
+Pair = tuple[Clue, str]
+"""A line that reports a cause, and the frame of its traceback."""
+
+
+def without_aftermath(causes: list[Pair], endings: Sequence[Clue], told: Sequence[Clue]) -> list[Pair]:
+    """Return the causes without errors that follow from another failure. Such errors are about files that an
+    aborted program did not write, or are warnings of NCCL in a process whose peer closed the connection.
+
+    Args:
+        causes: the lines that report causes.
+        endings: the reports of launchers that ranks exited.
+        told: all lines that may report a fault.
+    """
+    end = next((one.position for one in endings if one.strength >= 4), None)
+    if end is not None:
+        causes = [p for p in causes if p[0].position < end or not _NO_FILE.match(strip_label(p[0].line.text))]
+    lost = {
+        process: c.position for c in reversed(told) if _CLOSED in c.line.text and (process := _process(c))
+    }
+    kept = [p for p in causes if p[0].position < lost.get(_process(p[0]), p[0].position + 1)]
+    return kept if any(clue.strength >= 4 for clue, _ in kept) else causes
+
+
+def _process(clue: Clue) -> str:
+    """Return the host and the process that NCCL names in a warning; empty for other lines."""
+    found = _NCCL.match(clue.line.text)
+    return found["process"] if found else ""

@@ -1,0 +1,62 @@
+"""Find the line with the reason of a failure in a message whose first lines do not contain the reason."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.line_class import classify
+
+_STACK = re.compile(r"^HDF5-DIAG: Error detected in |^\s*#0\d\d: \S{1,200}\.c line \d+ in ")
+_LEVEL = re.compile(r"^\s*#\d{3}: \S{1,200}\.c line \d+ in ")
+"""Patterns for the first line and for a level of an error stack from HDF5. The outermost level is first; the
+last level has the reason.
+"""
+
+_DETAIL = re.compile(r"^\s+(?:major|minor): ")
+_MOST = 60
+"""Maximum number of lines of an error stack."""
+
+_SUBMITS = re.compile(r"\b(?:sbatch|salloc|srun): error: (?!Batch job submission failed)(.{1,300})")
+_REFUSED = re.compile(
+    r"\b(?:sbatch|salloc|srun): error: (?:Batch job submission failed|Job submit/allocate failed"
+    r"|Unable to allocate resources): (?!Unspecified error)"
+)
+"""Patterns for a message of a site's plugin that Slurm prints for a submitted job, and for Slurm's reason."""
+
+_PLUGIN = 10
+"""Maximum number of messages from a site's plugin before Slurm's reason."""
+
+
+def innermost_level(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the last level of an error stack from HDF5; ``None`` if the root line is in no such stack, or if
+    the output ends within the stack.
+    """
+    del causes
+    if not _STACK.match(strip_label(clue.line.text)):
+        return None
+    found: Clue | None = None
+    complete = False
+    for position, line in output.places_after(clue.position, _MOST):
+        text = strip_label(line.text)
+        if not _LEVEL.match(text) and not _DETAIL.match(text):
+            break
+        complete = _DETAIL.match(text) is not None
+        if not complete:
+            found = replace(clue, position=position, line=line)
+    return found if complete else None
+
+
+def reason_of_refusal(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the line in which Slurm gives the reason why it refused a job, if the root line is an earlier
+    message of a site's plugin that reports no fault.
+    """
+    del causes
+    said = _SUBMITS.search(clue.line.text)
+    if said is None or classify(said[1]) is not None:
+        return None
+    for position, line in output.places_after(clue.position, _PLUGIN):
+        if _REFUSED.search(line.text):
+            return replace(clue, position=position, line=line)
+    return None
