@@ -34,8 +34,7 @@ def without_aftermath(causes: list[Pair], endings: Sequence[Clue], told: Sequenc
     lost = {
         process: c.position for c in reversed(told) if _CLOSED in c.line.text and (process := _process(c))
     }
-    kept = [p for p in causes if p[0].position < lost.get(_process(p[0]), p[0].position + 1)]
-    return kept if any(clue.strength >= 4 for clue, _ in kept) else causes
+    return [p for p in causes if p[0].position < lost.get(_process(p[0]), p[0].position + 1)]
 
 
 def _process(clue: Clue) -> str:

@@ -87,10 +87,10 @@ a traceback, with its message on the next line.
 _INTRODUCES = re.compile(
     r"(?i)^\W{0,20}(?:(?:fatal )?error in .{1,200}:"
     r"|(?:\w+ ){0,3}(?:error|exception|failure|problem)s?\b ?:? ?(?:\([\w .-]{1,40}\))?\W{0,20})$"
-    r"|^-+ .{0,60}\bCalled CmiAbort -+$"
+    r"|^-+ .{0,60}\bCalled CmiAbort -+$|^Error using \S{1,120}(?: \(line \d+\))?$"
 )
-"""A pattern for general words of failure before a message on the next line, as R, GROMACS, OpenFOAM and
-Charm++ print them.
+"""A pattern for general words of failure before a message on the next line, as R, MATLAB, GROMACS,
+OpenFOAM and Charm++ print them.
 """
 
 _WRAPPED = re.compile(

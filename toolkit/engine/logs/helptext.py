@@ -24,21 +24,23 @@ _MOST = 15
 
 def first_sentence(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the first line of the message that contains a sentence about usual reasons. The message starts
-    after a line of dashes.
+    after a line of dashes. Without such a line, return the nearest earlier line that names a fault.
 
-    The result is ``None`` if the root line is another sentence, or if no line of dashes precedes it.
+    The result is ``None`` if the root line is another sentence.
     """
     del causes  # the first line may report a consequence
     if not _EXPLAINS.match(strip_label(clue.line.text).strip()):
         return None
     first: Clue | None = None
+    named: Clue | None = None
     for position, line in reversed(output.before(clue.position, _MOST)):
         text = strip_label(line.text).strip()
         if _RULE.match(text):
             return first
         if text and line.task == clue.line.task:
             row = classify(text)
-            named = row is not None and row.class_ not in GENERAL_CLASSES
-            class_ = row.class_ if row and named else clue.class_
+            specific = row is not None and row.class_ not in GENERAL_CLASSES
+            class_ = row.class_ if row and specific else clue.class_
             first = Clue(position, line, class_, clue.strength, clue.role, clue.retry)
-    return None
+            named = named or (first if specific else None)
+    return named

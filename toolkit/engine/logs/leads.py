@@ -11,7 +11,7 @@ from toolkit.engine.logs.helptext import first_sentence
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import said_before_abort
 from toolkit.engine.logs.lostworkers import death_of_worker
-from toolkit.engine.logs.reasons import innermost_level, reason_of_refusal
+from toolkit.engine.logs.reasons import innermost_level, reason_of_refusal, reason_of_task
 from toolkit.engine.logs.topics import message_below, quoted_fault
 
 LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
@@ -25,6 +25,7 @@ LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
     first_sentence,
     innermost_level,
     reason_of_refusal,
+    reason_of_task,
     death_of_worker,
 )
 """Each function takes the output, the root line, and the lines that report causes. It returns another line

@@ -28,6 +28,11 @@ _REFUSED = re.compile(
 _PLUGIN = 10
 """Maximum number of messages from a site's plugin before Slurm's reason."""
 
+_TASK_FAILED = re.compile(r"Error executing process >|process > .{1,200}, failed: \d")
+_CAUSED_BY = re.compile(r"^\s*Caused by:\s*$")
+_SUMMARY = 30
+"""Maximum number of lines between Nextflow's report of a failed process and the reason."""
+
 
 def innermost_level(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the last level of an error stack from HDF5; ``None`` if the root line is in no such stack, or if
@@ -59,4 +64,23 @@ def reason_of_refusal(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
     for position, line in output.places_after(clue.position, _PLUGIN):
         if _REFUSED.search(line.text):
             return replace(clue, position=position, line=line)
+    return None
+
+
+def reason_of_task(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the line in which Nextflow says why a process failed, if the root line only reports that it
+    failed. The result is ``None`` if the reason is only an exit status.
+    """
+    del causes
+    if not _TASK_FAILED.search(clue.line.text):
+        return None
+    below = False
+    for position, line in output.places_after(clue.position, _SUMMARY):
+        text = strip_label(line.text)
+        if below and text.strip():
+            row = classify(text)
+            if row is not None and row.role == "ending":
+                return None
+            return Clue(position, line, row.class_ if row else "unknown-error", 3, "cause")
+        below = below or _CAUSED_BY.match(text) is not None
     return None

@@ -7,7 +7,7 @@ _RAISES = re.compile(r"(?:\[[^\]\s]{1,60}\]){1,3}:?\s{2,}raise [A-Za-z_][\w.]*(?
 
 _STATEMENT = re.compile(
     r"[)'\"\]}] ?;(?: ?(?:end|\}))?$"  # a statement of C, MATLAB or a similar language
-    r"|^\s*(?:\w+ ?= ?)?[a-z_][\w.]{0,60}\(.{0,40}(['\"]).{0,400}\1.{0,40}\);?$"  # a call with a text
+    r"|^\s*(?:\w+ ?= ?)?[a-z_][\w.]{0,60}\(.{0,40}(['\"]).{0,400}\1[^)]{0,40}\){1,4};?$"  # a call with a text
     r"|^\s*(?:if|elif|while|for|switch|catch)\b.{1,300}\) ?\{$"
 )
 """A pattern for a statement that may contain words of failure."""
