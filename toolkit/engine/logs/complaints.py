@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.endings import rank_number
 from toolkit.engine.logs.joblines import Output
-from toolkit.engine.logs.lastwords import PROGRESS
+from toolkit.engine.logs.lastwords import ANNOUNCES, PROGRESS
 from toolkit.engine.logs.line_class import classify, is_harmless
 from toolkit.engine.logs.topics import GENERAL_CLASSES
 
@@ -38,9 +38,6 @@ _COMPLAINS = re.compile(
 )
 """A pattern for words with which a program reports wrong input, a wrong call or a wrong state."""
 
-_ANNOUNCES = re.compile(r"(?i)^(?:\w+ ){0,4}(?:quitting|stopping|exiting|aborting)[.!]{0,3}$")
-"""A pattern for a line that only announces the end of the program."""
-
 _ABOUT_CALL = re.compile(
     r"(?i)\b(?:options?|arguments?|inputs?|parameters?|keywords?|settings?|config\w*|flags?|usage|variables?)\b"
 )
@@ -70,7 +67,7 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
             continue
         if text and PROGRESS.search(text):
             break  # the line is about progress, not a complaint
-        if _ANNOUNCES.match(text):
+        if ANNOUNCES.match(text):
             continue
         if _COMPLAINS.search(text) and not is_harmless(text):
             found = Clue(position, line, _class_of(text), 3, "cause")

@@ -48,9 +48,10 @@ a rank.
 
 _WARNING = re.compile(r"^\[W\d{0,4} |^W\d{4} |^\S{1,20} [\d:.]{5,20}: W |\bWARN(?:ING)?\b")
 
+ANNOUNCES = re.compile(r"(?i)^(?:\w+ ){0,4}(?:quitting|stopping|exiting|aborting)[.!]{0,3}$")
+"""A pattern for a line that only announces the end of the program."""
+
 _WARNS = re.compile(r"^\W{0,4}WARNING\b")
-_SAID = 6
-"""Maximum number of lines between the last message of a process and its abort."""
 
 _RECEIVED = "Process received signal"
 """Text in Open MPI's report of a signal; one of the next lines has the name of the signal."""
@@ -60,7 +61,9 @@ _NAMED = 4
 processes may write lines between the report and the signal's name.
 """
 
-_FRAME = re.compile(r"(?:@|#\d{1,3}) +0x[\da-f]{4,}|\*\*\* SIG\w{2,6} received")
+_FRAME = re.compile(
+    r"(?:@|#\d{1,3}) +0x[\da-f]{4,}|^(?:#\d{1,3})? +(?:\w+::)+~?\w+\(|\*\*\* SIG\w{2,6} received"
+)
 """A pattern for a line of a stack trace that a signal handler writes."""
 
 _FRAMES = 40
@@ -92,9 +95,11 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
     if not ABORT_PATTERN.search(clue.line.text):
         return None
     known = {cause.position: cause for cause in causes if cause.class_ != "signal"}
-    for position, line in reversed(output.before(clue.position, _SAID)):
+    for position, line in reversed(output.before(clue.position, _FRAMES)):
         text = strip_label(line.text)
-        if line.task != clue.line.task or not text.strip() or _FRAME.search(text) or _WARNS.match(text):
+        if line.task != clue.line.task or not text.strip() or _FRAME.search(text):
+            continue
+        if _WARNS.match(text) or ANNOUNCES.match(text):
             continue
         if position in known or _LEVEL.search(text):
             return known.get(position) or Clue(position, line, "unknown-error", 3, "cause")

@@ -6,7 +6,7 @@ _RAISES = re.compile(r"(?:\[[^\]\s]{1,60}\]){1,3}:?\s{2,}raise [A-Za-z_][\w.]*(?
 """A pattern for the indented source code of a Python frame after the label of another program."""
 
 _STATEMENT = re.compile(
-    r"[)'\"\]}] ?;(?: ?(?:end|\}))?$"  # a statement of C, MATLAB or a similar language
+    r"['\"].{0,300}[)'\"\]}] ?;(?: ?(?:end|\}))?$"  # a statement of C, MATLAB or a similar language
     r"|^\s*(?:\w+ ?= ?)?[a-z_][\w.]{0,60}\(.{0,40}(['\"]).{0,400}\1[^)]{0,40}\){1,4};?$"  # a call with a text
     r"|^\s*(?:if|elif|while|for|switch|catch)\b.{1,300}\) ?\{$"
 )

@@ -1,0 +1,144 @@
+"""Test that the root line is the line with the reason, not a general line before or after it."""
+
+from tests.unit.engine.logs.test_root import END, told
+from tests.unit.tables import every_row
+
+PMIX = """\
+--------------------------------------------------------------------------
+The PMIx server's listener thread lost contact with the host system daemon.
+
+  Local host: c12
+
+This may be caused by a failure of the daemon, or by a firewall.
+--------------------------------------------------------------------------
+"""
+DASK = """\
+distributed.nanny.memory - WARNING - Worker tcp://10.0.0.3:41233 (pid=812) exceeded 95% memory budget.
+Traceback (most recent call last):
+  File "/home/bob/sum.py", line 31, in <module>
+    print(total.compute())
+distributed.scheduler.KilledWorker: Attempted to run task 3, but all those workers died while running it.
+"""
+HDF5 = """\
+ModuleCmd_Load.c(213):ERROR:105: Unable to locate a modulefile for 'netcdf'
+HDF5-DIAG: Error detected in HDF5 (1.12.2) thread 0:
+  #000: H5F.c line 620 in H5Fopen(): unable to open file
+    major: File accessibility
+    minor: Unable to open file
+  #001: H5Fsuper.c line 405 in H5F__super_read(): file signature not found
+    major: File accessibility
+    minor: Not an HDF5 file
+"""
+SBATCH = """\
+sbatch: error: lua: partition is chosen automatically
+sbatch: error: Batch job submission failed: Invalid qos specification
+"""
+NEXTFLOW = """\
+[1f/0c93ab] process > ALIGN (3) [100%] 3 of 3, failed: 1
+Error executing process > 'ALIGN (3)'
+
+Caused by:
+  {}
+
+Command executed:
+  bwa mem ref.fa x.fq
+"""
+COMMAND = "Command error:\n  bwa: unknown option --threads\n"
+AMREX = """\
+Segfault !!
+See Backtrace.1 file for details
+Abort(11) on node 1 (rank 1 in comm 480): application called MPI_Abort(comm=0x84000001, 11) - process 1
+mv: cannot stat 'plt00020': No such file or directory
+"""
+FOAM = """\
+[3] --> FOAM FATAL IO ERROR:
+[3] Cannot find patchField entry for inlet
+[3]
+[3]     From function GeometricField<Type, PatchField, GeoMesh>::readField
+[3]     in file GeometricFieldNew.C at line 154.
+[3]
+FOAM parallel run exiting
+[3]
+--------------------------------------------------------------------------
+MPI_ABORT was invoked on rank 3 in communicator MPI_COMM_WORLD
+with errorcode 1.
+"""
+NCCL = """\
+c1:100:210 [0] misc/socket.cc:50 NCCL WARN socketProgress: Connection closed by remote peer c2<40312>
+c1:100:210 [0] proxy.cc:1143 NCCL WARN Socket recv failed while polling for opId=0x55
+"""
+OUT_OF_MEMORY = "c2:300:411 [2] include/alloc.h:224 NCCL WARN Cuda failure 2 'out of memory'\n"
+GASNET = """\
+*** FATAL ERROR (n7:3311): in gasnetc_exchange() at gasnet_gemini.c:312: cannot register a segment
+*** WARNING (n7:3311): backtrace is not available
+srun: error: n7: task 2: Aborted (core dumped)
+"""
+LABELS = """\
+[train][worker-0]     raise URLError(err)
+[train][worker-0] urllib.error.URLError: <urlopen error [Errno -3] no answer>
+"""
+
+
+@every_row(
+    ("log", "root", "class_"),
+    [
+        (PMIX, "The PMIx server's listener thread", "pmi"),
+        (DASK, "exceeded 95% memory budget", "out-of-memory"),
+        (HDF5, "file signature not found", "file-system-or-quota"),
+        (SBATCH, "Invalid qos specification", "scheduler-refusal"),
+        (NEXTFLOW.format("Process exceeded running time limit (12h)"), "time limit (12h)", "time-limit"),
+        (NEXTFLOW.format("Not a valid path value: x"), "Not a valid path value: x", "unknown-error"),
+        (
+            NEXTFLOW.format("Process `A` terminated with an error exit status (2)") + COMMAND,
+            "--threads",
+            "user-configuration",
+        ),
+        (AMREX, "Segfault !!", "signal"),
+        (FOAM, "Cannot find patchField entry", "unknown-error"),
+        (NCCL, "Connection closed by remote peer", "nccl-or-rccl"),
+        (NCCL + OUT_OF_MEMORY, "'out of memory'", "out-of-memory"),
+        (GASNET, "cannot register a segment", "unknown-error"),
+        (LABELS, "[worker-0] urllib.error.URLError", "network-or-dns"),
+        ("lmp: rank 3 crashed with SIGSEGV\n", "SIGSEGV", "signal"),
+        ("node7: process 1423 terminated by signal 11\n", "signal 11", "signal"),
+        (
+            "- Exiting: Called CmiAbort -\nReason: OFI domain failure\n",
+            "OFI domain failure",
+            "ucx-or-libfabric",
+        ),
+    ],
+)
+def test_the_line_with_the_reason_is_the_root_line(log, root, class_):
+    found = told(log)
+    assert (root in found[0], found[1]) == (True, class_), found
+
+
+def test_a_level_of_an_incomplete_error_stack_is_not_the_root_line():
+    lines = HDF5.splitlines()[1:6]
+    assert "#000: " in told("\n".join(lines))[0]
+
+
+RETRIED = "ERROR: could not connect to ftp.example.org: Connection timed out, retrying in {} s\n"
+
+
+@every_row("end", ["", END], ids=["excerpt", "job"])
+def test_a_failure_that_is_retried_until_the_end_is_the_root_line(end):
+    log = "step 1\n" + RETRIED.format(10) + RETRIED.format(20) + end
+    assert told(log)[:2] == (RETRIED.format(10).strip(), "network-or-dns")
+
+
+def test_a_failure_that_a_retry_mends_is_not_the_root_line():
+    assert told(RETRIED.format(10) + "fetched 3 files\n") == ("", "", "")
+
+
+@every_row(
+    "code",
+    [
+        "  fprintf(stderr, \"read failed\\n\"); exit('x');",
+        'log.warning("lookup failed for %s", name)',
+        "_id',SimIDs(s),'status','failed'); end",
+    ],
+)
+def test_a_line_of_code_with_a_word_of_failure_is_not_the_root_line(code):
+    assert told(f"loading\n{code}\n") == ("", "", "")
+    assert told(f"connect('10.0.0.1'): refused (111)\n{code}\n")[0] == "connect('10.0.0.1'): refused (111)"
