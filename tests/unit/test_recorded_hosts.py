@@ -17,6 +17,7 @@ PUBLIC = frozenset(
         "docs.google.com",
         "docs.hpc.sjtu.edu.cn",
         "docs.jax.dev",
+        "docs.julialang.org",
         "docs.nvidia.com",
         "docs.pytorch.org",
         "docs.wandb.ai",
@@ -24,10 +25,12 @@ PUBLIC = frozenset(
         "flax.readthedocs.io",
         "gist.github.com",
         "hpc-community.unige.ch",
+        "hub.docker.com",
         "git-lfs.github.com",
         "github.com",
         "huggingface.co",
         "jade-hpc-gpu.github.io",
+        "julialang.org",
         "meta-pytorch.github.io",
         "pytorch.org",
         "vsoch.github.io",
@@ -47,12 +50,13 @@ PRINTED = frozenset(
         "n3.internal",
         "nvcr.io",
         "nvidia.com",
+        "quay.io",
         "runtime.nvidia.com",
         "software.eessi.io",
         "type.googleapis.com",
     }
 )
-"""Words in logs that look like host names: this machine, a Java package, nodes, types, a registry, devices, a
+"""Words in logs that look like host names: this machine, a Java package, nodes, types, registries, devices, a
 CVMFS folder.
 """
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")

@@ -4,9 +4,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolkit.engine.logs.aftermath import without_aftermath
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.complaints import is_abort
+from toolkit.engine.logs.consequences import without_consequences
 from toolkit.engine.logs.endings import (
     NAMES_STATUS,
     cancellation,
@@ -114,7 +114,7 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     causes = [pair for pair in causes if not is_passed(pair[0], strong)]
     endings = [clue for clue in told if clue.role == "ending" and not is_replaced(output, clue)]
     endings = without_later_failures(endings)
-    causes = without_aftermath(causes, endings, told)
+    causes = without_consequences(causes, endings, told)
     if is_tagged(output, endings):
         crash = [c for c, _ in causes if c.class_ == "signal" and not c.line.task]
         causes = [p for p in causes if p[0] not in crash or p[0].position < endings[0].position]

@@ -19,20 +19,20 @@ Pair = tuple[Clue, str]
 """A line that reports a cause, and the frame of its traceback."""
 
 
-def without_aftermath(causes: list[Pair], endings: Sequence[Clue], told: Sequence[Clue]) -> list[Pair]:
+def without_consequences(causes: list[Pair], endings: Sequence[Clue], lines: Sequence[Clue]) -> list[Pair]:
     """Return the causes without errors that follow from another failure. Such errors are about files that an
     aborted program did not write, or are warnings of NCCL in a process whose peer closed the connection.
 
     Args:
         causes: the lines that report causes.
         endings: the reports of launchers that ranks exited.
-        told: all lines that may report a fault.
+        lines: all lines that may report a fault.
     """
     end = next((one.position for one in endings if one.strength >= 4), None)
     if end is not None:
         causes = [p for p in causes if p[0].position < end or not _NO_FILE.match(strip_label(p[0].line.text))]
     lost = {
-        process: c.position for c in reversed(told) if _CLOSED in c.line.text and (process := _process(c))
+        process: c.position for c in reversed(lines) if _CLOSED in c.line.text and (process := _process(c))
     }
     return [p for p in causes if p[0].position < lost.get(_process(p[0]), p[0].position + 1)]
 
