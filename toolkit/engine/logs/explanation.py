@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from toolkit.engine.logs.clues import Clue, clues, strip_label
 from toolkit.engine.logs.codes import code_in, error_codes
 from toolkit.engine.logs.endings import is_stopped
-from toolkit.engine.logs.gpuwords import only_misses_gpu
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.leads.gpuwords import only_misses_gpu
 from toolkit.engine.logs.line_class import classify, is_harmless
 from toolkit.engine.logs.root import RootClue, find_root
 from toolkit.engine.logs.signature_match import Recognised, SignatureMatch, recognise

@@ -5,7 +5,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
-from toolkit.engine.logs.complaints import is_abort
 from toolkit.engine.logs.consequences import without_consequences
 from toolkit.engine.logs.endings import (
     NAMES_STATUS,
@@ -29,7 +28,8 @@ from toolkit.engine.logs.lastwords import (
     last_words,
     with_name_of_signal,
 )
-from toolkit.engine.logs.leads import LEADS
+from toolkit.engine.logs.leads.complaints import is_abort
+from toolkit.engine.logs.leads.order import LEADS
 from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.ranktable import rank_in_table, rank_in_words, without_later_failures, words_of_rank
 from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, overcome_errors, survived_until

@@ -1,17 +1,17 @@
-"""The functions that find the line to which a root line refers, such as the error before an abort."""
+"""The functions that find the line to which a root line refers, in the order in which toolkit calls them."""
 
 from collections.abc import Callable, Sequence
 
-from toolkit.engine.logs.builds import error_of_build
 from toolkit.engine.logs.clues import Clue
-from toolkit.engine.logs.complaints import complaint_before_abort
-from toolkit.engine.logs.downloads import failed_request_before
-from toolkit.engine.logs.gpuwords import gpu_error_before
-from toolkit.engine.logs.helptext import first_sentence
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import said_before_abort
-from toolkit.engine.logs.lostworkers import death_of_worker
-from toolkit.engine.logs.reasons import innermost_level, reason_of_refusal, reason_of_task
+from toolkit.engine.logs.leads.builds import error_of_build
+from toolkit.engine.logs.leads.complaints import complaint_before_abort
+from toolkit.engine.logs.leads.downloads import failed_request_before
+from toolkit.engine.logs.leads.gpuwords import gpu_error_before
+from toolkit.engine.logs.leads.helptext import first_sentence
+from toolkit.engine.logs.leads.lostworkers import death_of_worker
+from toolkit.engine.logs.leads.reasons import innermost_level, reason_of_refusal, reason_of_task
 from toolkit.engine.logs.topics import message_below, quoted_fault
 
 LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
