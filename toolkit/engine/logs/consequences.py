@@ -11,7 +11,6 @@ _NO_FILE = re.compile(
 )
 """A pattern for an error of a shell command that did not find a file."""
 
-
 _NCCL = re.compile(r"^(?P<process>[^\s:]{1,80}:\d+):\d+ \[\d+\] .{0,120}\b[NR]CCL WARN ")
 _CLOSED = "Connection closed by remote peer"
 

@@ -52,6 +52,7 @@ ANNOUNCES = re.compile(r"(?i)^(?:\w+ ){0,4}(?:quitting|stopping|exiting|aborting
 """A pattern for a line that only announces the end of the program."""
 
 _WARNS = re.compile(r"^\W{0,4}WARNING\b")
+"""A pattern for a warning that a process writes between its error and its abort."""
 
 _RECEIVED = "Process received signal"
 """Text in Open MPI's report of a signal; one of the next lines has the name of the signal."""
