@@ -37,9 +37,9 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     one_process: tuple[Strategy, ...]
 
 
-class OtherFramework(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A framework other than TensorFlow: the image fact with the framework's version, the framework's
-    strategies, and how ranks find each other.
+class WithoutMpi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Strategies of a framework that need neither MPI nor Horovod: the image fact with the framework's
+    version, the strategies, and how their ranks find each other.
     """
 
     fact: str
@@ -52,7 +52,7 @@ class TrainerKnowledge(Row, frozen=True, kw_only=True):
 
     trainer: tuple[Shipped, ...]
     strategies: Strategies
-    framework: tuple[OtherFramework, ...]
+    framework: tuple[WithoutMpi, ...]
 
 
 @cache

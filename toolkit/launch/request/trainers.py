@@ -63,9 +63,9 @@ def program_of(command: Sequence[str]) -> ProgramName:
 def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
     """Return the job with a strategy for the image's framework.
 
-    The job is unchanged if the user chose a strategy or the image contains TensorFlow.
+    The job is unchanged if the user chose a strategy, or the image contains TensorFlow and Horovod.
     """
-    if job.trainer is None or job.strategy or "tensorflow" not in image.absent:
+    if job.trainer is None or job.strategy or not {"tensorflow", "horovod"} & image.absent.keys():
         return job
     rows = (row for row in known.trainers().framework if getattr(image, row.fact) is not None)
     strategy = next((row.strategies[0] for row in rows), None)

@@ -96,6 +96,7 @@ def test_trainers_start_without_an_mpi_where_there_is_none_that_fits(job, modes)
         (("--strategy", "ddp"), "torch"),
         (("--strategy", "fsdp"), "torch"),
         (("--strategy", "jax"), "jax"),
+        (("--strategy", "multiworker"), "tf-config"),
         (("--strategy", "horovod"), "horovod"),
         (("--strategy", "ddp", "--epochs", "1", "--strategy", "horovod"), "horovod"),
         ((), "horovod"),
@@ -112,18 +113,22 @@ def test_the_last_strategy_says_how_ranks_find_each_other(words, program):
         (JobFile(trainer="mnist"), {"jax": "0.10.2"}, ("tensorflow",), "jax"),
         (JobFile(trainer="mnist"), {"jax": "0.10.2", "pytorch": "2.13.0"}, ("tensorflow",), "ddp"),
         (JobFile(trainer="mnist"), {"pytorch": "2.13.0"}, (), None),
+        (JobFile(trainer="mnist"), {"tensorflow": "2.21.0"}, ("horovod", "mpi"), "multiworker"),
+        (JobFile(trainer="mnist"), {"tensorflow": "2.15.1", "horovod": "0.28.1"}, (), None),
+        (JobFile(trainer="mnist"), {"pytorch": "2.13.0", "horovod": "0.28.1"}, ("tensorflow",), "ddp"),
         (JobFile(trainer="mnist"), {}, ("tensorflow",), None),
         (JobFile(trainer="mnist", strategy="horovod"), {"pytorch": "2.13.0"}, ("tensorflow",), "horovod"),
         (JobFile(command=("python", "t.py")), {"jax": "0.10.2"}, ("tensorflow",), None),
     ],
 )
-def test_an_image_without_tensorflow_trains_in_the_framework_that_it_has(job, facts, absent, strategy):
+def test_an_image_without_horovod_trains_in_the_framework_that_it_has(job, facts, absent, strategy):
     image = ImageFacts(path="i", format="sif", absent=dict.fromkeys(absent, "looked for"), **facts)
     assert trainers.with_strategy(job, image).strategy == strategy
 
 
-def test_the_table_has_the_strategies_of_every_other_framework():
+def test_the_table_has_the_strategies_of_every_framework():
     known = {row.fact: row.strategies for row in table().framework}
+    assert known.pop("tensorflow") == ("multiworker",)
     assert known == {name: strategies_of(name) for name in ("pytorch", "jax")}
     frameworks = {row.framework for row in STRATEGIES.values()}
     assert frameworks == {"tensorflow", *known}
