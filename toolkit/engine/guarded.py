@@ -47,8 +47,8 @@ _OPTIONAL: dict[type, Collection[str]] = {
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
-    # No row of the knowledge tables matches a launcher if one of the fields below is unknown.
-    # The rules about launchers report unknown fields of a launcher.
+    # If one of these fields of a launcher is unknown, no row of the knowledge tables matches the launcher.
+    # The rules about launchers themselves report the unknown field.
     HostMpi: frozenset(
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}

@@ -31,8 +31,8 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
     """Return whether programs in the image load the host's MPI library; ``None`` if unknown.
 
     The loader compares only sonames, so a library with the soname ``libmpich.so.12`` does not replace
-    ``libmpi.so.12``. The loader loads the host's library if the sonames are equal, the launch mounts the
-    library, and LD_LIBRARY_PATH names its folder.
+    ``libmpi.so.12``. The loader loads the host's library if the sonames are equal, the launch mounts this
+    library, and LD_LIBRARY_PATH names the folder of this library.
     """
     if host is None:
         return False
@@ -99,7 +99,7 @@ def mounted_libraries(case: Case) -> frozenset[str]:
 def is_split(case: Case) -> bool:
     """Return whether programs load one MPI library from the host and a second MPI library from the image.
 
-    Programs of Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases do not have
+    Programs built with Open MPI 6 need a second library, libopen_mpi.so.40, which earlier releases lack
     (open-mpi/ompi:docs 6.0).
     """
     host, inside = provider_of(case), case.original_facts.mpi

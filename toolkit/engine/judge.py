@@ -225,7 +225,6 @@ def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
     """
     instead = rule.instead if hit.instead is None else hit.instead
     other = next((mode for mode in works if mode in instead and mode != case.mode), None)
-    # A launch with an unknown outcome may work without a fix.
-    # The finding for an unknown outcome recommends a short trial job.
+    # A launch with an unknown outcome may work without a fix, so its finding recommends a short trial job.
     fix = (hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)).replace(TRY_IT, trial_of(case.mode))
     return f"use mode {other}; or {fix}" if other else fix

@@ -31,15 +31,15 @@ def trial_of(mode: Mode) -> str:
 class LaunchStage(IntEnum):
     """The stages of a launch, in order. The outcome depends on the first stage that fails.
 
-    If several rules report failures in the same stage, the first rule in :mod:`toolkit.engine.registry`
-    decides.
+    If several rules report failures in the same stage, the first of these rules in
+    :mod:`toolkit.engine.registry` decides the outcome.
     """
 
     SUBMIT = 1
     LAUNCHER = 2
     """The launcher fails before it starts a rank."""
     START = 3
-    """A rank fails before it looks for its launcher, so a job with a single rank also fails."""
+    """A rank fails before it looks for its launcher, so even a job with one rank fails."""
     INIT = 4
     RUN = 5
     END = 6
@@ -97,11 +97,11 @@ class Rule:
     names in ``facts``; a test compares the names with the facts that the checks read. ``advice`` marks a rule
     that never changes an outcome. If such a rule needs an unknown fact, the outcome does not become unknown.
     ``instead`` are launch modes that avoid the fault. The finding first names the best working mode of
-    ``instead``, and then the text of ``fix``. ``fix`` itself names no launch mode, because a rule judges only
-    one mode. If the rule reports an error, ``accelerator`` says whether the program then computes only on
-    CPUs or fails on the GPUs. ``programs`` are the programs that the rule concerns. If ``programs`` is empty
-    and one of ``modes`` needs no MPI, the rule concerns all programs. If ``programs`` is empty and all of
-    ``modes`` need MPI, the rule concerns only programs whose ranks find each other through MPI.
+    ``instead``, then shows the text of ``fix``. ``fix`` itself names no launch mode, because a rule judges
+    only one mode. If the rule reports an error, ``accelerator`` says whether the program then computes only
+    on CPUs or fails on the GPUs. ``programs`` are the programs that the rule concerns. If ``programs`` is
+    empty and one of ``modes`` needs no MPI, the rule concerns all programs. If ``programs`` is empty and all
+    of ``modes`` need MPI, the rule concerns only programs whose ranks find each other through MPI.
     """
 
     id: str

@@ -22,7 +22,7 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "tuning", "path", "any"}
-"""Kinds of settings that toolkit can judge by the name; the probe may not report the value."""
+"""Kinds of settings that toolkit can judge without a value; the probe may report only a setting's name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
-    named = [row for row in named if row.kind != "tuning"] or named  # use "tuning" rows last
+    named = [row for row in named if row.kind != "tuning"] or named  # prefer rows of other kinds
     _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):
@@ -262,7 +262,9 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of a list of excluded interfaces: ``ok`` if it has loopback, not all interfaces."""
+    """Return the effect of a list of excluded interfaces: ``ok`` if the list contains the loopback interface
+    but not all other interfaces.
+    """
     there = case.host_facts.interfaces
     if there is None:
         raise Undecided("host.interfaces")
@@ -288,7 +290,9 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(found: Effect) -> Effect:
-    """Set a component's failure to stage ``START``, because MPI_Init opens components in every rank."""
+    """Return a component's effect, with the stage ``START`` for an ``init-failure``, because MPI_Init opens
+    components in every rank.
+    """
     return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 
 
@@ -387,7 +391,8 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
 
 
 def _judge_ucx_layer(case: Case) -> fast_network.Way:
-    """Return whether Open MPI uses UCX, which replaces the transports of the framework btl.
+    """Return ``open`` if Open MPI uses UCX in place of the framework btl, ``shut`` if not, and ``not known``
+    if toolkit cannot decide.
 
     If no setting names a messaging layer (pml), Open MPI chooses UCX on a host with InfiniBand or RoCE
     (open-mpi/ompi:opal/mca/common/ucx).

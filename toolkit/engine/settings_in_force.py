@@ -8,15 +8,15 @@ _OF_THE_IMAGE = {
     *("PYTHONPATH", "PYTHONHOME", "OPAL_PREFIX", "OPAL_LIBDIR", "PMIX_PREFIX", "PMIX_INSTALL_PREFIX"),
     *("PRTE_PREFIX", "OMPI_MCA_mca_base_component_path", "PMIX_MCA_mca_base_component_path"),
 }
-"""Variables that name folders of the image if the image sets them."""
+"""Variables that toolkit ignores if the image sets them, because they then name folders of the image."""
 
 
 def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
     """Return the settings that reach the ranks: name → (value, origin).
 
-    The origins are a file of the image, a file in the home folder, and variables; a later origin replaces an
-    earlier origin. A variable of the image replaces the host's variable of the same name, but not a variable
-    that the runtime sets in the container
+    The origins are a file of the image, a file in the home folder, and variables, in this order; the last
+    origin that sets a value decides. A variable of the image replaces the host's variable of the same name,
+    but not a variable that the runtime sets in the container
     (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go; measured: FI_PROVIDER of host
     and image).
     """

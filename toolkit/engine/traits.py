@@ -98,11 +98,11 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return the row of ``pmix.toml`` about a launcher (usually the host's) with a PMIx client; ``None`` if
+    """Return the row of ``pmix.toml`` about a launcher, usually of the host, and a PMIx client; ``None`` if
     no row matches.
 
-    ``unset`` are the variables that the launch removes between launcher and container. If ``unset`` is
-    ``None``, return a row whose outcome is ``ok``.
+    ``unset`` names the launcher's variables that the launch removes before the container starts. If ``unset``
+    is ``None``, return a row whose outcome is ``ok``.
     """
     rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
     if unset is None:

@@ -21,8 +21,8 @@ def possible_images(host: HostFacts, image: ImageFacts, mode: Mode) -> tuple[Ima
     """Return the facts of the image. If the image's MPI is unknown, return one copy of the facts for each
     usual MPI; the copy with the launch mode's MPI is first.
 
-    If the host's MPI starts the ranks or toolkit mounts the host's MPI, the MPI of the launch mode is the
-    host's MPI. For a mode without a usual MPI, the unchanged facts come first.
+    In the modes ``mpirun-host`` and ``bind``, the launch mode's MPI is the host's MPI. If toolkit knows no
+    usual MPI for a mode, the unchanged facts come first.
     """
     if image.mpi is not None or "mpi" in image.absent:
         return (image,)
@@ -45,7 +45,7 @@ def _with_named_mpi(image: ImageFacts, name: str) -> ImageFacts:
 def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[HostFacts, ImageFacts]:
     """Return the facts with usual values in place of unknown values.
 
-    For an image without MPI in the mode ``bind``, the MPIs of the host stay unknown.
+    If the image has no MPI and the mode is ``bind``, unknown MPIs of the host stay unknown.
     """
     known, found = usual_properties(), host.runtime
     if found is not None and not found.version:
@@ -107,8 +107,8 @@ def _of_host(host: HostFacts) -> dict[str, Any]:
 
 
 def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
-    """Return the host's facts, with usual facts about its MPI in place of unknown facts. If the ticket does
-    not state the host's MPI, assume a copy of the image's MPI.
+    """Return the host's facts, with usual facts about the host's MPI in place of unknown facts. If the ticket
+    does not state the host's MPI, assume that the host has a copy of the image's MPI.
     """
     mpi = image.mpi
     if host.mpis:

@@ -42,8 +42,8 @@ class Offer:
     """The launch interfaces that a launcher offers to its ranks.
 
     ``pmix`` names the PMIx server (``slurm`` or ``launcher``); it is empty without PMIx. ``pmi`` is true if
-    the launcher offers PMI-1 and PMI-2. ``shared`` is true if all ranks of a node have the PMIx identity of
-    the process that started them.
+    the launcher offers PMI-1 and PMI-2. ``shared`` is true if all ranks of a node inherit one PMIx identity,
+    which srun gave Hydra's proxy on that node.
     """
 
     pmix: str = ""
@@ -156,8 +156,8 @@ def in_slurm(case: Case) -> bool:
 
 
 def step_default(case: Case) -> str | None:
-    """Return the MPI type of a step without ``--mpi``, such as the step of Hydra's proxies. Without Slurm,
-    the result is the text ``none``; if the type is unknown, the result is ``None``.
+    """Return the MPI type of a Slurm step without ``--mpi``; Hydra starts its proxies in such a step. Without
+    Slurm, the result is the text ``none``; if the type is unknown, the result is ``None``.
     """
     if not in_slurm(case):
         return "none"
@@ -176,8 +176,8 @@ def in_step(case: Case) -> bool:
     host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
-    # PRRTE itself starts the ranks on its own node, outside any Slurm step.
-    # Outside a batch script, PRRTE's node is not a node of the job, so PRRTE's node has no ranks.
+    # mpirun (PRRTE) itself starts the ranks on its own node, without srun, outside any Slurm step.
+    # Without a batch script, mpirun runs on a node outside the job, so all ranks are in a Slurm step.
     slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
@@ -226,8 +226,8 @@ ENV_I = "`env -i`"
 
 
 def clearing_options(case: Case) -> dict[str, str]:
-    """Return what removes the launcher's variables before the program starts: option → origin. It may be an
-    option of the runtime, or ``env -i`` in a script of the image.
+    """Return the runtime options that remove the launcher's variables before the program starts: option →
+    origin. The result also contains ``env -i`` if a script of the image runs this command.
     """
     oci, program = in_oci_mode(case), case.image_facts.program
     return (
@@ -321,8 +321,8 @@ def alone_in_namespace(case: Case) -> bool | None:
 def needs_hint(case: Case) -> bool:
     """Return whether the image's Open MPI 4 starts as a singleton unless it detects a Slurm step.
 
-    ORTE, Open MPI 4's own launcher, sets variables that replace the Slurm step (open-mpi/ompi:orte/mca/ess);
-    PRRTE, the launcher of Open MPI 5, does not set them.
+    ORTE, Open MPI 4's own launcher, sets variables that Open MPI 4 accepts instead of a Slurm step
+    (open-mpi/ompi:orte/mca/ess); PRRTE, the launcher of Open MPI 5, does not set these variables.
     """
     mpi = case.image_facts.mpi
     if mpi is None or not brings_orte(mpi) or knowledge.mpi().release.ignores_slurm.of(mpi):

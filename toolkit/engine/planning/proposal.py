@@ -47,7 +47,9 @@ AGENT = "toolkit-agent"
 program.
 """
 NO_OTHER_NODE = "isolated"
-"""The setting that limits mpirun of Open MPI 4 and earlier to its own node."""
+"""The value of the MCA parameter ``plm`` with which mpirun of Open MPI 4 and earlier starts ranks only on
+the node where mpirun runs.
+"""
 
 
 def propose(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> Plan:
@@ -124,8 +126,8 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 
 
 def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the launcher for ranks that load the host's MPI: srun if Slurm offers a suitable MPI type,
-    otherwise the MPI's own launcher.
+    """Return the launcher for ranks that load the host's MPI: srun, or the MPI's own launcher if the host has
+    no Slurm, or if Slurm offers no MPI type that an MPI with Hydra supports.
     """
     types = host.slurm.mpi_types if host.slurm else None
     if "slurm" in host.absent and provider is not None:
@@ -148,7 +150,7 @@ def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str
 def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
     """Return the folders that the launch must mount so that programs can use the host's MPI.
 
-    Cray's PMI also reads files that slurmd writes for each step. The example in
+    Cray's PMI also reads files that slurmd writes for each Slurm step. The example in
     Lumi-supercomputer/lumi-userguide:docs/runjobs/scheduled-jobs/container-jobs.md binds /var/spool, which
     contains these files.
     """
@@ -269,17 +271,18 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return options that pass the present folder to a relocated Open MPI. The launcher itself needs the
-    options about folders, because it starts before the ranks get the plan's variables.
+    """Return the options of the container runtime, such as ``--env OPAL_PREFIX=/opt/ompi``, that pass the
+    present folder of a relocated Open MPI to mpirun. The plan's variables would reach only the ranks.
 
-    ``--env`` takes a comma-separated list, so the function omits paths with a comma.
+    The runtime reads the value of ``--env`` as a comma-separated list, so the function omits folders whose
+    path contains a comma.
     """
     named = mpi_folders(image, request, "mpirun-container").items()
     return tuple(word for name, value in named if "," not in value for word in ("--env", f"{name}={value}"))
 
 
 def _wrapper(image: ImageFacts) -> tuple[str, ...]:
-    """Return the wrapper command that passes their rank numbers to Horovod's ranks without MPI."""
+    """Return the wrapper command that passes each Horovod rank its rank number in a launch without MPI."""
     if image.stack is None:
         return ("python3", GLOO_FILE, "--")
     return ("python", "-m", "toolkit.trainers.gloo", "--")

@@ -95,16 +95,16 @@ def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, st
 def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
     """Return whether ranks on the node of the host's mpirun need the variables of a Slurm step.
 
-    PRRTE itself starts the ranks on its node, outside a Slurm step. An Open MPI 4 in the image looks for a
-    Slurm step before it connects to PMIx. Without the variables of a step, each rank of Open MPI 4 starts as
-    a world of size 1.
+    The host's mpirun (PRRTE) itself starts the ranks on its own node, without srun, so these ranks are
+    outside any Slurm step. An Open MPI 4 in the image looks for a Slurm step before it connects to PMIx.
+    Without the variables of a step, each rank of Open MPI 4 starts as a world of size 1.
     """
     return brings_prrte(host_launcher(host)) and brings_orte(image.mpi)
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
-"""The modules ``native`` and ``hash``, which every PMIx client has. toolkit selects ``native`` and ``hash``
-if a server of another PMIx release names other modules first.
+"""The variables that select ``native`` and ``hash``, which are modules of every PMIx client. toolkit sets
+these variables if a PMIx server of another release may prefer modules that the client lacks.
 """
 
 
@@ -112,7 +112,7 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     """Return the variable that selects the PMIx client's security module ``native``, if the PMIx server may
     list munge first.
 
-    Without the variable, the client still finds its module, but each rank prints a long message about the
+    Without the variable, the client still selects ``native``, but each rank prints a long message about the
     missing munge.
     """
     ways = image.pmix_components.get("psec", ())
@@ -223,7 +223,8 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
         # Remove the host's paths only if the image's Open MPI has plugins, which it finds by path.
-        # Ranks fail if the launch removes only some variables of a moved launcher (tests/matrix: -clean).
+        # If the host's mpirun was moved after its build, remove all of mpirun's path variables or none.
+        # Ranks fail with only some of these variables (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):

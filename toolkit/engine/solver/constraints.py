@@ -85,7 +85,7 @@ def named_components(recipe: Recipe) -> frozenset[Component]:
     """Return the components that the recipe names. The solver may use opt-in rows of ``stacks.toml`` (rows
     with ``asked``) only for components that the recipe names.
 
-    A recipe that names cuDNN or NCCL also names CUDA.
+    If a recipe names cuDNN or NCCL, the function adds CUDA to the result.
     """
     named: set[Component] = set(demand_of(constraints_of(recipe, None)).has)
     if recipe.base:

@@ -206,11 +206,11 @@ class _Solver:
         )
 
     def troubles(self, core: tuple[StackConstraint, ...]) -> Iterator[str]:
-        """Yield for each launch mode why it fails on the cluster, with the stack that the solver would choose
-        without the cluster.
+        """Yield, for each launch mode, why a stack fails on the cluster. The stack is the solver's choice for
+        the recipe without the cluster.
 
-        To choose the stack, the solver uses all constraints of the recipe without the cluster. If no stack
-        satisfies the recipe, the solver uses only the constraints in ``core`` without the cluster.
+        If no stack satisfies the recipe, the stack is the solver's choice for the constraints in ``core``
+        without the cluster.
         """
         if not any(ask.cluster for ask in core):
             return
