@@ -116,7 +116,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """MPI installations whose launchers are on PATH, in the order of PATH; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
     """MPI libraries without an mpirun on PATH: in Cray's folders, in folders that variables of modules name,
-    and in LD_LIBRARY_PATH. The field ``launcher`` of an MPI library without mpirun is empty.
+    and in the folders of LD_LIBRARY_PATH. The field ``launcher`` of an MPI library without mpirun is empty.
     """
     runtime: ContainerRuntime | None = None
     """The preferred container runtime: Apptainer or Singularity if on PATH, otherwise another runtime."""
@@ -143,7 +143,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     gpu_container_cli: str | None = None
     """Path of ``nvidia-container-cli``, with which enroot passes GPUs to containers."""
     gpu_mismatch: bool = False
-    """Whether nvidia-smi reports different releases of the driver's kernel module and its libraries."""
+    """Whether nvidia-smi reports that the driver's kernel module and libraries have different releases."""
     amd_gpus: tuple[str, ...] | None = None
     """AMD GPUs, one entry each: the architecture (``gfx90a``), or the PCI ids (``1002:7408``) if the probe
     ran in a job without GPUs. Empty without AMD GPUs.
@@ -361,7 +361,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Version of mpi4py."""
     labels: dict[str, str] = {}
     environment: dict[str, str] = {}
-    """Variables that the image sets for its programs; only variables of MPI and search paths."""
+    """Variables that the image sets for its programs; only variables that affect MPI or search paths."""
     settings: dict[str, str] = {}
     """Settings in configuration files of the image's Open MPI, PMIx and PRRTE. The key is the variable with
     the same effect: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
@@ -373,7 +373,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     entry_script: str = ""
     """Path of the entry point, if it is a shell script that sets variables and then starts its arguments."""
     entry_sets: dict[str, str] = {}
-    """Variables of MPI and search paths that ``entry_script`` sets."""
+    """Variables that ``entry_script`` sets and that affect MPI or search paths."""
     stack: dict[str, object] | None = None
     """The content of ``/opt/toolkit/stack.json``; ``None`` if the image does not have this file."""
     disagreements: tuple[str, ...] = ()

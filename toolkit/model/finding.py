@@ -100,9 +100,9 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     ``root`` and ``fault`` are set for every output of a failed job. ``codes`` are error numbers in the root
     line, or in the lines in which launchers report failed ranks. ``findings`` are known messages, causes
     before consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences``
-    are the lines of ranks that lost another rank. ``retry`` says who or what can remove the fault, such as
-    the user or another node; it is empty without a failure. ``unread`` is the first and the last line number
-    of the part of the output that toolkit did not read completely.
+    are the lines in which ranks report the loss of another rank. ``retry`` says who or what can remove the
+    fault, such as the user or another node; it is empty without a failure. ``unread`` is the first and the
+    last line number of the part of the output that toolkit did not read completely.
     """
 
     schema: str = "toolkit.explain/2"

@@ -63,8 +63,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     mail_user: str = ""
     array: str = ""
     sweep: tuple[str, ...] = ()
-    """The values of a sweep, such as ``lr=0.1,0.01``; each task of the job uses another combination of
-    values. Empty if the job is not a sweep.
+    """The values of a sweep, such as ``lr=0.1,0.01``; each task of the job array uses a different combination
+    of values. Empty if the job is not a sweep.
     """
     dependency: str = ""
     begin: str = ""

@@ -13,7 +13,7 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     seconds.
 
     ``between`` is ``nodes`` for ranks on different nodes, or ``node`` for two ranks of one node. ``seconds``
-    is from the fastest of many exchanges.
+    is from the fastest of many exchanges. ``whole`` is true if the message arrived unchanged.
     """
 
     between: str

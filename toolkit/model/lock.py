@@ -87,11 +87,11 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
     ``recipe_sha256`` is the hash of the recipe's values, so a new comment in the recipe does not make the
     lock out of date. ``packages`` names the wheels that the recipe requests. ``epoch`` is the time, in
-    seconds since 1970, that every file and header of the image gets (SOURCE_DATE_EPOCH). The build compiles
-    ``steps`` in the order of the list. ``environment`` maps the image's variables, except PATH and LANG, to
-    their values. ``licences`` maps each component with a known licence to an SPDX identifier or a LicenseRef.
-    ``build`` lists packages that are necessary only to compile components. ``run`` lists packages that remain
-    in the image.
+    seconds since 1970, that the build records in every file and header of the image (SOURCE_DATE_EPOCH). The
+    build compiles ``steps`` in the order of the list. ``environment`` maps the image's variables, except PATH
+    and LANG, to their values. ``licences`` maps each component with a known licence to an SPDX identifier or
+    a LicenseRef. ``build`` lists packages that are necessary only to compile components. ``run`` lists
+    packages that remain in the image.
     """
 
     schema: str = SCHEMA

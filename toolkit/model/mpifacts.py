@@ -13,7 +13,7 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None
     launcher: str
     lacks: tuple[str, ...] = ()
-    """Libraries that the launcher did not find when the probe started it to read its version."""
+    """Libraries that the launcher lacked when the probe started it with ``--version``."""
     leaks: tuple[str, ...] | None = None
     """Variables with the installation's paths that the launcher sets for its ranks."""
     pmix: str | None = None
@@ -49,11 +49,11 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     fabric: str | None = None
     """Newest interface version of the libfabric that the MPI loads, such as ``1.7`` for ``FABRIC_1.7``."""
     glibc_needed: str | None = None
-    """Newest glibc version that libmpi needs, or a library that a launch mounts with libmpi."""
+    """Newest glibc version that libmpi, or a library that a launch mounts with libmpi, needs."""
     plugins: str | None = None
     """The folder of the MPI's components, if the components are files."""
     relocatable: bool | None = None
-    """Whether libmpi finds its files if a launch mounts it at another path."""
+    """Whether libmpi finds its files if a launch mounts libmpi at another path."""
 
 
 class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,7 +64,7 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
 
     implementation: str
     version: str | None
-    """Release of the library; for MPI libraries derived from Open MPI or MPICH, the release of that project.
+    """Release of the library; for a library derived from Open MPI or MPICH, the release of Open MPI or MPICH.
     """
     library: str
     interfaces: tuple[str, ...] | None

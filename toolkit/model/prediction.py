@@ -18,7 +18,7 @@ Mode = Literal[
     "jax",
     "tf-config",
 ]
-"""Launch modes: ways to start ranks that toolkit can predict and launch. The names do not change between
+"""Launch modes: the ways in which toolkit can start the ranks of a job. The names do not change between
 releases.
 """
 

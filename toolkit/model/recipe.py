@@ -59,7 +59,7 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
     """https addresses of further package indexes; toolkit also uses the indexes in pip's configuration."""
     unbuildable: str = ""
     """The reason why most machines cannot build the image. toolkit renders and checks a recipe with
-    ``unbuildable``, and does not build it.
+    ``unbuildable``, but does not build the image.
     """
     want: dict[str, str]
     """Component → constraint."""

@@ -7,8 +7,8 @@ import msgspec
 from toolkit.model.prediction import Mode
 
 TestLevel = Literal["run", "rendered"]
-"""``run``: jobs from toolkit ran on the cluster. ``rendered``: the profile is from published documentation,
-and toolkit only rendered scripts.
+"""``run``: jobs from toolkit ran on the cluster. ``rendered``: the profile is based on published
+documentation; toolkit rendered job scripts, but no job ran on the cluster.
 """
 
 

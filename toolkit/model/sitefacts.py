@@ -58,10 +58,10 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     The fields ``loaded``, ``commands``, ``there`` and ``there_nodes`` have one value for each module, program
     or folder of a site profile, in the profile's order. ``loaded`` contains the error message of each module,
-    or ``""`` for a module that loaded. ``commands`` contains the path of each program in a login shell with
-    the profile's modules, or ``""`` for a missing program. The first two programs are ``apptainer`` and
-    ``singularity``. ``there`` says whether each folder exists on the login host, and ``there_nodes`` whether
-    each folder exists on a compute node.
+    or ``""`` for a module that loaded. ``commands`` contains the path at which a login shell with the
+    profile's modules finds each program, or ``""`` for a missing program. The first two programs are
+    ``apptainer`` and ``singularity``. ``there`` says whether each folder exists on the login host, and
+    ``there_nodes`` whether each folder exists on a compute node.
 
     ``folders`` lists the folders that common variables, such as SCRATCH, contain. ``scratch`` lists writable
     folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that are

@@ -103,7 +103,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The result of one run, without its warm-up.
 
     ``seconds`` are the times, in seconds, for a pass over the data, or for 1,000 units if only a rate is
-    known. ``rates`` are units per second of all ranks together. ``resolution`` is the step, in seconds, to
+    known. ``rates`` are units per second of all ranks together. ``resolution`` is the unit, in seconds, to
     which ``seconds`` are rounded. ``waiting`` is the fraction of an epoch in which a rank waits for its
     samples, if a trainer reports it. ``gpu`` is the median GPU utilization of the first node, from 0 to 1, if
     the job recorded it.
@@ -139,7 +139,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a study.
 
-    ``number`` is the number of this repeat of the run, from 1. ``why`` is the reason for a failure.
+    ``series`` is the value of the study's ``compare`` in this run; empty without ``compare``. ``number`` is
+    the number of this repeat of the run, from 1. ``why`` is the reason for a failure.
     """
 
     schema: str = "toolkit.point/1"
