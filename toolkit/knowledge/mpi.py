@@ -93,9 +93,9 @@ class LauncherWords(MpiRow, frozen=True, kw_only=True):
     """Options for a launcher inside the container.
 
     The table ``without_ssh`` has the options with which the launcher starts ranks on its own node although
-    the image has no ssh. With the options in the table ``agent``, the launcher calls ``toolkit-agent``
-    instead of ssh, and starts all daemons itself. A daemon must stay in the foreground, because Slurm stops
-    background processes when the step ends.
+    the image has no ssh. With the options in the table ``agent``, the launcher itself starts the daemon of
+    each node, through ``toolkit-agent`` instead of ssh. The options also keep the daemons in the foreground,
+    because Slurm stops processes that leave their step.
     """
 
     words: tuple[str, ...]
@@ -119,9 +119,9 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     interface. ``by_chance`` lists the other outcomes that repetitions of the same launch had. A defect with
     the outcome ``ok`` stops only a few launches, so toolkit only warns of the defect. ``under`` bounds the
     release of the host's Open MPI that starts the ranks. ``batch`` is true if the launcher runs on a node
-    that also runs its ranks. ``launched_by`` lists the host MPIs under whose mpirun the defect was measured
-    ("mpich <5"); the list is empty if srun and mpirun behave alike. ``netmod`` is the network module that
-    MPICH uses by default.
+    that also runs its ranks. If ``launched_by`` is empty, the defect occurs under srun and under every
+    mpirun. Otherwise, under an mpirun of the host, the defect occurs only if ``launched_by`` lists the host's
+    MPI (``mpich <5``). ``netmod`` is the network module that MPICH uses by default.
     """
 
     id: str

@@ -20,8 +20,8 @@ class Pair(Row, frozen=True, kw_only=True):
     the host's Open MPI.
 
     If ``late`` is true, the ranks complete their work, but fail when they exit. ``found`` is false if the
-    client does not find the server. If ``found`` is false, the outcome depends on the MPI, and ``outcome``
-    applies only if the MPI is unknown.
+    client does not find the server. The outcome then depends on the MPI, and ``outcome`` applies only to an
+    MPI without a matching row in ``mpi.toml``.
     """
 
     client: str
@@ -37,7 +37,7 @@ class Pair(Row, frozen=True, kw_only=True):
 
 
 class Shared(Row, frozen=True, kw_only=True):
-    """The outcome of a launch in which all ranks of a node received the PMIx identity of the same process.
+    """The outcome of a launch in which all ranks of a node inherit the PMIx identity of Hydra's proxy.
 
     If ``late`` is true, the ranks run in separate worlds, each with one rank per node, and fail only when
     they exit. ``by_chance`` lists the other outcomes that repetitions of the same launch had.

@@ -11,8 +11,8 @@ from toolkit.model.prediction import Mode, Outcome
 
 
 class Reported(Row, frozen=True, kw_only=True):
-    """A publicly reported fault and its conditions; the comment at the start of ``reported.toml`` explains
-    the fields.
+    """A publicly reported fault, and the conditions under which it occurs. The comment at the start of
+    ``reported.toml`` explains the fields.
     """
 
     id: str

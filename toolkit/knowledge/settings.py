@@ -36,12 +36,12 @@ class Setting(Row, frozen=True, kw_only=True):
 
     - ``components``: a list of components of the MCA ``framework``; a component that the image lacks causes
       ``outcome``.
-    - ``exclusion``: a list after ``^``, which is harmless if it excludes nothing in ``value``; another row
-      judges a list that excludes a name in ``value``.
+    - ``exclusion``: a list after ``^``, which is harmless if it contains no name in ``value``. A list with
+      such a name causes ``outcome`` if the row has ``because``; otherwise another row judges this list.
     - ``interfaces``: names of network interfaces; if the host has none of the interfaces, the result is
       ``outcome``.
-    - ``left-out``: names of interfaces to exclude; the list replaces the default, which excludes the loopback
-      interface.
+    - ``left-out``: names of interfaces to exclude; the list replaces the default list, so it must contain the
+      loopback interface.
     - ``devices``: names of fabric devices or network interfaces in UCX's syntax.
     - ``path``: a folder of the host in which an MPI looks for plugins.
     - ``transport``: transports that need a fast network on the host, unless the setting names a transport in

@@ -28,8 +28,8 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Properties of strategies.
 
     ``mpi`` lists strategies that need MPI and do not work with Gloo. ``apart`` lists strategies in which one
-    coordinator uses the ranks as devices; the world of this coordinator has size 1. ``one_process`` lists
-    strategies that refuse several ranks.
+    rank, the coordinator, uses the other ranks as devices, so the coordinator's world has size 1.
+    ``one_process`` lists strategies that refuse several ranks.
     """
 
     mpi: tuple[Strategy, ...]
