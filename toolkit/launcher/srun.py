@@ -41,7 +41,9 @@ def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Sit
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return the options for the numbers of nodes and ranks. If one rank fails, srun stops all ranks."""
+    """Return the options for the numbers of nodes and ranks. With these options, srun stops all ranks if one
+    rank fails.
+    """
     nodes, ranks = (NODES, RANKS) if spec.elastic else (str(spec.nodes), str(spec.ranks))
     return [
         f"--nodes={nodes}",
