@@ -44,7 +44,7 @@ def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[
 
 
 def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
-    """Return the finding about an MPI that supports none of its launcher's interfaces.
+    """Return the finding about an MPI that supports none of the interfaces that the launcher offers.
 
     ``sees`` is the interface that the MPI detects. ``step`` says whether the MPI detects a Slurm step; the
     default depends on the launch. ``names`` are the names of facts that the finding cites.

@@ -116,7 +116,7 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
     each known release with this major number.
 
     If the outcome is the same for each of these PMIx releases, the result has this outcome, and the findings
-    that all these releases share. If the outcome differs between the PMIx releases, it is unknown.
+    that occur with every one of these releases. Otherwise, the outcome is unknown.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)
@@ -209,8 +209,7 @@ def judge_host(host: HostFacts) -> tuple[Finding, ...]:
     # Keep only launch modes whose prediction does not depend on the image.
     offers = tuple(m for m in working_modes(tuple(one.prediction for one in judged)) if m in _OFFERED)
     found = _merge_findings((f for one in judged for f in one.findings(offers)), len(judged))
-    # Omit undecided advice, because it does not describe the host.
-    # Omit undecided findings about single launch modes, because they do not describe the host.
+    # Omit undecided advice and undecided findings about single modes: they state no fault of the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
     return _merge_findings((_lower_severity(finding) for finding in told), len(judged))
 

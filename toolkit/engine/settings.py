@@ -379,7 +379,7 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
     lacking = next((group for group in wanted if not group & set(names)), None)
     if lacking is None:
         return ok
-    missing = ", ".join(sorted(lacking))
+    missing = " or ".join(sorted(lacking))
     because = f"{ok.name}={ok.value} leaves some ranks without a transport between them; add {missing}"
     way = _judge_ucx_layer(case)
     if way == "open":

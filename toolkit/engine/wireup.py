@@ -1,4 +1,4 @@
-"""Find how a launcher gives each rank its number, and which launch interface the image's MPI uses.
+"""Find how a launcher passes each rank its number, and which launch interface the image's MPI uses.
 
 A rank learns its number from variables, and from a server that the variables name. Launcher, Slurm and
 container options decide which variables reach the rank.

@@ -225,8 +225,8 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     """Return the option that skips some binds of the container runtime's settings: binds whose source path is
     missing on the host.
 
-    ``--no-mount`` takes a comma-separated list, so toolkit omits paths with a comma. toolkit also omits
-    masked paths: the facts hide a part of a masked path, so toolkit does not know the real path.
+    The runtime reads the value of ``--no-mount`` as a comma-separated list, so toolkit omits paths with a
+    comma. toolkit also omits masked paths, because the facts do not contain the real path.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
@@ -235,7 +235,7 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
 
 def _shared_namespace(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> tuple[str, ...]:
     """Return the option that puts the ranks of a node into one user namespace, if the MPI's shared memory
-    needs it.
+    fails without this option.
 
     Without setuid, each ``apptainer exec`` creates a separate user namespace. Between separate user
     namespaces, the transports of MPICH and Intel MPI fail, and Open MPI 4 fails with messages of 3 MiB and

@@ -16,8 +16,8 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
-"""The variable in the container with the path of the run's folder. If the trainer finds the file
-``stop-asked`` in the run's folder, it stops.
+"""The variable in the container with the path of the run's folder. The trainer stops if it finds the file
+``stop-asked`` in this folder.
 """
 
 _INTEL = "libiomp5.so"

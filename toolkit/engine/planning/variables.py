@@ -142,7 +142,7 @@ def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, 
 
 def workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
     """Return settings that avoid a defect of the image's MPI release; empty if the host may have a fast
-    network.
+    network, which the settings would disable.
     """
     mpi = image.mpi
     wired = {"srun-pmix": "pmix", "srun-pmi2": "pmi", "mpirun-host": ""}.get(mode)

@@ -47,8 +47,8 @@ def objection(component: Component, row: Version, other: Component, taken: Versi
 def brought(
     table: Stacks, component: Component, row: Version, other: Component, taken: Version
 ) -> Fact | None:
-    """If one row is a base that already contains the other row's component, return this fact; otherwise
-    ``None``. The solver must not add a component that the base already contains.
+    """If one row is a base that already contains the other row's component, return a :class:`Fact` that
+    states this; otherwise ``None``. The solver must not add a component that the base already contains.
     """
     for one, base, another, on_it in ((component, row, other, taken), (other, taken, component, row)):
         if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":
