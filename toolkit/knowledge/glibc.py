@@ -9,7 +9,7 @@ from toolkit.versions import within
 
 
 class Kernel(Row, frozen=True, kw_only=True):
-    """The oldest kernel on which a program with a glibc release within ``glibc`` starts."""
+    """The oldest kernel on which programs start whose glibc release is within ``glibc``."""
 
     glibc: str
     kernel: str
@@ -48,8 +48,8 @@ def glibc() -> GlibcKnowledge:
 
 
 def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
-    """Return the row with the oldest kernel for a glibc release; ``None`` if the release is older than all
-    rows.
+    """Return the row with the oldest kernel for a glibc release; ``None`` if the release is older than
+    the releases in all rows.
     """
     rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
     return next(rows, None)

@@ -244,7 +244,7 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
 class Libfabric(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch in which the MPI library does not find libfabric.
 
-    ``alone`` is true if the rank also finds no PMI server, so that it starts as a world of size 1.
+    ``alone`` is true if the rank also finds no PMI server, and therefore starts as a world of size 1.
     """
 
     outcome: Outcome

@@ -39,7 +39,7 @@ class Pair(Row, frozen=True, kw_only=True):
 class Shared(Row, frozen=True, kw_only=True):
     """The outcome of a launch in which all ranks of a node inherit the PMIx identity of Hydra's proxy.
 
-    If ``late`` is true, the ranks run in separate worlds, each with one rank per node, and fail only when
+    If ``late`` is true, the ranks form several worlds, each with one rank of every node, and fail only when
     they exit. ``by_chance`` lists the other outcomes that repetitions of the same launch had.
     """
 

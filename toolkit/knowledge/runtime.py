@@ -174,8 +174,8 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 _KIN = {"singularity-pro": "singularity-ce"}
-"""Runtime → another runtime whose rows also apply. SingularityPRO is SingularityCE of the same release number
-with additions (sylabs/singularity: releases, v4.6.0). Rows of ``retired`` do not apply, because
+"""Runtime → related runtime whose rows also apply to it. SingularityPRO is SingularityCE of the same release
+number with additions (sylabs/singularity: releases, v4.6.0). Rows of ``retired`` do not apply, because
 SingularityPRO gets fixes for longer.
 """
 

@@ -81,7 +81,7 @@ def site(name: str) -> Site:
     """Return the site profile with the given name or path.
 
     Raises:
-        BadInput: the profile is wrong; the message has file, line, field and choices.
+        BadInput: the profile is wrong; the message names file, line, field and valid choices.
     """
     path = find(name)
     found = parse(text_of(path), str(path))
@@ -95,7 +95,7 @@ def parse(text: str, file: str) -> Site:
     """Parse the text of a profile; error messages name ``file``.
 
     Raises:
-        BadInput: the profile is wrong; the message has file, line, field and choices.
+        BadInput: the profile is wrong; the message names file, line, field and valid choices.
     """
     raw = tables(text, file)
     try:
