@@ -41,7 +41,7 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     ``name`` is the distribution with its release (``debian:bookworm``). ``image`` is the published image
     without a digest (``debian:bookworm-slim``). ``published`` is the published image with its digest; it is
-    empty if toolkit reached no registry. Without ``published``, the build bootstraps the base from
+    empty if toolkit could not reach a registry. Without ``published``, the build bootstraps the base from
     ``packages``, which produces the same files on every machine.
     """
 
