@@ -28,7 +28,7 @@ def diff_text(result: AdaptedScript, style: Style) -> str:
 
 
 def already_text(result: AdaptedScript) -> str:
-    """Return the message that toolkit does not change a script, because the script connects its ranks."""
+    """Return the message for a script that already connects its ranks, so that toolkit does not change it."""
     names = " and ".join(_TITLES.get(join, join) for join in result.joins)
     return one_line(f"{result.file} already connects its ranks ({names}); toolkit changes nothing")
 
@@ -40,9 +40,7 @@ def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]
     if result.left:
-        lines.append(
-            "Unchanged lines that you must check, because adapt does not understand them or cannot decide:"
-        )
+        lines.append("Unchanged lines that you must check, because adapt cannot decide how to change them:")
         for note in result.left:
             head = f"  line {note.line}: "
             lines += textwrap.wrap(

@@ -8,8 +8,8 @@ from toolkit.model.mpifacts import ImageMpi
 from toolkit.report.lines import wrap_hanging
 
 _TELLING = ("pmix", "pml", "mtl", "btl")
-"""The Open MPI frameworks whose components the page shows: they determine the start of ranks and the
-transport.
+"""The Open MPI frameworks whose components the page shows. These components connect the ranks and send their
+messages.
 """
 
 

@@ -45,8 +45,8 @@ def consequence(rule: Rule, example: Example | None) -> str:
 
 
 def general_fix(rule: Rule) -> str:
-    """Return the general fix of a rule. If the rule lists alternative launch modes, the fix suggests another
-    mode. A finding about a particular launch names the launch mode that works.
+    """Return the fix of a rule for any launch. If the rule lists several alternative launch modes, this fix
+    only says "another mode". A finding about a particular launch names the launch mode that works.
     """
     if not rule.instead:
         return rule.fix

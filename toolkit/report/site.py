@@ -14,7 +14,7 @@ from toolkit.report.toml import toml
 
 _HEAD = """\
 # {title}: written by toolkit init. Every key is explained in `toolkit site show example --toml`.
-# Correct each value that is wrong for the cluster. `toolkit site check` lists values that no longer match.
+# Correct each wrong value. `toolkit site check` lists the values that do not match the cluster.
 
 """
 

@@ -24,7 +24,7 @@ def without_matplotlib(left_out: str, option: str) -> Missing:
     return Missing(
         f"{left_out} left out: matplotlib is not installed",
         fix=f"install matplotlib in toolkit's own environment: `pip install '{DISTRIBUTION}[plot]'`, or "
-        f"report with {option}",
+        f"run `toolkit report` with {option}",
     )
 
 

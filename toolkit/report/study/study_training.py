@@ -1,4 +1,4 @@
-"""Draw the plots about the trainings of a study: the phases of a step, and the accuracy."""
+"""Draw the plots about the trainings of a study: the phases of a training step, and the accuracy."""
 
 from typing import TYPE_CHECKING
 
@@ -90,8 +90,8 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
 
 
 def _chosen(report: Report) -> list[tuple[ReportCurve, list[MeasuredPoint]]]:
-    """Return each series with the points whose accuracy the plot shows. If a series has too many points,
-    return its first points and the point with the most ranks.
+    """Return each curve with the points whose accuracy the plot shows. If a curve has too many points, return
+    its first points and the point with the most ranks.
     """
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []

@@ -1,4 +1,4 @@
-"""Format the analysis of a Horovod timeline: the phases of a step, late ranks, and settings to try."""
+"""Format the analysis of a Horovod timeline: phases of a training step, late ranks, and settings to try."""
 
 import shlex
 import textwrap
@@ -47,7 +47,9 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     head = f"{one_line(file.name)}: {tally.events:,} events, {steps}"
     text = [head, table(("of a step", "part", "", "meaning"), rows), _lag(tally), _waiting_rows(tally)]
     text.append(
-        _advice_lines(advice, file, width) if advice else "There are too few reductions to suggest settings."
+        _advice_lines(advice, file, width)
+        if advice
+        else "The timeline has too few reductions to suggest settings."
     )
     data: dict[str, Any] = {
         "schema": "toolkit.timeline/1",
