@@ -94,8 +94,8 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
         raise BadInput(f"--pattern {pattern!r}: {error}") from None
     if not compiled.groups:
         raise BadInput(
-            f"--pattern {pattern!r}: the figure is not in parentheses",
-            fix="put parentheses around the figure, as in 'images/sec: ([0-9.]+)'",
+            f"--pattern {pattern!r}: no part of the pattern is in parentheses",
+            fix="put parentheses around the part that matches the number, as in 'images/sec: ([0-9.]+)'",
         )
     return compiled
 

@@ -18,8 +18,8 @@ class NodeRow:
     ``seconds`` is the time in seconds of an epoch, or of 1,000 units of work if the study measured only a
     rate. ``wall`` is the time of the whole job in seconds, or None if unknown. ``speedup`` is the time on the
     fewest nodes divided by the time on this number of nodes. ``efficiency`` is the speed-up divided by the
-    growth of the number of ranks. The growth is 4 if the fewest nodes have 2 ranks, and these nodes have 8.
-    ``gpu`` is the median GPU utilisation from 0 to 1.
+    growth of the number of ranks. For example, the growth is 4 if a job on the fewest nodes has 2 ranks, and
+    a job on this number of nodes has 8. ``gpu`` is the median GPU utilisation from 0 to 1.
     """
 
     nodes: int
@@ -45,8 +45,8 @@ class FormDemand:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Series:
-    """The measured values of one series of runs, sorted by the number of nodes, and the form's demands on
-    this series.
+    """The measured values of one series (the runs with one value of ``--compare``), sorted by the number of
+    nodes, and the form's demands on this series.
     """
 
     label: str
@@ -143,7 +143,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
     largest = rows[-1]
     compared = len(rows) > 1
     if form.efficiency:
-        reached = f"; {100 * largest.efficiency:.0f} % on {largest.nodes}" if compared else ""
+        reached = f"; {100 * largest.efficiency:.0f} % on {largest.nodes} nodes" if compared else ""
         met = compared and largest.efficiency >= form.efficiency
         good = [row.nodes for row in rows[1:] if row.efficiency >= form.efficiency]
         fix = f"ask for at most {good[-1]} nodes" if good else "give each rank more work" if compared else ""

@@ -24,10 +24,10 @@ _INPUT = (
     "faster storage, or fewer and larger files"
 )
 _SHARED = (
-    "{on} the computation between allreduces takes {slower:.2g} times as long as expected, so ranks share "
-    "cores, memory bandwidth or a disk"
+    "{on} the computation between allreduces takes {slower:.2g} times as long as expected from the smallest "
+    "size, so ranks share cores, memory bandwidth or a disk"
 )
-_LESS = "a larger batch needs fewer allreduces, a faster network makes each shorter"
+_LESS = "a larger batch needs fewer allreduces, and a faster network makes each allreduce shorter"
 
 
 def sentences(
@@ -79,7 +79,7 @@ def _threads(curve: Curve) -> Iterator[str]:
     few, many = largest.figures.threads, base.figures.threads
     if few and many and few != many:
         had = f"with {_ranks(base)} each has {many} core{'s' * (many > 1)}, with {_ranks(largest)} {few}"
-        yield f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to make it the same."
+        yield f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to make the number equal."
 
 
 def _causes(curve: Curve, point: MeasuredPoint, shares: Shares) -> Iterator[tuple[float, str]]:
@@ -115,7 +115,7 @@ def _last(shares: Shares) -> str:
         return ""
     rank, part = max(shares.last_ranks.items(), key=lambda item: item[1])
     fair = 1 / len(shares.last_ranks)
-    return f"; rank {rank} is the last in {percent(part)} of the cases" if part > 1.3 * fair else ""
+    return f"; rank {rank} is the last in {percent(part)} of the negotiations" if part > 1.3 * fair else ""
 
 
 def _model(curve: Curve, model: Fit | None) -> Iterator[str]:
@@ -137,7 +137,7 @@ def _model(curve: Curve, model: Fit | None) -> Iterator[str]:
     if (rate := bandwidth(curve, model)) is not None:
         yield f"By the model, gradients travel at about {rate / 1e9:.2g} GB/s."
     if (each := latency(curve, model)) is not None:
-        yield f"By the model, one exchange of a ring takes about {each * 1e6:.2g} µs."
+        yield f"By the model, one exchange of a ring allreduce takes about {each * 1e6:.2g} µs."
 
 
 def _check_sentences(check: FitCheck | None) -> Iterator[str]:

@@ -162,7 +162,7 @@ def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str]
     batches = sorted(
         {f"{p.ranks}: {p.figures.global_batch:,}" for p in known if p.figures and p.figures.global_batch}
     )
-    left_out = f"; without the first {study.warm_up}" if study.warm_up else ""
+    left_out = f"; without the first {study.warm_up} of each run" if study.warm_up else ""
     rows = [
         ("source", [study.source]),
         ("command", [" ".join(filter(None, (_program(study), *study.words)))]),

@@ -1,8 +1,8 @@
 """Compute curves from the runs of a study: medians with ranges, speed-up and efficiency (pure functions).
 
-In this module, a size is a number of ranks on a number of nodes. The time of a run is the median time of its
-epochs, and the time of a size is the median time of its runs. The range of a size's time extends from the
-fastest to the slowest run.
+A series is all runs with one value of ``--compare``. A size is a number of ranks on a number of nodes. The
+time of a run is the median time of its epochs, and the time of a size is the median time of its runs. The
+range of a size's time extends from the fastest to the slowest run.
 """
 
 import math

@@ -1,5 +1,5 @@
-"""Collect the table of a sweep, with the values, the state and the last metrics of each task (pure
-functions).
+"""Collect the table of a sweep. For each task of the job, the table contains the values of the swept options,
+the state and the last metrics (pure functions).
 """
 
 from pathlib import Path
@@ -14,7 +14,7 @@ from toolkit.study.result import METRICS, read_training
 
 
 class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one task of a sweep: its number, values, state, exit code and last metrics."""
+    """The result of one task of a sweep: its number, option values, state, exit code and last metrics."""
 
     index: int
     values: dict[str, str]

@@ -57,7 +57,7 @@ class Tally:
     """
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
-    """For each step, the time from the first to the last start of a gradient's negotiation."""
+    """For each training step, the time from the first to the last start of a gradient's negotiation."""
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
     """The lengths of Horovod's first cycles, if the timeline marks cycles."""
     fusion: Fusion = field(default_factory=Fusion)
@@ -198,7 +198,9 @@ def tally_events(lists: Iterable[list[Event]]) -> Tally:
 
 
 def shares(tally: Tally) -> Shares | None:
-    """Return the fraction of a step's time that each phase takes, or ``None`` for fewer than three steps."""
+    """Return the fraction of a training step's time that each phase takes, or ``None`` for fewer than three
+    steps.
+    """
     lengths = tally.lengths
     if len(lengths) < 3:
         return None

@@ -97,7 +97,7 @@ def test_output_without_a_figure_that_counts_is_told(text, pattern, said):
         collect.of_output([text], pattern, 1)
 
 
-@every_row(("pattern", "said"), [("(", "--pattern"), ("img", "the figure is not in parentheses")])
+@every_row(("pattern", "said"), [("(", "--pattern"), ("img", "no part of the pattern is in parentheses")])
 def test_a_pattern_that_is_none_is_refused(pattern, said):
     with pytest.raises(BadInput, match=said):
         collect.compile_pattern(pattern)

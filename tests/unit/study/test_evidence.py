@@ -66,7 +66,7 @@ def test_sizes_outside_of_the_form_are_named():
 def test_poor_efficiency_names_the_largest_size_that_passes():
     form = msgspec.structs.replace(PLAIN, efficiency=0.75)
     (demand,) = unmet(form, runs(8.0, 4.0, 4.0))
-    assert demand.text == "parallel efficiency of 75 % or more; 50 % on 4"
+    assert demand.text == "parallel efficiency of 75 % or more; 50 % on 4 nodes"
     assert demand.fix == "ask for at most 2 nodes"
     assert not unmet(form, runs(8.0, 4.0, 2.6))
 
