@@ -61,8 +61,8 @@ def separate(text: str, choice: NodeChoice) -> Answers:
 
 
 def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the node name and the answer of each task; srun labels each line of an answer with the task's
-    number.
+    """Yield the name and the answer of each node. srun starts one task on each node, and labels each line of
+    output with the task's number.
     """
     tasks: dict[str, list[str]] = {}
     for line in lines:

@@ -27,8 +27,7 @@ _APART = frozenset(
         "user_namespaces_limit",
     }
 )
-"""Fields that the comparison of nodes skips, because they do not describe a single node or need another
-comparison.
+"""Fields that :func:`differences` does not compare. Most of these fields do not describe a single node.
 
 The kernel derives the limit of user namespaces from the memory size, which varies slightly between equal
 nodes.

@@ -54,7 +54,7 @@ def cpu_threads(section: Section) -> int | None:
     """Return the number of hardware threads per core.
 
     The result is the number of a processor's threads divided by the number of its cores. If SMT is switched
-    off, the kernel reports one thread per core, so the function returns 2.
+    off, the kernel counts only one of the two threads of each core, so the function returns 2.
     """
     siblings, cores = _cpuinfo(section, "siblings"), _cpuinfo(section, "cpu cores")
     if not (siblings and cores and _NUMBER.fullmatch(siblings) and _NUMBER.fullmatch(cores)):

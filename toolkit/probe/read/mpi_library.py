@@ -179,7 +179,7 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
     """Return two mappings: from each launcher to the paths of the libraries beside it, and from each path to
     its library.
 
-    In the first mapping, the key ``""`` has the libraries that ld.so finds.
+    In the first mapping, the key ``""`` stands for no launcher, and has the libraries that ld.so finds.
     """
     beside: dict[str, list[str]] = {}
     known: dict[str, MpiLibrary] = {}
@@ -308,8 +308,8 @@ def glibc_needed(library: MpiLibrary, prefix: str) -> str | None:
     """Return the newest glibc version that any of these libraries needs: the MPI library, and the libraries
     that toolkit mounts with it.
 
-    If ``prefix`` is the system's prefix, the function includes all libraries. For any other prefix, the
-    function ignores libraries in the system's folders, because toolkit does not mount them.
+    ``prefix`` is the installation folder of the MPI. The function ignores libraries in the system's folders
+    outside ``prefix``, because toolkit does not mount them.
     """
     if not library.is_followed:
         return None

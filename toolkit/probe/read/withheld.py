@@ -7,7 +7,9 @@ from toolkit import knowledge
 from toolkit.knowledge.settings import reads_value
 
 _OTHERS = {"SLURM_MPI_TYPE", "PMIX_VERSION"}
-"""Variables that rules read, in addition to ``settings.toml`` and the path variables in ``mpi.toml``."""
+"""Further variables that rules read. ``settings.toml`` and ``mpi.toml`` list the other variables that rules
+read.
+"""
 
 _PERSONAL = re.compile(
     r"@|~|\s|\$|/(home|users?|u|people|staff)/|token|secret|passw|credential|://", re.ASCII | re.IGNORECASE
