@@ -117,7 +117,8 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # Compare the repository: a bootstrapped image also gets a digest if a user pushes it to a registry.
+        # Accept only a digest from the published repository, because a bootstrapped image also gets a digest
+        # if a user pushes it to a registry.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)

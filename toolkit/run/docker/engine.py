@@ -131,7 +131,7 @@ def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays i
 
 
 class ParallelBuilds:
-    """Image builds in several threads, which toolkit can stop together after a failure or an interrupt."""
+    """Image builds that run in several threads. After a failure or an interrupt, toolkit stops all builds."""
 
     def __init__(self, client: "DockerClient") -> None:
         self._client = client
@@ -148,8 +148,8 @@ class ParallelBuilds:
             raise Interrupted("interrupted")
 
     def end(self) -> None:
-        """Stop all builds of this object. The removal of a build's container makes its current step fail at
-        once.
+        """Stop all builds of this object. To make the current step of a build fail at once, this method
+        removes the container of this step.
         """
         self._ended.set()
         for log in self._logs:

@@ -169,7 +169,9 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
         lines = (done.text.strip() or done.errors.strip()).splitlines()[:1]
         if lines and "not found" in lines[0]:
             return None
-        raise CheckFailed(f"{program} cannot read the login for {key}: {lines[0] if lines else 'no reason'}")
+        raise CheckFailed(
+            f"{program} cannot read the login for {key}: {lines[0] if lines else 'it printed no reason'}"
+        )
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
     except DECODE_ERRORS as error:

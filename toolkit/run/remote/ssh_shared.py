@@ -123,7 +123,7 @@ class SharedRunner:
         done = self.run(Command(("sh", "-c", script, "sh", *words), stdin=stdin, timeout=_FILE_SECONDS))
         if not done.ok:
             why = done.errors.strip().splitlines() or [
-                "the command took too long" if done.timed_out else "no reason"
+                "the command took too long" if done.timed_out else "ssh printed no reason"
             ]
             raise Missing(f"{self.place}: {doing}: {why[-1]}")
         return done
