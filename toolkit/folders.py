@@ -1,4 +1,4 @@
-"""Answer questions about paths: system folders, paths below a folder, links and ``~``."""
+"""Check paths and resolve them: system folders, paths below a folder, links and ``~``."""
 
 import os
 from functools import lru_cache
@@ -23,7 +23,7 @@ def is_system(folder: str) -> bool:
 
 
 def no_file(path: Path) -> str:
-    """Return why a path is not a readable file, as the last part of a message."""
+    """Return why a path is not a readable file, for the end of a message, such as ``no such file``."""
     return "this is a folder; give a file" if path.is_dir() else "no such file"
 
 

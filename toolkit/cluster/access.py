@@ -25,7 +25,7 @@ Learners copy the folder of their account to the path that :func:`place_of_learn
 
 
 class Secrets(msgspec.Struct, frozen=True, kw_only=True):
-    """The keys of one cluster. toolkit creates the keys once, and new containers get the same keys.
+    """The keys of one cluster. toolkit creates the keys once, and writes the same keys to new containers.
 
     ``accounts`` contains one key pair for each learner's account, in the order of the account names.
     """
@@ -90,10 +90,10 @@ class Access:
             self._write(f"{USERS}/{account}/id_ecdsa", keys.private, 0o600)
 
     def point_at(self, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> None:
-        """Write ``ssh_config`` and ``known_hosts`` for a login node that listens at ``address``, ``port``.
+        """Write ``ssh_config`` and ``known_hosts`` for a login node that listens on ``port`` at ``address``.
 
         The port of the login node may change at each start of its container. Files that are already correct
-        stay unchanged. The folder of each account also gets ``ssh_config`` and ``known_hosts``, and an SSH
+        stay unchanged. This method also writes both files to the folder of each account, together with an SSH
         configuration for the learner's machine.
         """
         secrets = self.secrets()

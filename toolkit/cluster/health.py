@@ -31,7 +31,7 @@ def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
     command = Command.of("sinfo", "-h", "-N", "-o", "%N %T", timeout=_QUESTION_SECONDS)
     try:
         answer = nodes.run(layout.container("login"), command)
-    except CheckFailed:  # the container has just stopped, which the callers check
+    except CheckFailed:  # the container has just stopped; the callers check whether it runs
         return {}
     return node_states(answer.text) if answer.ok else {}
 

@@ -62,7 +62,7 @@ def up(
     removes the new cluster. This function never removes an existing cluster.
 
     Raises:
-        BadInput: if the name is invalid, or the cluster exists with values other than those requested.
+        BadInput: if the name is invalid, or an existing cluster has other values than the arguments.
         CheckFailed: if the cluster does not work; the error has the messages of its services.
     """
     check_name(name)
