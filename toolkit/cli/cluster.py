@@ -17,7 +17,7 @@ from toolkit.report.progress import Progress
 
 _name = click.option("--name", metavar="NAME", help=f"Name of the cluster  [default: {DEFAULT_NAME}]")
 _FORMER_NAME = "virtual"
-"""The default name of a cluster up to release 0.3."""
+"""The default name of a cluster in toolkit's releases up to 0.3."""
 _user = click.option(
     "--user",
     metavar="USER",
@@ -234,7 +234,7 @@ def _resolve_name(given: str | None) -> str:
             fix=f"give `--name {DEFAULT_NAME}` or `--name {_FORMER_NAME}`",
         )
     say(
-        f"warning: the default name is {DEFAULT_NAME} now; write --name {_FORMER_NAME} for this cluster",
+        f"warning: the default cluster is now {DEFAULT_NAME}; for {_FORMER_NAME}, write --name {_FORMER_NAME}",
         err=True,
     )
     return _FORMER_NAME

@@ -151,10 +151,10 @@ def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]
             )
         else:
             choices = f"; choices: {', '.join(question.choices)}" if question.choices else ""
-            usual = f"to use {question.default}" if question.default else "to leave the answer empty"
+            usual = f"accept the default {question.default}" if question.default else "leave the answer empty"
             raise BadInput(
                 f"{question.option} is missing, and standard input is not a terminal: "
                 f"{question.text}?{choices}",
-                fix=f"give {question.option}, or `--yes` {usual}",
+                fix=f"give {question.option}, or {usual} with `--yes`",
             )
     return answers

@@ -90,7 +90,10 @@ def show(job: str | None, as_json: bool | None) -> None:
     """
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
-        say("warning: later releases print text to files and pipes; add --json to print JSON", err=True)
+        say(
+            "warning: later releases will print text, not JSON, to files and pipes; to keep JSON, add --json",
+            err=True,
+        )
         as_json = True
     if as_json:
         say_json(record, indent=True)
@@ -266,7 +269,7 @@ def _print_several(found: Sequence[JobRecord], *, as_json: bool) -> None:
 
 def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
     """Print job records as JSON. If there are several records, ``reached`` says for each record whether
-    toolkit reached its host.
+    toolkit reached the job's host.
     """
     if len(found) == 1:
         say_json(found[0][0])

@@ -114,7 +114,7 @@ def test_without_a_person_the_option_is_named(run):
         run(answer=TWO)
     assert caught.value.message.startswith("--partition is missing, and standard input is not a terminal")
     assert caught.value.message.endswith("choices: cpu, gpu")
-    assert caught.value.fix == "give --partition, or `--yes` to use cpu"
+    assert caught.value.fix == "give --partition, or accept the default cpu with `--yes`"
     assert run("--partition", "gpu", answer=TWO).exit_code == 0
     assert sites.site("test-f2af6c").defaults.partition == "gpu"
 

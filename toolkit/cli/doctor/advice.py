@@ -51,8 +51,8 @@ class DoctorRequest:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The advice: a text that describes the fix, and the command to type next. An empty string means that
-    toolkit has no text or no command.
+    """The advice: a text that describes the fix, and the command to type next. The text or the command is
+    empty if toolkit has none.
     """
 
     text: str = ""
@@ -81,8 +81,8 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 
 
 def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """If no launch works, return the advice: a fix, other options, all ranks on one node, or another
-    image.
+    """Return the advice for a launch that works in no launch mode: a fix, other options, all ranks on one
+    node, or another image.
     """
     request = asked.request
     found = main_fault(verdict, request.mode)

@@ -1,4 +1,4 @@
-"""``toolkit doctor --live``: run a small job in each launch mode, and compare result and prediction."""
+"""``toolkit doctor --live``: run a small job in each launch mode, and check the prediction for this mode."""
 
 from pathlib import Path
 

@@ -116,4 +116,7 @@ def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
     for folder in made.outside:
         say(f"  not copied: {folder}; jobs read this folder directly")
     if made.packages and not made.compiled:
-        say("  no bytecode: this machine has no Python of this release and cannot start the image", err=True)
+        say(
+            "  no bytecode: this machine does not have the image's Python release and cannot start the image",
+            err=True,
+        )

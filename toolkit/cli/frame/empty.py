@@ -14,7 +14,7 @@ _FIX = "give a value, or leave out the option; a shell variable may be unset"
 def refusing_empty(command: click.Command) -> click.Command:
     """Make a command and its subcommands reject an empty value of an option or argument.
 
-    Words that toolkit passes to another program (``nargs=-1``, unprocessed) may be empty.
+    Words that toolkit passes to another program (arguments of click's type ``UNPROCESSED``) may be empty.
     """
     for param in command.params:
         if not (isinstance(param, click.Argument) and param.type is click.UNPROCESSED):

@@ -15,7 +15,7 @@ from toolkit.report.lines import wrap_hanging
 from toolkit.report.plain import bound_message, make_line_visible
 
 _PACKAGES = {"yaml": "pyyaml"}
-"""The names of Python packages whose module has a different name, by the name of the module."""
+"""The package of each Python module whose name differs from its package's name, by module name."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
 """Error numbers (``errno``) for a path that cannot be a file."""

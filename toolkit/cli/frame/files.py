@@ -54,7 +54,9 @@ def write_whole(path: Path, content: bytes) -> None:
 
 
 def _write_into(path: Path, content: bytes) -> None:
-    """Write to a device or a pipe. On a terminal, which ``/dev/stdout`` may be, escape control characters."""
+    """Write to a device or a pipe. If the device (such as ``/dev/stdout``) is a terminal, escape control
+    characters.
+    """
     number = _open_special(path)
     os.set_blocking(number, True)
     with os.fdopen(number, "wb") as file:

@@ -1,7 +1,7 @@
 """Print lines, texts, JSON and exact bytes. Lines, texts and JSON pass through :class:`SafeStream`.
 
-A printed line never contains a line break, even if it quotes text with line breaks. JSON values stay
-unchanged, because the stream escapes control characters as JSON does. toolkit writes job scripts, and the
+A printed line never contains a line break, even if it quotes text with line breaks. The stream writes control
+characters as JSON escapes, so a parser reads the same JSON values. toolkit writes job scripts, and the
 output of a program on a node, unchanged to a file or pipe. On a terminal, toolkit escapes control characters
 in the scripts and the output.
 """

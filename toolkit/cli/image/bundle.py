@@ -62,7 +62,7 @@ def command(
     """
     check_file(output, "-o", "toolkit.tar")
     for recipe in recipes:
-        fitting_lock(load(recipe), recipe, accepted)  # check before toolkit connects to the engine
+        fitting_lock(load(recipe), recipe, accepted)  # check the lock before toolkit connects to the engine
     for sif in sifs:
         check_startable(sif, "--sif")
     client = connect() if recipes else None
