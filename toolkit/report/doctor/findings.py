@@ -17,7 +17,7 @@ def findings(
     labelled: bool = True,
     answer_text: str = "",
 ) -> Iterator[str]:
-    """Yield the lines of each finding. The last entry lists all findings that toolkit cannot decide because
+    """Yield the lines of each finding. The last lines list all findings that toolkit cannot decide because
     facts about the image or the host are missing.
 
     If ``labelled`` is false, the lines of a finding do not show its severity. Callers set ``labelled`` to

@@ -37,7 +37,7 @@ _METHOD = """\
 <p>An epoch is one pass over the data. Speed-up and efficiency are relative to the smallest
 size of a series. The model of the time on <i>n</i> ranks is {models}:
 the ranks share the time <i>P</i>, every rank needs the time <i>K</i>, and the last term is the ring
-allreduce. toolkit fits the model many times, each time to measured times with random errors, and keeps every
+allreduce. toolkit repeats the fit many times with random changes of the measured times, and keeps every
 choice of terms that fits nearly as well as the best choice. The range of a prediction contains 95 % of the
 results.</p></section>"""
 
