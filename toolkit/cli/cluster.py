@@ -234,7 +234,8 @@ def _resolve_name(given: str | None) -> str:
             fix=f"give `--name {DEFAULT_NAME}` or `--name {_FORMER_NAME}`",
         )
     say(
-        f"warning: the default cluster is now {DEFAULT_NAME}; for {_FORMER_NAME}, write --name {_FORMER_NAME}",
+        f"warning: the default cluster is now {DEFAULT_NAME}; for the cluster {_FORMER_NAME}, "
+        f"write --name {_FORMER_NAME}",
         err=True,
     )
     return _FORMER_NAME

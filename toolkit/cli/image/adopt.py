@@ -1,4 +1,4 @@
-"""``toolkit image adopt``: write a recipe for an image from elsewhere, and add the trainers to it."""
+"""``toolkit image adopt``: write a recipe for an image that toolkit did not build, and add trainers to it."""
 
 import re
 import tempfile
