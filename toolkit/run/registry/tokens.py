@@ -39,7 +39,8 @@ class Tokens:
     def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
         self._client, self._host, self._login = client, host, login
         self._may_be_plain = may_be_plain
-        # Passwords are exposed over plain HTTP to another machine, which only --plain-http permits.
+        # Other users of the network can read passwords that toolkit sends over plain HTTP to another machine.
+        # Only --plain-http permits such a connection.
         self._is_exposed = may_be_plain and not is_loopback(host)
         self._header = {"": ""}
         self._basic = False
