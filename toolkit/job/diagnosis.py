@@ -105,8 +105,8 @@ class LaunchQuestion:
 
     @property
     def words(self) -> tuple[str, ...]:
-        """The given options among ``--site``, ``--job``, ``--runtime`` and ``--env-image`` with their values,
-        such as ``("--site", "lumi")``.
+        """The options ``--site``, ``--job``, ``--runtime`` and ``--env-image`` that the user gave, with their
+        values, such as ``("--site", "lumi")``.
         """
         options = {
             "--site": self.site,

@@ -70,7 +70,7 @@ def of_job(record: JobRecord) -> OutputExplanation:
         pieces.append(Piece("", state.encode()))
     output_explanation = explain_pieces(pieces)
     # The output of a completed job may contain errors of ranks that failed before a restart.
-    # The job did not fail with these errors, so return the findings without a first error or fault class.
+    # These errors did not stop the job, so return only the findings, without a first error or fault class.
     return (
         OutputExplanation(findings=output_explanation.findings)
         if record.state == "completed"
@@ -139,9 +139,9 @@ def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
 
 
 def _ends(number: str) -> list[Piece]:
-    """Return the failed steps of a job, as lines from Slurm's accounting.
+    """Return a line from Slurm's accounting for each failed step of a job.
 
-    These lines are from no file, so messages that quote them show no line number.
+    The lines do not come from an output file, so messages that quote these lines show no line number.
     """
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
     text = "".join(f"{line}\n" for line in lines)

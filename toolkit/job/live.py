@@ -61,7 +61,7 @@ class TrialRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The values that all trials of one command share."""
+    """The values that all trials of one command share, such as the host, the image and the trial programs."""
 
     request: TrialRequest
     where: Where
@@ -123,7 +123,7 @@ def _check(request: TrialRequest) -> None:
 
 def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
     """Return the launch modes to try: the modes in the request, else the mode that the engine chooses, else
-    the first mode for which the engine has a launch plan.
+    the first mode for which the engine found a launch command.
     """
     if request.modes:
         return list(dict.fromkeys(request.modes))

@@ -155,7 +155,7 @@ def _check_runtime(command: str) -> None:
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:
     """Return the launch of a notebook: one task without MPI.
 
-    Because a notebook does not use MPI, faults of the image's MPI do not stop its launch.
+    A notebook does not use MPI, so faults of the image's MPI do not stop the launch of the notebook.
     """
     launch_plan = plan_launch(host, image, request, notebook.MODE, site)
     return ModeChoice(predict_plan(host, image, request, launch_plan), launch_plan, forced=False)

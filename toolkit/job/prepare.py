@@ -54,7 +54,7 @@ from toolkit.run.stage import Parcel
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A job that is ready: toolkit must only copy its files and submit its script."""
+    """A job with its record, script and files: toolkit only has to copy the files and submit the script."""
 
     record: JobRecord
     script: str

@@ -96,7 +96,7 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Raise an error if an earlier run of the same series used a different image, because performance figures
+    """Raise an error if an earlier run of the same series of runs used a different image. Performance figures
     of different images are not comparable.
     """
     for earlier in folder.load_points(where, study):

@@ -22,7 +22,7 @@ from toolkit.render import quote_word
 _OF_TOOLKIT = "toolkit"
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
-"""The longest module name, in letters, for which toolkit does not suggest a similar name."""
+"""toolkit suggests a similar name only for module names with more letters than this number."""
 _PREFIXES = {"time", "nice", "stdbuf"}
 _OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}

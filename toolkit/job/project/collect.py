@@ -119,8 +119,8 @@ def collect(root: Path, most: int = LARGEST) -> CollectedFiles:
     """Return the files below ``root`` that toolkit copies for a job, sorted by path.
 
     Raises:
-        BadInput: if the files are too many or too large, or toolkit cannot read a folder. For too large
-            files, the message lists the largest files.
+        BadInput: if the files are too many or too large, or toolkit cannot read a folder. If the files are
+            too large, the message lists the largest files.
     """
     collected_files = CollectedFiles(root)
     for file in _walk(collected_files, root, "", _Rules()):

@@ -15,7 +15,7 @@ from toolkit.run.command import Command, Runner
 _LOOK_SECONDS = 30
 _LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
 _THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
-"""A pattern for the line with the number of existing paths, because login files may print other lines."""
+"""A pattern that finds the number of existing paths, because login files may print other lines."""
 _MOST = 20
 
 

@@ -23,8 +23,8 @@ _OF_TRAINERS = ("strategy",)
 
 
 def without_trainer(merged: MergedJob) -> MergedJob:
-    """If the job's trainer is an ordinary Python file, which defines no trainer, return the job with the
-    command ``python FILE``. Return any other job unchanged.
+    """If the file that the user gave as trainer does not define a trainer, return the job with the command
+    ``python FILE``. Return any other job unchanged.
 
     Raises:
         BadInput: if the user gave an option that applies only to trainers.

@@ -62,8 +62,8 @@ def _load_fix(path: str) -> Fix:
 
 
 def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
-    """Print the mode, options and variables that a fix adds to the launch; warn if the fix is for a different
-    image.
+    """Print the mode, options and variables that a fix file adds to the launch; warn if the fix file is for a
+    different image.
     """
     add = fix.launch
     env = (f"{name}={value}" for name, value in add.env.items())

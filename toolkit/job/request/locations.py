@@ -58,8 +58,9 @@ def image_here(name: str) -> Path | None:
     """Return the file of an image on this machine, or ``None`` if the file does not exist.
 
     Raises:
-        BadInput: if a job cannot start the image: a folder, a device, or an image in a Docker engine or a
-            registry. Also if toolkit found the file by a recipe's name and another user may write the file.
+        BadInput: if ``name`` is a folder, a device, or an image in a Docker engine or a registry, because a
+            job cannot start it. Also if toolkit found the file by a recipe's name and another user may write
+            the file.
     """
     path = at_home(name)
     if path.is_file():

@@ -21,7 +21,7 @@ from toolkit.run.tunnel import Tunnel
 
 _TRIES = 5
 _END_SECONDS = 4
-"""The time in seconds for which toolkit queries Slurm, after a relay stopped, before it restarts the relay.
+"""After a relay stops, toolkit queries Slurm for this number of seconds before it restarts the relay.
 
 If the relay stopped because the job ended, Slurm usually reports the job's end within this time.
 """
