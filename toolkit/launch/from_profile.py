@@ -79,7 +79,7 @@ def write(
     spec = in_own_folders(spec) if copies else spec
     own = own_mode(image, request_of(spec, {}, None, site, job.program, shown))
     mode = fix.launch.mode if fix else job.mode or own or site.launch.mode or usual_mode(image)
-    why = f"the fix sets {mode}" if fix else _why(job, site, mode, own)
+    why = f"the fix file sets {mode}" if fix else _why(job, site, mode, own)
     because = f"not predicted, because {site.title} was not contacted; {why}"
     launch_plan, text = script_of(spec, job, site, image, mode, because, notes, fix, shown)
     return UncontactedJob(spec, launch_plan, text, data, program)
@@ -104,7 +104,7 @@ def script_of(
 
 
 def _host(site: Site, command: str) -> HostFacts:
-    """Return the only known fact about a cluster that toolkit did not probe: its container runtime."""
+    """Return the facts of a cluster that toolkit did not probe: only the container runtime is known."""
     kind = runtime_of_name(command)
     if kind is runtime_of_name(""):
         return HostFacts(place=site.title)
@@ -121,9 +121,9 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site; if the job's ``directory`` contains a variable, the site has the same ``directory``.
+    """Return the site; if the job's ``directory`` contains a variable, copy ``directory`` to the site.
 
-    The job script expands variables only in values of the site profile.
+    The copy is necessary, because the job script expands variables only in values of the site profile.
     """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site

@@ -79,7 +79,7 @@ def read(output: str) -> Seen:
 
 
 def outcome(evidence: Seen, output: str, ranks: int, state: JobState) -> Outcome:
-    """Return the outcome of a trial with ``ranks`` ranks, as one of the outcomes that toolkit predicts."""
+    """Return the outcome of a trial with ``ranks`` ranks, such as ``ok``, ``hang`` or ``wrong-size``."""
     if evidence.sizes and set(evidence.sizes) == {1} and ranks > 1:
         return "singletons"
     if any(size != ranks for size in evidence.sizes):

@@ -66,7 +66,7 @@ def test_the_mode_and_the_words_of_a_fix_are_in_the_script():
 
 
 def test_the_script_says_that_its_mode_is_that_of_the_fix():
-    assert "the fix sets srun-pmi2" in written("mnist", "--fix", "fix.toml")[0]
+    assert "the fix file sets srun-pmi2" in written("mnist", "--fix", "fix.toml")[0]
 
 
 @every_row(

@@ -105,8 +105,8 @@ def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
 
 
 def _elsewhere(values: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
-    """Return a line with value and source for each field that settings, environment variables or a job file
-    set.
+    """Return a line such as ``nodes = 2 <- toolkit.toml`` for each field whose value comes from settings,
+    environment variables or a job file.
     """
     places = {field: origins.get(field, "") for field in values}
     return [

@@ -24,9 +24,9 @@ from toolkit.versions import within
 
 @dataclass(frozen=True, slots=True)
 class FoundFix:
-    """The plan of a launch without the engine's options, and a plan with which the launch works (``after``).
+    """A launch command without the engine's options (``plan``), and a launch command that works (``after``).
 
-    ``before`` is the prediction for the first plan, ``plan``.
+    ``before`` is the prediction for ``plan``.
     """
 
     before: Prediction
@@ -65,7 +65,7 @@ def find_fix(
 
 
 def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None) -> Plan:
-    """Return the plan of the launch command that a user would write, without the engine's options."""
+    """Return the launch command that a user would write, without the engine's options, as a plan."""
     mode = request.mode or _default(host)
     proposed = propose(host, image, request, mode)
     launcher = proposed.launcher if request.mode or mode == "mpirun-host" else ("srun",)

@@ -20,7 +20,7 @@ OPTION = "option"
 """The source name of settings from the command line."""
 
 _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env", "sweep"}
-"""The fields with several values, which an environment variable cannot contain."""
+"""The fields with several values; an environment variable can set only a field with one value."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +105,7 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
 
 
 def _conflicts(job_file: JobFile) -> Iterator[tuple[str, str]]:
-    """Yield the faults of fields that exclude each other in one source."""
+    """Yield a field and its fault if another field of the same source excludes the field."""
     if job_file.command is not None and job_file.trainer is not None:
         yield "command", "cannot be combined with a trainer; leave out one of them"
     if job_file.command is not None and job_file.arguments is not None:

@@ -72,7 +72,7 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
     count = math.prod(len(_values(item.partition("=")[2])) for item in sweep)
     if count > MOST_TASKS:
         raise BadInput(
-            f"--sweep: {count} tasks; a job of toolkit has at most {MOST_TASKS} tasks",
+            f"--sweep: {count} array tasks; toolkit supports at most {MOST_TASKS} array tasks per job",
             fix="split the sweep into several launches",
         )
     return f"0-{count - 1}" + (f"%{parallel}" if parallel else "")

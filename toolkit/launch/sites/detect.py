@@ -94,7 +94,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
 def _sayable(facts: SiteFacts) -> SiteFacts:
     """Return the facts without partitions that are down, and without names that are invalid in a profile.
 
-    An invalid name may be part of the login shell's banner.
+    A name is invalid, for example, if it is a word of the login shell's banner.
     """
     parts = {part.name: part for part in facts.partitions or () if part.up and WORD.fullmatch(part.name)}
     first = next((part.name for part in parts.values() if part.default), None)
@@ -277,9 +277,9 @@ def _fabric(host: HostFacts) -> str:
 
 
 def _launch(host: HostFacts) -> Launch:
-    """Return the launch mode with PMIx if Slurm offers PMIx, else with PMI-2 if Slurm offers PMI-2.
+    """Return the profile's launch settings: PMIx if Slurm offers PMIx, else PMI-2 if Slurm offers PMI-2.
 
-    ``toolkit doctor`` predicts whether the mode works for an image.
+    ``toolkit doctor`` predicts whether the launch mode works for an image.
     """
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     default = (host.slurm.mpi_default if host.slurm else None) or ""

@@ -16,7 +16,7 @@ _STATED_BY = {
     "GPU type": ("gpu",),
     "features": ("features",),
 }
-"""For each kind of limit, the profile fields that state the limit of a partition; one field is sufficient."""
+"""For each kind of limit, the profile fields that can state this limit of a partition."""
 
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 

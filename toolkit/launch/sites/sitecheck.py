@@ -93,7 +93,7 @@ def _folders(site: Site) -> dict[str, str]:
 def _of_folders(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
     for number, (field, folder) in enumerate(_folders(site).items()):
         # The probe's job on the nodes lacks the variables of the login shell.
-        # On the login host, toolkit looks for each folder whose path starts with a variable.
+        # Therefore, toolkit looks on the login host for each folder whose path starts with a variable.
         on_nodes = field != "directory" and not folder.startswith("$")
         exists = _nth(facts.there_nodes if on_nodes else facts.there, number)
         where = "compute nodes" if on_nodes else "the login host"

@@ -28,7 +28,7 @@ def indexes(written: str) -> tuple[int, ...]:
 
 
 def foremost(states: Iterable[JobState]) -> JobState:
-    """Return the state of an array: the state of its tasks that comes first in :data:`_FOREMOST`."""
+    """Return the state of an array: the first state in :data:`_FOREMOST` that any of its tasks has."""
     return min(states, key=_FOREMOST.index, default="unknown")
 
 

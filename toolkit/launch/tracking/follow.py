@@ -154,7 +154,7 @@ class _Tail:
         return size is not None and self._offset >= size
 
     def turn_to(self, path: str) -> None:
-        """Read the following output from the file ``path``; start at the beginning of a new file."""
+        """Make later calls of ``read`` use the file ``path``, from its beginning if the file is new."""
         if path != self._path:
             self._path, self._offset = path, 0
 

@@ -52,7 +52,7 @@ def refresh(
         record = find_number(runner, record)
     except Missing:
         # Without an answer from Slurm, only the file with the exit status can show that the job has ended.
-        # Do not conclude a job that may have a successor, because the successor may still run.
+        # Do not complete the record of a job that may have a successor: the successor may still run.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     on_status(record, status)

@@ -18,8 +18,8 @@ FILE = "process"
 _PROC = Path("/proc")
 _BOOT = Path("sys/kernel/random/boot_id")
 _GROUP, _STARTED = 2, 19
-"""The indexes of the process group and of the start time after the program's name (fields 5 and 22 in
-proc_pid_stat(5))."""
+"""The indexes of the process group and of the start time among the fields after the program's name. In
+proc_pid_stat(5), these fields have the numbers 5 and 22."""
 _ENDED = {"Z", "X"}
 
 _GRACE = 5.0

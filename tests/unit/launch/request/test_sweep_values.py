@@ -84,7 +84,7 @@ def test_a_sweep_is_an_array():
 @every_row(
     ("said", "message"),
     [
-        ({"sweep": ["n=1..30", "m=1..30"]}, "--sweep: 900 tasks; a job of toolkit has at most 500"),
+        ({"sweep": ["n=1..30", "m=1..30"]}, "--sweep: 900 array tasks; toolkit supports at most 500"),
         ({"sweep": ["n=1", "n=2"]}, "--sweep n: n also sets the variable TOOLKIT_SWEEP_N"),
         ({"sweep": ["a-b=1", "A.b=2"]}, "--sweep A.b: a-b also sets the variable TOOLKIT_SWEEP_A_B"),
         ({"sweep": ["n=1"], "array": "0-3"}, "--array: a sweep sets the array"),
