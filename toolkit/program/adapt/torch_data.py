@@ -87,7 +87,7 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
     if several and (shuffle is None or isinstance(shuffle.value, ast.Constant)):
         work.leave(
             loader,
-            "this line makes several loaders; each rank loads only a part of their data, also of test data",
+            "this line makes several loaders; each rank now loads only a part of the data, even of test data",
         )
     return True
 

@@ -68,7 +68,7 @@ def _schedule(work: Work, call: ast.Call) -> None:
             work.did(call, f"multiplies the learning rate by {work.size}")
     steps = argument(call, 99, "total_steps", "steps_per_epoch")
     if isinstance(steps, ast.Constant) and steps.value is not None:
-        work.leave(call, f"`{work.shown(call)}`: each rank does fewer steps; use the length of the loader")
+        work.leave(call, f"`{work.shown(call)}`: each rank makes fewer steps; use len(loader) to count them")
 
 
 def _device(work: Work, call: ast.Call) -> None:
