@@ -62,7 +62,7 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=count,
         default=learning.reference_batch,
         metavar="N",
-        help="batch size for which you chose RATE, if not --batch-size",
+        help="batch size for which you chose RATE; default: the value of --batch-size",
     )
     rates(
         "--scaling",
@@ -82,7 +82,7 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=not_negative,
         default=learning.warmup_from,
         metavar="RATE",
-        help="rate at the start of the warm-up, if not --learning-rate",
+        help="rate at the start of the warm-up; default: --learning-rate, or the scaled rate if it is lower",
     )
 
 
@@ -107,8 +107,8 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         default=learning.decay_factor,
         metavar="F",
         help=(
-            f"factor of a step decay at each step (if 0: {FACTORS['step']}), or of an exponential decay in "
-            f"each epoch (if 0: {FACTORS['exponential']})"
+            f"factor by which a step decay (if 0: {FACTORS['step']}) or, in each epoch, an exponential decay "
+            f"(if 0: {FACTORS['exponential']}) multiplies the rate"
         ),
     )
     rates(

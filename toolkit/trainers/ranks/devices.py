@@ -99,7 +99,8 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
     ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the function
     returns False, the ranks of a node divide their visible GPUs among themselves. In a doubtful case, the
     function returns False, because two ranks then never use the same GPU. The function returns True only in
-    two cases: a division would leave too few GPUs for a rank, or the rank wants all GPUs that it sees.
+    two cases: a division would leave too few GPUs for a rank, or the rank wants all GPUs that it sees and
+    Slurm or the kernel gives these GPUs to no other rank.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):

@@ -91,7 +91,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # A checkpoint of this name is damaged: otherwise, this run would have resumed from it.
+                # The existing checkpoint is damaged; this run would have resumed from an undamaged one.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
