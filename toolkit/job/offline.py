@@ -56,8 +56,8 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If toolkit read no script in the current folder, the job may start in another folder.
-    # If the job may start in another folder, do not check the relative paths in its command.
+    # If the current folder has no script of the job, the job may start in another folder.
+    # In this case, do not check the relative paths in the job's command.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
     sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)
@@ -81,15 +81,15 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
     spec, code = uncontacted.spec, sources.code
     yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
-        yield "Submit the script from the folder of the program, because the job starts in this folder"
+        yield "Submit the script in the folder of the program: the job starts in the folder of the submission"
     if uncontacted.data:
         yield f"Copy the data{f' in {data}' if data else ''} to {uncontacted.data}"
     if sources.program:
         yield f"Copy the program {sources.program} to {uncontacted.program}"
     if spec.secrets:
         yield (
-            f"Write the values of {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, each in a line "
-            "export NAME='VALUE', and run chmod 600 on the file"
+            f"Write the values of {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, one per line "
+            "as export NAME='VALUE', and run chmod 600 on the file"
         )
 
 

@@ -34,7 +34,7 @@ def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
         return None
     return LaunchFault(
         f"{code.name} never joins its ranks: {ranks} copies would train separately",
-        f"give `--nodes 1 --ranks-per-node 1` for one rank, {_how_to_join(code)} to join the ranks, or "
+        f"use `--nodes 1 --ranks-per-node 1` for one rank, {_how_to_join(code)} to join the ranks, or "
         "`--copies` for separate runs",
     )
 

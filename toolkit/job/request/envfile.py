@@ -142,8 +142,8 @@ def _mount_env(
     binds: tuple[str, ...] = ()
     if lock.outside and copied:
         tell.step(
-            f"{', '.join(lock.outside)}: toolkit does not copy these folders; give --project, or "
-            "launch on the cluster"
+            f"{', '.join(lock.outside)}: toolkit does not copy these project folders; name the folder with "
+            "--project, or launch on the cluster"
         )
     elif lock.outside:
         binds = tuple(apptainer.bind(folder) for folder in lock.outside if Path(folder).is_dir())
