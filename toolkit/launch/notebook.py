@@ -142,7 +142,7 @@ def wait_until_ready(
 
 
 def relay_command(record: JobRecord, place: NotebookAddress) -> Command:
-    """Return the command that starts the tunnel's relay on the job's node, as a step of the job."""
+    """Return the command that starts the relay to Jupyter on the job's node, as a step of the job."""
     srun = ("srun", f"--jobid={record.id}", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet")
     return Command((*srun, "sh", posixpath.join(record.spec.directory, _FAR), str(place.port)))
 

@@ -132,7 +132,7 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield the faults in a job's values; most fields may be empty."""
+    """Yield the faults in a job's values; an empty value is a fault only in fields that need a value."""
     for field, form in FORMS.items():
         value = values.get(field)
         # Use fullmatch, because `$` accepts a line break at the end.

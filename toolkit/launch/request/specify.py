@@ -139,7 +139,7 @@ def request_of(
 
 
 def _join_search_paths(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
-    """Return the search paths that both the user and the environment image set, the user's folders first."""
+    """Return each search path that the user and the environment image set, with the user's folders first."""
     return {name: f"{env[name]}:{path}" for name, path in paths.items() if env.get(name)}
 
 
