@@ -168,7 +168,7 @@ class Store(ThreadingHTTPServer):
         with self.lock:
             known = self.tasks.setdefault(task.rank, task)
             if known != task or task.size != self.task.size:
-                return {**said, "trouble": f"{known} contradicts {task}"}
+                return {**said, "trouble": f"two tasks disagree: {known} contradicts {task}"}
             if task.host != self.task.host:
                 self.reached = self.reached or at
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
