@@ -171,7 +171,7 @@ PROGRAMS = {
         {"t.py": MPI}, ("--", "OMP_NUM_THREADS=1", "python", "t.py"), "give `--env OMP_NUM_THREADS=1`"
     ),
     "a shell line in one word": refused(
-        {"t.py": MPI}, ("--", "cd lib && python t.py"), "run the line in a shell"
+        {"t.py": MPI}, ("--", "cd lib && python t.py"), "run the command in a shell"
     ),
     "a word of the shell": refused({"t.py": MPI}, ("--", "cd", "lib"), "`cd` is a word of the shell"),
     "a misspelt file": refused({"train.py": MPI}, ("--", "python", "tran.py"), "did you mean train.py?"),
@@ -236,7 +236,7 @@ PROGRAMS = {
     ),
     "conda in a shell script": refused(
         {"run.sh": "conda activate tf\npython t.py\n", "t.py": MPI},
-        ("--", "bash", "run.sh"), "remove these lines: the image contains the environment",
+        ("--", "bash", "run.sh"), "remove the lines with `conda`: the image contains the environment",
     ),
     "a command of Slurm in the script": refused(
         {"t.py": f"import subprocess\nhosts = subprocess.check_output(['scontrol', 'show'])\n{MPI}"},

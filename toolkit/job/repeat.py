@@ -77,7 +77,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
     request = request_of(spec, {**spec.env, **secrets}, record.mode, site, _program(record))
     if image:
         verdict = predict(host, image, request, site, record.fix)
-        # Launch a job again if it completed before, even if toolkit now predicts a failure.
+        # If the recorded job completed, launch it again even if toolkit now predicts a failure.
         force = call.flags.force or record.forced or record.state == "completed"
         choice = choose(verdict, record.mode, force=force)
     else:

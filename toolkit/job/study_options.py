@@ -161,8 +161,7 @@ def _check_settings(study: Study) -> None:
         )
     if job.arguments and not study.words:
         raise BadInput(
-            f"{origins['arguments']}: toolkit scale does not accept this setting, because it sets the "
-            "arguments itself",
+            f"{origins['arguments']}: toolkit scale does not use arguments from settings",
             fix=f"give the arguments on the command line: -- {shlex.join(job.arguments)}",
         )
     if study.profile and job.workdir:

@@ -102,7 +102,11 @@ STARTS = {
     ): "neither x.sif nor the project has a module `numpyy` (did you mean numpy?)",
     ("python t.py",): "x.sif has no command `python t.py` (did you mean python?)",
     ("apptainer", "exec", "x.sif", "t"): "x.sif has no command `apptainer`",
-    ("OMP_NUM_THREADS=4", "python", "t.py"): "toolkit would start `OMP_NUM_THREADS=` as the program",
+    (
+        "OMP_NUM_THREADS=4",
+        "python",
+        "t.py",
+    ): "`OMP_NUM_THREADS=` sets a variable, but toolkit would start it as the program",
     ("bash", "batch.sh"): "batch.sh: each of the 2 ranks would run `srun`, which starts more ranks",
     ("./batch.sh",): "batch.sh: each of the 2 ranks would run `srun`, which starts more ranks",
     ("cd", "lib"): "`cd` is a word of the shell, not a program",
@@ -162,7 +166,7 @@ def test_one_rank_may_start_ranks_inside_its_container():
         ("srun", "toolkit starts the ranks"),
         ("docker", "the container from `--image`"),
         ("a b", "separately: -- a b"),
-        ("a && b", "run the line in a shell: -- sh -c 'a && b'"),
+        ("a && b", "run the command in a shell: -- sh -c 'a && b'"),
     ],
 )
 def test_a_command_of_a_launch_has_its_own_hint(program, hint):

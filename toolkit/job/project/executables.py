@@ -134,7 +134,8 @@ def _commands(name: str, text: str, image: str, contents: Contents) -> Iterator[
         if word == "python" and "python3" in contents.commands:
             fix = "write `python3`"
         elif word in _ENVIRONMENTS:
-            fix = f"remove these lines: the image contains the environment; add packages with {_ENV}"
+            fix = f"remove the lines with `{word}`: the image contains the environment; "
+            fix += f"add packages with {_ENV}"
         else:
             fix = f"correct the name, or add the package of the command: {_ENV}"
         yield LaunchFault(

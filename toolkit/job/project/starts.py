@@ -46,7 +46,7 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
     first = code.words[0]
     if match := _ASSIGNMENT.match(first):
         yield LaunchFault(
-            f"toolkit would start `{match[1]}` as the program",
+            f"`{match[1]}` sets a variable, but toolkit would start it as the program",
             f"give `--env {quote_word(first)}`, or write `env` before the variable",
         )
     if first in _NOT_PROGRAMS:
@@ -59,12 +59,12 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
     if stray := next((word for word in code.words if word in _OPERATORS), ""):
         yield LaunchFault(
             f"the program would get `{stray}` as an argument",
-            f"run the line in a shell: -- sh -c {quote_word(' '.join(code.words))}",
+            f"run the command in a shell: -- sh -c {quote_word(' '.join(code.words))}",
         )
     if unexpanded := next(filter(_VARIABLE.fullmatch, _arguments(code)), ""):
         yield LaunchFault(
             f"the program would get `{unexpanded}` unchanged, because no shell reads the command",
-            f"run the line in a shell: -- sh -c {quote_word(' '.join(code.words))}",
+            f"run the command in a shell: -- sh -c {quote_word(' '.join(code.words))}",
         )
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if ranks > 1 and (found_launcher := _launcher(code)):
@@ -182,7 +182,7 @@ def fix_in_image(contents: Contents, module: str) -> str:
 def fix_of(program: str) -> str:
     """Return the fix for a command that the image lacks."""
     if " " in program and re.search(r"[&|;<>$]", program):
-        return f"run the line in a shell: -- sh -c {quote_word(program)}"
+        return f"run the command in a shell: -- sh -c {quote_word(program)}"
     if " " in program:
         return f"write the words separately: -- {program}"
     if program in LAUNCHERS:
