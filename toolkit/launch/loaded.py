@@ -76,7 +76,7 @@ def _prefer_runtime(host: HostFacts, command: str) -> HostFacts:
 
 
 def assumption_line(host: HostFacts) -> tuple[str, ...]:
-    """Return the line about a runtime that :func:`with_runtime` assumed, or an empty tuple."""
+    """Return a sentence about the runtime that :func:`with_runtime` assumed, or an empty tuple."""
     line = host.evidence.get("runtime", "")
     return (line,) if _ASSUMED in line else ()
 

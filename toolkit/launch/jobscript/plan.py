@@ -74,8 +74,8 @@ def launch_words(
 def _counts(spec: JobSpec, plan: Plan) -> list[str]:
     """Return the launcher options with the numbers of nodes and processes.
 
-    If a starter such as torchrun starts the ranks, the launcher starts it once on each node, with the cores
-    of all ranks of the node.
+    If a starter such as torchrun starts the ranks, the launcher starts one starter on each node, with the
+    cores of all ranks of the node.
     """
     launcher = launcher_of(plan)
     if not plan.starter:

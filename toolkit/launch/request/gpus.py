@@ -24,7 +24,7 @@ def may_have_gpus(job: JobFile, site: Site | None, host: HostFacts) -> bool:
 def tell_idle(
     name: str, spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts, tell: Tell
 ) -> None:
-    """Print a line if the image can use GPUs of the cluster but the job does not request GPUs."""
+    """Print a notice if the image can use GPUs of the cluster but the job does not request GPUs."""
     if idle := _idle_gpus(spec, site, host, image):
         tell.step(f"{name} can use GPUs, but the job does not request GPUs: --gpus-per-node {idle}")
 

@@ -10,8 +10,10 @@ from toolkit.model.job import MOST_TASKS
 from toolkit.render import quote_word
 
 FILE = "sweep.sh"
-"""The file in the folder of a task that sets variables to the task's values; the job script writes this
-file."""
+"""A shell file in the folder of an array task, which sets variables to the values of the task.
+
+The job script writes this file.
+"""
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
 _VALUE = re.compile(r'"((?:[^"]|"")*)"(?=,|$)|([^,]*)')
