@@ -121,7 +121,7 @@ def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None
         try:
             return read(folder / name)
         except CheckpointDamage as why:
-            print(f"{folder / name}: not loaded: {why}; trying the checkpoint before it", flush=True)
+            print(f"{folder / name}: not loaded: {why}; trying the previous checkpoint", flush=True)
     if known:
         which = "the only checkpoint is" if len(known) == 1 else f"all {len(known)} checkpoints are"
         raise Trouble(
@@ -225,7 +225,7 @@ def _reading(path: Path) -> Iterator[None]:
     except OSError as error:
         raise Trouble(
             f"{path}: cannot be read: {error.strerror or error}; try again, or rename {path.parent} to "
-            "resume from the checkpoint before it",
+            "resume from the previous checkpoint",
             code=1,
         ) from error
 
