@@ -457,7 +457,7 @@ def test_a_file_or_folder_that_is_not_there_ends_in_2(image, tmp_path):
 def test_a_trainer_whose_data_nobody_fetches_asks_for_them(image):
     error = run("--image", str(image), "imagenet").exception
     assert isinstance(error, BadInput)
-    assert "imagenet: --data DIR, the folder with the images, is missing" in str(error)
+    assert "imagenet: the option --data is missing; it names the folder with the images" in str(error)
 
 
 def test_more_files_than_anybody_would_copy_are_refused(image, tmp_path, monkeypatch):

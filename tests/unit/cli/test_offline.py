@@ -112,7 +112,7 @@ def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, cod
         (["nosuch.py"], "nosuch.py: No such file"),
         (["d.py"], "d.py: this is a folder, not a program"),
         (["net.py", "--data", "nowhere"], "--data nowhere: the folder does not exist"),
-        (["imagenet"], "imagenet: --data DIR, the folder with the images, is missing"),
+        (["imagenet"], "imagenet: the option --data is missing; it names the folder with the images"),
     ],
 )
 def test_a_trainer_whose_files_are_not_here_is_refused(words, said):

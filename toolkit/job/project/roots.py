@@ -45,8 +45,8 @@ def is_marked(folder: Path) -> bool:
 
 
 def enclosing_folders(folder: Path, root: Path) -> Iterator[Path]:
-    """Yield a folder's parents up to the nearest parent with a project mark such as ``.git``, and at least up
-    to ``root``.
+    """Yield a folder's parents, the nearest first. The last parent is the nearest parent with a project mark
+    such as ``.git``, or ``root`` if ``root`` is farther up.
 
     The function omits the home folder and ``/``.
     """

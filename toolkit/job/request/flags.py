@@ -42,7 +42,7 @@ def check_words(request: JobRequest, flags: Flags) -> Fix | None:
     known = trainers.find(job.trainer) if job.trainer else None
     if known and known.bring and not job.data:
         raise BadInput(
-            f"{known.name}: --data DIR, the folder with the images, is missing",
+            f"{known.name}: the option --data is missing; it names the folder with the images",
             fix="give `--data DIR`; docs/data.md describes the folder",
         )
     check_directory(job.directory or "")
