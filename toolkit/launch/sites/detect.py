@@ -177,7 +177,7 @@ def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) ->
     if facts.folders is None:
         yield "The variables of the login shell name no folders: check directory and container.binds."
     if any(q.option == "--account" and not q.default for q in questions):
-        yield "Slurm requires an account and lists none: set defaults.account."
+        yield "Slurm requires an account but lists no accounts: set defaults.account."
 
 
 def _why(host: HostFacts) -> str:
