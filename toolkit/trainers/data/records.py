@@ -186,7 +186,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
         if (name := _SHARD.fullmatch(path.name)) and name["part"] in parts:
             part = name["part"]
             if count.setdefault(part, int(name["count"])) != int(name["count"]):
-                raise Trouble(f"{path}: other file names contain another number of shards")
+                raise Trouble(f"{path}: names of other {part} files state a different number of shards")
             found.setdefault(part, {})[int(name["number"])] = path
     for part in parts:
         if part in found:

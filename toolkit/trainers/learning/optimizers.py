@@ -78,8 +78,8 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
     """Return a class of SGD that multiplies its velocity by ``correction`` before each update.
 
-    Do not change ``momentum`` instead of setting ``correction``. In Nesterov's method, ``momentum`` also
-    determines the length of the look-ahead, which must not depend on the learning rate.
+    To rescale the velocity, set ``correction`` and do not change ``momentum``. In Nesterov's method,
+    ``momentum`` also determines the length of the look-ahead, which must not depend on the learning rate.
     """
     import tensorflow as tf
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _FOREVER = 1 << 62
-"""A number of training steps that is larger than in any training."""
+"""A number of training steps that no training reaches."""
 
 
 class MpiAggregate(World):

@@ -132,7 +132,7 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     try:
         return trainer.load(data or Path())
     except OSError as error:
-        # The data passed the check before the training, so a file server failed or a process deleted a file.
+        # The data passed the check before the training: since then, a file server failed or a file vanished.
         where = error.filename or data
         raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
 
