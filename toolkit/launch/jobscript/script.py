@@ -35,8 +35,8 @@ GPU_FILE, GPU_SECONDS = "gpu-use.csv", 30
 samples."""
 
 RESTARTS = 100
-"""The largest number of resubmissions if ``--chain`` has no number. The limit stops a job that resubmits itself
-without progress."""
+"""The largest number of resubmissions if ``--chain`` has no number. The limit stops a job that
+resubmits itself without progress."""
 
 _WIDTH = 90
 """The largest number of characters of a command in one line; a longer command continues on the next line."""
