@@ -243,7 +243,7 @@ def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
 
 
 def _linked_libraries(host: HostMpi) -> set[str]:
-    """Return the libraries that the loader always loads with the host's MPI library, without plugins."""
+    """Return the libraries that the host's MPI library needs, but not those that only its plugins need."""
     of_components = {n for names in (host.components_need or {}).values() for n in names}
     return {*(host.needs or ()), *(set(host.outside or ()) - of_components)}
 
@@ -251,8 +251,8 @@ def _linked_libraries(host: HostMpi) -> set[str]:
 def _second_libraries(case: Case, host: HostMpi) -> set[str]:
     """Return the host's libraries that programs also need if they load libopen_mpi from the image.
 
-    libopen_mpi is linked with PMIx. The loader therefore loads the PMIx that the launch mounts for a
-    component of the host's MPI.
+    libopen_mpi needs PMIx. If the launch mounts the host's PMIx for a component of the host's MPI, the loader
+    finds this PMIx first. Programs then also need the component's other libraries.
     """
     if not is_split(case):
         return set()
@@ -286,8 +286,8 @@ def bind_component_lacks_library(case: Case) -> Hit | None:
 
 
 def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
-    """For each component of the host's MPI that supports an interface in ``faces``, return the libraries that
-    the component needs. The result is empty if the components are not separate files.
+    """Return one set for each component of the host's MPI that supports an interface in ``faces``, such as
+    ``pmix``: the libraries that the component needs. The list is empty if components are not separate files.
     """
     needs = host.components_need or {}
     told = (host.components or {}).get("pmix", ())
@@ -307,8 +307,8 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     modes=("bind",),
 )
 def bind_modules_differ(case: Case) -> Hit | None:
-    """UCX opens its modules by path, so the host's libucs finds the image's modules, which are from a
-    different UCX release.
+    """The host's libucs looks for UCX's modules in a folder that, in the container, contains the image's
+    modules. These modules are from a different UCX release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_guarded(case), case.original_facts.ucx
@@ -363,11 +363,11 @@ def _opens_own(case: Case, host: HostMpi) -> bool:
 
 
 def _loads_components_of(host: str | None, image: str | None) -> bool:
-    """Return whether two Open MPI 4 releases are in the same series, so that they may be able to share
-    components.
+    """Return whether two releases are of one series of Open MPI 4, such as 4.1, so that each release may be
+    able to load the other release's components.
 
-    Open MPI compares only the version of the component interface (open-mpi/ompi:opal/mca/base at v4.1.4,
-    mca_base_component_repository.c).
+    Before Open MPI loads a component, it compares only the version of the component interface
+    (open-mpi/ompi:opal/mca/base at v4.1.4, mca_base_component_repository.c).
     """
     one, other = (upstream(v or "").split(".")[:2] for v in (host, image))
     return one[0] == "4" and one == other

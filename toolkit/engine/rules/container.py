@@ -114,8 +114,8 @@ def tmp_not_mounted(case: Case) -> Hit | None:
 
 
 def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
-    """Return the other possible outcomes if each rank starts a daemon: a daemon may fail first, and the ranks
-    then fail before they need /tmp.
+    """Return the outcomes that may occur instead of the failure without /tmp. Under ``srun --mpi=pmix``, each
+    rank of Open MPI 2 starts a daemon, which may fail before the rank needs /tmp.
     """
     if case.mode != "srun-pmix":
         return ()

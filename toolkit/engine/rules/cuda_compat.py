@@ -25,7 +25,7 @@ _REQUIRES = "NVIDIA_REQUIRE_"
 _SKIPS = "NVIDIA_DISABLE_REQUIRE"
 _PART = re.compile(r"(?P<name>[a-z]+)\s*(?P<sign>>=|<=|!=|==|=|>|<)\s*(?P<value>.+)")
 _OF_DATA_CENTRES = frozenset({"tesla", "nvidia", "unknown"})
-"""NVML's brands of data-centre GPUs; driver releases before R450 print Tesla."""
+"""Brands that NVML reports for data-centre GPUs; drivers before R450 report Tesla."""
 
 
 @rule(
@@ -208,7 +208,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
     fix = f"`--env {_PATH}={':'.join((*_library_folders(case), DRIVER))}`"
-    # Without --nv the job uses no GPUs, and LD_LIBRARY_PATH is harmless.
+    # Without --nv the job uses no GPUs, so this LD_LIBRARY_PATH is harmless.
     return Hit(evidence, fix=fix, severity="error" if asked else "warning")
 
 
@@ -233,7 +233,7 @@ def driver_not_searched(case: Case) -> Hit | None:
     if image.driver_searched is not False or not started or _NV not in case.plan.container:
         return None
     if case.plan.env.get(_PATH):
-        return None  # the runtime adds the folder to a given value
+        return None  # the rule library-path-hides-driver judges a value that the launch sets
     return Hit(("image: no script in /.singularity.d/env", *case.cite("host.gpu_driver")))
 
 

@@ -117,8 +117,8 @@ def mpi_lacks_fabric(case: Case) -> Hit | None:
 
 
 def _another_mpi(row: Fabric) -> str:
-    """Return the fix for an MPI without a component for a network: another MPI, because this MPI would not
-    open an added library.
+    """Return the fix for an MPI without a component for a network: another MPI. To add UCX or libfabric to
+    the image is not enough, because this MPI would not open the library.
     """
     if row.mtl:
         return row.fix

@@ -252,9 +252,9 @@ def gpu_of_amd(case: Case) -> Hit | None:
 def gpus_not_handed_in(case: Case) -> Hit | None:
     """--nv mounts the devices and libraries of the NVIDIA driver. ROCm is in the image and needs only the
     host's devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it;
-    images with CUDA set this variable. podman mounts the devices that --device names. Only members of a group
-    may open /dev/kfd. In a user namespace, a process loses this group unless podman has the option
-    ``--group-add=keep-groups``.
+    images with CUDA set this variable. podman mounts the devices that --device names. Only members of one
+    Unix group may open /dev/kfd. In a user namespace, a process loses its membership in this group, unless
+    podman has the option ``--group-add=keep-groups``.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
@@ -280,7 +280,7 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
 
 
 def _left_out(case: Case) -> Hit | None:
-    """Return the finding that this runtime release mounts no NVIDIA devices into a separate /dev."""
+    """Return the finding that this runtime release mounts no NVIDIA devices into a container's own /dev."""
     found, hidden = case.host_facts.runtime, hides(case, "shm")
     if found is None or not hidden or not case.host_facts.gpus:
         return None

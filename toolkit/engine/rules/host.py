@@ -126,7 +126,8 @@ def user_namespaces_off(case: Case) -> Hit | None:
 def user_namespaces_few(case: Case) -> Hit | None:
     """Each rank in its own container uses one user namespace, and the kernel limits the namespaces of each
     user. In one public report, the kernel kept the namespaces of earlier job steps for a while. In this
-    report, a job step failed if it needed at least a third of the limit, and toolkit uses the same bound.
+    report, a job step failed if it needed at least a third of the limit. toolkit therefore reports this fault
+    if the ranks need more than a third of the limit.
     """
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
     if case.mode in {"mpirun-container", "gloo"} or (limit is not None and not 0 < limit < 3 * ranks):
@@ -144,7 +145,7 @@ def user_namespaces_few(case: Case) -> Hit | None:
     because = f"{ranks} ranks on a node need {ranks} user namespaces; the kernel allows {limit}"
     by_chance: tuple[Outcome, ...] = ()
     if ranks <= limit:
-        because = f"{because}; the kernel may still count namespaces of earlier steps"
+        because = f"{because}; the kernel may still count namespaces of earlier job steps"
         by_chance = ("ok",)
     evidence = case.cite("host.user_namespaces_limit", "host.runtime")
     return Hit(evidence, "unavailable", because, because, by_chance=by_chance)

@@ -58,8 +58,8 @@ framework ``btl``.
     modes=MPI_MODES,
 )
 def image_lacks_mpi(case: Case) -> Hit | None:
-    """toolkit did not find libmpi in the folders that the image's loader searches. With the launch mode bind,
-    the host's library must have the name that the programs need.
+    """toolkit did not find libmpi in the folders that the image's loader searches. The launch mode bind works
+    only if the host's MPI library has the file name that the programs need.
     """
     if case.image.mpi is not None:
         return None
@@ -304,8 +304,8 @@ def _in_reach(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _server(case: Case) -> str:
-    """Return the interface through which the MPI connects to its launcher: ``pmi``, ``pmix`` or an empty
-    text.
+    """Return the interface through which the MPI connects to its launcher: ``pmi``, ``pmix``, or an empty
+    string without an interface.
     """
     found = offer(case)
     return interface_in_use(case, found) if found else ""
@@ -334,7 +334,7 @@ def brings_libfabric(case: Case) -> bool:
 )
 def mpi_release_defect(case: Case) -> Hit | None:
     """Recorded launches show that some MPI releases fail in certain launches, for example with several ranks
-    on a node. Ranks of a node that share one PMIx identity count as one rank.
+    on a node. If all ranks of a node share one PMIx identity, this rule counts them as one rank.
     """
     case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)

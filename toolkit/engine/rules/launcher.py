@@ -243,7 +243,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
     row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host_facts)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
-        because = f"toolkit has not measured mpirun of {mpi_name(starter)} in an image like this image"
+        because = f"toolkit has no recorded launch by mpirun of {mpi_name(starter)} inside such a container"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
         # For several nodes, ssh is not enough, because ssh starts programs outside the container.
@@ -287,7 +287,8 @@ _NOBODY = ImageMpi(implementation="", version=None, library="", interfaces=None)
 
 
 def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
-    """Return the MPI whose launcher runs: the launcher that the plan names, or the first launcher on PATH.
+    """Return the MPI whose mpirun starts the ranks: the mpirun whose path the launch gives, or the first
+    mpirun on the image's PATH.
 
     Return ``None`` if the image has several MPIs and toolkit could not read the image's PATH.
     """
@@ -298,7 +299,7 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
     if path is None:
         return mpi
     using = [m for m in (mpi, *case.image_facts.other_mpis) if m.launcher == path]
-    # An MPI without its own launcher uses another launcher on PATH.
+    # An MPI without its own mpirun uses the mpirun of another MPI on PATH.
     return next((m for m in using if _is_same_installation(path, m)), using[0] if using else _NOBODY)
 
 

@@ -191,8 +191,8 @@ def bind_lacks_mpi_4(case: Case) -> Hit | None:
 
 
 def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
-    """Return whether an MPICH, or the MPICH on which a Cray MPI is based, is in a range of releases. Cray MPI
-    9 is based on MPICH 4.
+    """Return whether an MPICH, or the MPICH on which a Cray MPI is based, is in a range of MPICH releases,
+    such as ``>=4.0``. Cray MPI 9 is based on MPICH 4.
     """
     if mpi.implementation == "cray":
         return within(mpi.version or "", mpich.replace("4.0", "9.0"))

@@ -27,7 +27,7 @@ of 55).
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
 """UCX transports between processes of one node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
-"""Size of /dev/shm in bytes below which batches of images may not fit."""
+"""Size of /dev/shm in bytes below which batches of PyTorch's data loaders may not fit."""
 _LARGER = (
     "enlarge /dev/shm (`docker run --shm-size`, `mount -o remount,size=…`), or let the MPI use a transport "
     "without shared memory"

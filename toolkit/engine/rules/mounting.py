@@ -14,7 +14,7 @@ from toolkit.versions import older, within
 _IN_EVERY_IMAGE = {"/tmp", "/var/tmp", "/home", "/mnt", "/opt", "/srv", "/etc", "/usr", "/var", "/dev"}  # noqa: S108
 """Folders of the Filesystem Hierarchy Standard, which every image has."""
 _MENDED = "4.0"
-"""The oldest kernel release to which distributions add features of later kernels."""
+"""From this release on, a distribution's kernel may contain features of later kernels."""
 
 
 _GIVEN_FUSE = "3.3"

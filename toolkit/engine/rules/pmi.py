@@ -9,8 +9,8 @@ from toolkit.folders import is_below
 from toolkit.model.mpifacts import ImageMpi
 
 _ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
-"""MPI implementations that use only Slurm's PMI-1 library. Open MPI first tries libpmi2, which reaches
-Slurm's plugin through the file descriptor in PMI_FD.
+"""MPI implementations that use only Slurm's PMI-1 library. Open MPI is not one of these implementations: it
+first tries libpmi2, which reaches Slurm's plugin through the file descriptor in PMI_FD.
 """
 _CONFIGURATION = "/etc/slurm/slurm.conf"
 

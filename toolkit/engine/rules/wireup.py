@@ -57,9 +57,9 @@ def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass each rank its number, the world size and the address of their server in variables
     PMIX_*, PMI_* and SLURM_*.
 
-    Without these variables, most MPI libraries start each rank as a world of size 1. Only by Slurm's
-    variables does Open MPI 4 detect that its launcher is missing. Open MPI 2 starts a daemon instead of a
-    world of size 1, and needs ssh for the daemon.
+    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 needs Slurm's
+    variables to detect that its launcher is missing. Open MPI 2 first starts a daemon for each rank, and
+    aborts if it does not find ssh.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -228,8 +228,8 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
-    """Return the finding. If launcher and MPI are of one family (an MPICH built only for PMIx, or an Open MPI
-    1), replace its title and fix, which name different families.
+    """Return the finding ``said``. Its title and fix name different MPI families, so if launcher and MPI are
+    of one family (an MPICH built only for PMIx, or an Open MPI 1), name the missing interface instead.
     """
     pair = {host.implementation, mpi.implementation}
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
@@ -276,11 +276,10 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
         because = f"{why}; with one rank on each node this identity is right"
         return Hit(evidence, because=because, severity="warning", title=because)
     if case.request.nodes == 1:
-        # The PMIx identity belongs to a step of one process, so each rank with this identity is a world of
-        # size 1.
-        return Hit(
-            evidence, "singletons", f"{why}, for a step of one process: each rank starts as a world of size 1"
-        )
+        # srun starts Hydra's proxy as the only process of a step, and all ranks inherit the proxy's PMIx
+        # identity. A world with this identity has size 1.
+        because = f"{why}, the only process of its step, so each rank starts as a world of size 1"
+        return Hit(evidence, "singletons", because)
     client = case.image_facts.pmix or ""
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
     if row is None:
@@ -340,9 +339,9 @@ def rank_outside_step(case: Case) -> Hit | None:
     """If the launcher is not Open MPI 4's own mpirun, Open MPI 4 looks for a Slurm step before it connects to
     PMIx.
 
-    PRRTE, the launcher of Open MPI 5, starts the ranks on its own node outside any Slurm step. Slurm before
-    26.05 does not set SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on PRRTE's node start
-    as worlds of size 1. Ranks on other nodes wait forever for the ranks on PRRTE's node, or fail.
+    On the node of mpirun, PRRTE (the launcher of Open MPI 5) starts the ranks outside any Slurm step. Slurm
+    before 26.05 does not set SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on this node
+    start as worlds of size 1. Ranks on other nodes wait forever for the ranks on this node, or fail.
     """
     case.ask("image.mpi.version", "image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
@@ -367,7 +366,9 @@ def rank_outside_step(case: Case) -> Hit | None:
 
 
 def _refuses_other_nodes(case: Case) -> bool:
-    """Return whether ranks that PRRTE starts on nodes other than its own cannot use PRRTE's interface."""
+    """Return whether PRRTE and the image's PMIx client are incompatible, so that MPI_Init fails in ranks on
+    other nodes than the node of PRRTE.
+    """
     host, client = host_launcher(case.host_facts), case.image_facts.pmix
     pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
     return pair is not None and pair.outcome == "init-failure"
