@@ -366,9 +366,7 @@ def rank_outside_step(case: Case) -> Hit | None:
 
 
 def _refuses_other_nodes(case: Case) -> bool:
-    """Return whether PRRTE and the image's PMIx client are incompatible, so that MPI_Init fails in ranks on
-    other nodes than the node of PRRTE.
-    """
+    """Return whether PRRTE does not support the image's PMIx client, so that ranks on other nodes fail."""
     host, client = host_launcher(case.host_facts), case.image_facts.pmix
     pair = launcher_pair(host, client, case.request, case.plan.unset) if host and client else None
     return pair is not None and pair.outcome == "init-failure"
