@@ -56,7 +56,7 @@ def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
     if mpi.implementation == "intelmpi":
         return _by_libfabric(case, row)
     if mpi.implementation != "mpich":
-        return "fast"  # toolkit's facts do not show which networks other MPIs can use
+        return "fast"  # an assumption: facts do not show which networks other MPIs can use
     device = mpi.device or ""
     if "ucx" in device:
         return _by_ucx(case, row)

@@ -271,8 +271,8 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
-    """Return the outcomes that may occur instead of a crash, because mpirun may stop the ranks while they
-    report an error.
+    """Return the outcomes that may occur instead of a crash: mpirun may stop ranks that still report their
+    error, before these ranks crash.
 
     mpirun stopped the ranks in 2 of 14 launches with several ranks on each of several nodes
     (tests/matrix/truth: pmix, mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
@@ -363,8 +363,8 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
-    """Return whether the launch sets the option that avoids the defect, or its MPI uses another network
-    module.
+    """Return whether the launch sets the option that avoids the defect, or whether the MPI uses a network
+    module without the defect.
     """
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}

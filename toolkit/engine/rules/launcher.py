@@ -73,7 +73,7 @@ def host_launcher_leaks(case: Case) -> Hit | None:
 
 @rule(
     "launcher-prefix-half-removed",
-    "The launch unsets OPAL_PREFIX but not PMIX_INSTALL_PREFIX, and the image's Open MPI aborts",
+    "The launch unsets OPAL_PREFIX but not PMIX_INSTALL_PREFIX, so the image's Open MPI aborts",
     severity="error",
     fix="keep OPAL_PREFIX, or unset PMIX_INSTALL_PREFIX too",
     source=(
