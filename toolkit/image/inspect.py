@@ -40,8 +40,8 @@ _HEAD = 512
 _WHOLE_FILES = frozenset(("sif", "squashfs"))
 """The image formats whose digest is the SHA-256 of the whole file."""
 _SETS = "/.singularity.d/env/98-toolkit-env.sh"
-"""The script that sets the variables of an environment file. Apptainer sources the script 98-toolkit-env.sh
-after the image's own scripts.
+"""The script that sets the variables for a mounted environment (``--env-image``). Apptainer sources this
+script after the image's own scripts.
 """
 
 
@@ -72,10 +72,10 @@ def open_image(
 
     ``image`` may also name an image of the Docker engine, or start with a transport such as ``oci:``
     (:mod:`toolkit.image.files.reference`). ``platform``, for example ``linux/arm64``, selects one image of a
-    multi-platform index. If an image has no multi-platform index, toolkit checks that the image is for the
-    platform ``platform``. If a file ``FILE.sha256`` is beside the image, toolkit first compares the image
-    with this checksum. ``view`` names the program of a rank and the mounts over the image, so that the facts
-    describe this program.
+    multi-platform index. If the image has no such index, toolkit checks that the image is for ``platform``.
+    If a file ``FILE.sha256`` is beside the image, toolkit first compares the image with this checksum.
+    ``view`` names the program that a rank runs and the folders that are mounted over the image, so that the
+    facts apply to this program.
 
     Raises:
         BadInput: if the file is not an image, or contains several images and the arguments select none.
@@ -121,8 +121,8 @@ def _facts(opened_image: _Opened, tree: FileTree, path: str, budget: Budget, vie
 
 
 def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:
-    """Return the image's files with an environment mounted over them, and with the script that sets the
-    environment's variables.
+    """Return the image's files with the environment ``env`` (a file with Python packages) mounted over them,
+    and with a script that adds these packages to PATH and PYTHONPATH.
     """
     over = SquashTree(stack.enter_context(open_given(env, label="--env-image")), 0, str(env), budget)
     lock = lock_in(over, f"--env-image {env}")

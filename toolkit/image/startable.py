@@ -25,7 +25,7 @@ def check_startable(path: Path, option: str) -> None:
         option: the command-line option that names the image, for error messages.
 
     Raises:
-        BadInput: if the path is not a file, not an image, or an image of another format.
+        BadInput: if the path is not a file, is not an image, or is an image in another format.
         Damaged: if the SIF's descriptor table or the squashfs superblock is invalid.
     """
     with open_given(path, label=option) as file:
@@ -40,6 +40,6 @@ def check_startable(path: Path, option: str) -> None:
     if facts.format in formats():
         return
     raise BadInput(
-        f"{option} {path}: this is {facts.format}; a job needs a SIF",
+        f"{option} {path}: the format of this image is {facts.format}; a job needs a SIF",
         fix=f"make a SIF: `{sif_command(facts)}`",
     )

@@ -35,7 +35,8 @@ def faults(
     Args:
         name: the name of the build file.
         mpis: every MPI that the file installs.
-        packages: the Python packages that the file installs, by fact name, for example ``pytorch``.
+        packages: the Python packages that the file installs, by the name of the fact about each package, for
+            example ``pytorch``.
         base: the row of ``buildfiles.toml`` for the base image, or None if no row matches.
         versions: the versions in the name of the base image, for example ``{"cuda": "12.2"}``.
     """

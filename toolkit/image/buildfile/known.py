@@ -9,14 +9,14 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 
 Installer = Literal["apt", "dnf", "conda", "pip"]
-"""The programs that install packages; ``dnf`` includes yum and microdnf."""
+"""The programs that install packages; ``dnf`` also means yum and microdnf."""
 
 
 class BaseName(Row, frozen=True, kw_only=True):
     """A row of ``buildfiles.toml`` for a base image.
 
     The regular expression ``pattern`` matches the image's name; its named groups are versions. ``opaque``
-    says which facts toolkit cannot read in the image's name.
+    says which facts toolkit cannot derive from the image's name.
     """
 
     pattern: str
@@ -90,7 +90,9 @@ def distribution_named(release: str) -> Distribution | None:
 
 
 def mpi_of_package(installer: str, package: str) -> tuple[str, str] | None:
-    """Return the MPI in a package and the version in the package's name, or None for any other package."""
+    """Return the MPI that a package contains and the version in the package's name; None if
+    ``buildfiles.toml`` lists no MPI for the package.
+    """
     for row in buildfiles().package:
         if row.installer == installer and (match := re.fullmatch(row.pattern, package)):
             return row.mpi, match.groupdict().get("version") or ""

@@ -45,8 +45,8 @@ class FoundMpi:
 class BuildFile:
     """What toolkit reads in a build file: the predicted facts of its image, notes and faults.
 
-    ``notes`` are lines about software that the file installs. ``unknown`` are lines about facts that the
-    build file does not state. ``faults`` are the faults that do not depend on a cluster.
+    ``notes`` are report lines about software that the file installs. ``unknown`` are report lines about facts
+    that the build file does not state. ``faults`` are the faults that do not depend on a cluster.
     """
 
     image: ImageFacts

@@ -27,7 +27,9 @@ _DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[0-9][
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """An installed package; ``where`` is the path of its source: dpkg's status file or a dist-info folder."""
+    """An installed package; ``where`` is the path of the dpkg status file or dist-info folder that lists the
+    package.
+    """
 
     name: str
     version: str
@@ -55,7 +57,7 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     component to the line of text that proves the component's version. ``unknown`` has the reason for each
     component whose version is unknown. ``packages`` are the packages that dpkg or Python lists; these lists
     do not name compiled or copied software. ``place`` is the name of a host, if the user named a host, and
-    ``chosen`` is the launch mode that toolkit chooses for it.
+    ``chosen`` is the launch mode that toolkit chooses for this host.
     """
 
     schema: str = "toolkit.adopted/1"
@@ -127,7 +129,7 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
 
 
 def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
-    """Return an image's description in the form of a recipe, which users can edit into a recipe of a similar
+    """Return an image's description in the form of a recipe; users can edit it into a recipe for a similar
     image.
     """
     recipe: dict[str, object] = {

@@ -45,7 +45,8 @@ def ensure_locked_base(
 
 
 def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
-    """Return the Debian mirrors in the package sources of a lock's published base image, pulled if necessary.
+    """Return the Debian mirrors in the package sources of a lock's published base image; pull the image if
+    necessary.
 
     The result is empty if toolkit builds the base image.
 

@@ -1,4 +1,4 @@
-"""Build the image of a recipe from its lock in the Docker engine, and tag the image after a test.
+"""Build a recipe's image from its lock in the Docker engine, test the image, and tag it if the test succeeds.
 
 Build steps have no network: toolkit downloads and verifies the lock's files before the build. toolkit caches
 compiled components, the stack and the finished image, so that a change rebuilds as little as possible. The
@@ -101,8 +101,8 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
-    """Return the image with a recipe's tag, even if toolkit built it from other inputs; None without such an
-    image.
+    """Return the image with a recipe's tag, even if toolkit built it from an earlier lock or code; None if no
+    image has the tag.
     """
     return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
 

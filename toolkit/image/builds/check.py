@@ -92,7 +92,7 @@ def read_stack(text: str, name: str) -> Stack:
 
 
 def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
-    """Return one line for each version in the image's ``stack.json`` that differs from the lock."""
+    """Return a message for each version in the image's ``stack.json`` that differs from the lock."""
     versions = lock.solution.versions
     mpi = next((name for name in MPIS if name in versions), "")
     python = versions.get("python", "none")

@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 _FOLDER = "/build/compiled"
 _SUM = "sha256"
 _PATIENCE = 0.5
-"""The pause in seconds between two checks whether another build has finished the same component."""
+"""The time in seconds that toolkit waits before it checks again whether another build has compiled the same
+component.
+"""
 MEMORY_OF_A_COMPILER = 3 << 29
 """The memory in bytes (1.5 GiB) that one C++ compiler needs to compile Horovod with TensorFlow's headers."""
 
@@ -73,8 +75,9 @@ def ensure_compiled(
         cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         results |= {component: result for component, result in cached.items() if result}
         missing = [step for step in turn if step.component not in results]
-        # Each parallel step may start ``jobs`` compilers, because the steps rarely need so many at once.
-        # For example, mpi4py needs only one compiler and soon finishes, so Horovod mostly compiles alone.
+        # Each of the parallel steps may start ``jobs`` compilers, because the steps are rarely all busy at
+        # once. For example, mpi4py needs only one compiler and soon finishes; after that, Horovod compiles
+        # alone.
         work = _Work(client, making, files, tell, options, jobs, ParallelBuilds(client))
         results |= _run_parallel(
             {s.component: partial(work.compile, s, keys[s.component], results) for s in missing}, work

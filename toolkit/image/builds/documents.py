@@ -12,7 +12,9 @@ from toolkit.model.lock import Lock
 
 
 def documents(lock: Lock) -> dict[str, bytes]:
-    """Return the documents in /opt/toolkit by file name; equal locks give equal documents."""
+    """Return the SBOM and the provenance of a lock, by their file names in /opt/toolkit; equal locks give
+    equal documents.
+    """
     return {
         posixpath.basename(SBOM_PATH): sbom(lock),
         posixpath.basename(PROVENANCE_PATH): provenance(lock),

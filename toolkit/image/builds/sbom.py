@@ -45,8 +45,8 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "cudnn": ("nvidia-cudnn-cu11", "nvidia-cudnn-cu12"),
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
-"""For each component, the packages, wheels or archives that may contain it, the preferred one first. The SBOM
-describes the component in the entry of the first one that the lock lists.
+"""For each component, the names of the packages, wheels or archives that may contain it, in order of
+preference. The SBOM describes the component in the entry of the first name that the lock lists.
 """
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {
@@ -234,7 +234,9 @@ def _dependencies(
 
 
 def _gaps(lock: Lock, root: str, refs: Mapping[Component, str]) -> dict[str, object]:
-    """Return the SBOM's note that it is incomplete; empty if the lock lists the base image's packages."""
+    """Return the SBOM field which says that the SBOM is incomplete; empty if the lock lists the base image's
+    packages.
+    """
     if lock.base.packages:
         return {}
     lacking = [root, *(refs[component] for component in refs if component == "base")]

@@ -27,7 +27,7 @@ def write_folder(
     an existing empty folder but fills it, because the folder may be the working directory of a shell.
 
     Raises:
-        BadInput: for the reasons of :func:`new_folder`.
+        BadInput: under the same conditions as :func:`new_folder`.
         CheckFailed: if toolkit cannot write to the folder.
     """
     real = new_folder(folder)
