@@ -1,1 +1,3 @@
-"""Make environments: one file with a user's Python packages, which a job mounts over an unchanged image."""
+"""Make environments: each is one file with a user's Python packages, which a job mounts over an unchanged
+image.
+"""

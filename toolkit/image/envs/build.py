@@ -31,7 +31,7 @@ def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str
     if sources and way is None:
         named = ", ".join(f"{source.name} {source.version}" for source in sources)
         raise Missing(
-            f"{named}: no wheel fits the image, and toolkit cannot build one inside the image: {why}",
+            f"{named}: no wheel fits the image, and toolkit cannot build a wheel inside the image: {why}",
             fix=f"run this command on a machine that can start the image, or {_WAYS}",
         )
 

@@ -51,8 +51,7 @@ class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: str) -> str:
-    """Return a sentence with the difference between an image and an environment's base image, or an empty
-    text.
+    """Return a sentence that says how an image differs from an environment's base image, or an empty text.
 
     Args:
         base: the base image in the environment's lock.

@@ -24,8 +24,8 @@ _NAMES = {
     "ruamel_yaml": "ruamel.yaml",
     "pillow-simd": "pillow",
 }
-"""The PyPI name of each conda package that has a different name on PyPI; empty if the conda name belongs to
-another project on PyPI.
+"""The PyPI name of each conda package that has a different name on PyPI; empty if PyPI has a different
+project with the conda name.
 """
 _IMAGE = {"python": "the image has its own Python", "pip": "uv installs the packages"}
 _SYSTEM = re.compile(

@@ -24,8 +24,9 @@ from toolkit.model.progress import Tell
 from toolkit.run.folders import check_file, make_writable
 
 _EPOCH = 315_532_800
-"""The modification time of every file (1980-01-01) in Unix seconds, so that equal packages give equal
-bytes."""
+"""The modification time of every file in an environment, in Unix seconds (1980-01-01). The time is fixed, so
+that equal packages give equal bytes.
+"""
 
 
 class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
@@ -68,7 +69,8 @@ def create(
         BadInput: if ``target`` exists and is not an environment, or the image has no Python.
         CheckFailed: if a requirement contradicts the image, the build of a package fails, or the disk is
             full.
-        Missing: if a tool, the package index or a way to build a package is missing.
+        Missing: if a tool is missing, the package index does not respond, or toolkit cannot start the image
+            to build a package.
     """
     check_target(target)
     python = python_of(image, tell)

@@ -63,8 +63,8 @@ UV_INSIDE = _UV
 
 
 def startable_here(image: Path) -> tuple[InsideImage | None, str]:
-    """Return an object that starts commands in an image. If this machine cannot start the image, return None
-    and the reason.
+    """Return an object that starts commands in an image, and an empty text. If this machine cannot start the
+    image, return None and the reason.
     """
     program = next(filter(None, map(shutil.which, NAMES)), None)
     if program is None:

@@ -46,7 +46,7 @@ def lay_out(
     """Install packages into ``root``, and return the names of their command-line programs.
 
     Raises:
-        CheckFailed: for the reasons of :func:`toolkit.run.packages.environment.install`.
+        CheckFailed: under the same conditions as :func:`toolkit.run.packages.environment.install`.
     """
     wheels = [package for package in packages if not package.built]
     tell.step(f"Installing {len(packages)} packages")

@@ -60,12 +60,12 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
 
     Raises:
         BadInput: if the image has no Python 3 on PATH, or no glibc.
-        ToolkitError: for the reasons of :func:`toolkit.image.inspect.open_image`.
+        ToolkitError: under the same conditions as :func:`toolkit.image.inspect.open_image`.
     """
     with open_image(image, tell=tell) as (tree, facts):
         image_python = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            # A job starts the image file, so use the digest of this file.
+            # A job starts this image file, so hash the file if the facts contain no digest of it.
             digest = f"sha256:{hash_file(image)}"
             return replace(image_python, base=msgspec.structs.replace(image_python.base, digest=digest))
         return image_python

@@ -20,8 +20,8 @@ _MAGIC = b"hsqs"
 class EnvBase(msgspec.Struct, frozen=True, kw_only=True):
     """The image for which toolkit made an environment.
 
-    ``command`` is the path of the image's Python, and ``sites`` are its package folders. ``has`` are all
-    Python packages of the image (name → version).
+    ``command`` is the path of the image's Python, and ``sites`` are the package folders of this Python.
+    ``has`` are all Python packages of the image (name → version).
     """
 
     name: str

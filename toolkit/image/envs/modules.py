@@ -101,8 +101,8 @@ def _compiled(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> bool:
-    """Compile the package folder's files that ``listed`` names; return whether toolkit found a suitable
-    Python.
+    """Compile the files ``listed``, which are paths in the package folder; return whether toolkit found a
+    suitable Python.
     """
     tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)

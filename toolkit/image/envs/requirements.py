@@ -192,7 +192,7 @@ def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
     if not folder.is_dir():
         raise BadInput(
             f"{where}: {requirement}: not a folder",
-            fix="give the folder of the Python project, which has its pyproject.toml",
+            fix="give the folder of the Python project, which contains its pyproject.toml",
         )
     project = folder / "pyproject.toml"
     if project.is_file():

@@ -194,7 +194,8 @@ def test_a_source_distribution_is_named_where_it_cannot_be_built(tmp_path, made,
     write_source(tmp_path / "wheels")
     monkeypatch.setenv("PATH", "/usr/bin:/bin")
     with pytest.raises(
-        Missing, match=r"native 1\.0: no wheel fits the image, and toolkit cannot build one inside the image"
+        Missing,
+        match=r"native 1\.0: no wheel fits the image, and toolkit cannot build a wheel inside the image",
     ):
         made("native")
 
