@@ -11,8 +11,8 @@ from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import HashingSource, SourceRange
 
 HASHED_UNASKED = 1 << 30
-"""Maximum total size in bytes of layers that toolkit reads only to verify digests. Reading 1 GiB takes about
-a second.
+"""If the layers of an image have at most this total size in bytes, toolkit reads them completely to verify
+their digests. Reading 1 GiB takes about a second.
 """
 
 
@@ -45,7 +45,7 @@ def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
     """
     tree = LayeredTree(blobs.name, budget)
     parts = [_part(blobs, layer) for layer in chosen.layers]
-    # If the archive is compressed as a whole, its own checksum covers the layers, so do not hash them again.
+    # If the archive is compressed as a whole, the archive's checksum covers the layers, so do not hash them.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
     for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"

@@ -25,8 +25,8 @@ _T = TypeVar("_T")
 class Blobs(Protocol):
     """The files in which an image is stored.
 
-    ``packed`` is true if the files are in an archive that is compressed as a whole. The checksum of an
-    archive that is compressed as a whole covers all files in the archive.
+    ``packed`` is true if the files are in an archive that is compressed as a whole. The checksum of such an
+    archive covers all of its files.
     """
 
     name: str

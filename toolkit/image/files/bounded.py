@@ -58,7 +58,9 @@ class Budget:
             raise self._endless("it lists more files than toolkit's limit")
 
     def add_stored(self, size: int) -> None:
-        """Raise the limit of unpacked bytes in proportion to ``size``, the bytes of one more stored file."""
+        """Increase the limit of unpacked bytes in proportion to ``size``, the size in bytes of one more
+        stored file.
+        """
         self._inflated += _RATIO * size
 
     def inflate(self, count: int) -> None:

@@ -94,7 +94,8 @@ def _words(value: list[str] | str | None) -> tuple[str, ...]:
 
 
 def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[str, ...] | None, str]:
-    """Return the command that ``apptainer run`` starts, and its source; None and a reason if it is unknown.
+    """Return the command that ``apptainer run`` starts, and where toolkit read the command. If the command is
+    unknown, return None and the reason.
 
     For a converted OCI image, Apptainer's runscript contains the entrypoint and the command
     (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go). For any other image, the runscript itself is

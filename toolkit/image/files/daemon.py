@@ -13,8 +13,8 @@ from toolkit.model.progress import Tell
 from toolkit.units import format_size
 
 _SECONDS = 900
-"""The timeout in seconds for the first byte. The timeout is long, because the engine may first pack the whole
-image.
+"""The timeout in seconds for the first byte from the engine. The timeout is long, because the engine may
+first pack the whole image.
 """
 
 
@@ -22,8 +22,8 @@ image.
 def open_engine_image(name: str, tell: Tell) -> Iterator[BinaryIO]:
     """Open an image of the Docker engine as an archive in the format of ``docker save``.
 
-    toolkit stores the archive in a temporary file in its cache folder, because other folders may lack the
-    space.
+    toolkit stores the archive in a temporary file in its cache folder, because other folders may have too
+    little space.
 
     Raises:
         BadInput: if the Docker engine has no image with this name.

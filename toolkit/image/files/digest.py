@@ -118,8 +118,8 @@ def publish(part: Path, target: Path, digest: str) -> None:
     """Rename a finished SIF to ``target``, then write its checksum file; ``digest`` is its SHA-256.
 
     toolkit first removes old checksum files, so that a SIF never has a wrong checksum. ``part`` must be in
-    the folder of ``target``, or in the folder of the linked file if ``target`` is a link. A rename cannot
-    move a file to another file system.
+    the folder of ``target`` (if ``target`` is a link, of the linked file), because a rename cannot move a
+    file to another file system.
     """
     checksums = _checksums(target)
     for noted in checksums:
@@ -134,8 +134,8 @@ def note(target: Path, digest: str) -> None:
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the checksum files beside a SIF and beside the link ``target``, each with the file name in its
-    line.
+    """Return the paths of the checksum files beside a SIF and beside the link ``target``, each with the file
+    name to write into the checksum file.
     """
     real = behind_links(target)
     names = {digest_file(real): real.name}

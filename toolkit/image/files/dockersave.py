@@ -25,9 +25,9 @@ class _Image(msgspec.Struct, frozen=True):
 def choose(blobs: Blobs, tag: str) -> StoredImage:
     """Return the image with the name ``tag``, or the only image of the archive.
 
-    The digest in the result is the digest of the image's configuration, which does not depend on the Docker
-    engine. ``docker images`` shows the same digest as the image's id, unless the engine uses containerd's
-    image store.
+    The digest in the result is the digest of the image's configuration. This digest does not depend on the
+    Docker engine. ``docker images`` shows the same digest as the image's id, unless the engine uses
+    containerd's image store.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.

@@ -1,8 +1,8 @@
 """Read gzip and zstd files at any offset, with limits on the unpacked size.
 
 toolkit saves the state of a gzip decoder every few megabytes, so that a backward read is fast. ``zstandard``
-cannot save the state of a decoder. A backward read in a zstd file starts from the beginning of the file
-(``slow``), so callers cache the content that they need later.
+cannot save the state of a decoder. A backward read in a zstd file therefore starts from the beginning of the
+file. For such a source, ``slow`` is true, so that callers cache the content that they need later.
 """
 
 import bisect
@@ -146,7 +146,7 @@ class GzipSource(_Unpacked):
             rest += self._take()
         if not rest.startswith(_GZIP):
             return False
-        # Count empty gzip members too, because a file may contain many, and each of them takes time.
+        # Count empty gzip members in the budget, too: a file may contain many, and each member takes time.
         self._budget.inflate(1 << 10)
         self._unpacker, self._waiting = zlib.decompressobj(31), rest
         return True

@@ -36,7 +36,7 @@ _KEPT_LIBRARY = 8 << 20
 _KEPT_TEXT = 1 << 16
 _SOURCES = (".py", ".pyc", ".h", ".hpp")
 """The suffixes of files that toolkit does not cache. Most small files of a training image have these
-suffixes, but toolkit reads few such files.
+suffixes, but toolkit reads only a few of these files.
 """
 
 
@@ -215,8 +215,8 @@ class LayeredTree:
         return _Leaf(leaf.kind, layer, leaf.source, leaf.offset, leaf.size, leaf.target, leaf.why, leaf.kept)
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
-        """Return a compressed copy of a file in a slow layer for later reads, or None if toolkit does not
-        cache such a file.
+        """Return a compressed copy of a file for later reads, because backward reads in a zstd layer are
+        slow. Return None if toolkit does not cache the file.
         """
         if self._left <= 0 or entry.size > _KEPT_LIBRARY or entry.name.endswith(_SOURCES):
             return None
@@ -227,7 +227,7 @@ class LayeredTree:
         return compressed
 
     def _hide(self, folder: _Folder, name: str, layer: int) -> None:
-        """Apply a whiteout: remove one name, or all names, that lower layers have in ``folder``."""
+        """Apply a whiteout file: remove from ``folder`` one entry, or all entries, of lower layers."""
         self._last = None
         if name == _OPAQUE:
             self._prune(folder, layer)
@@ -272,7 +272,7 @@ class LayeredTree:
             if below.kind != "link":
                 raise self._refusal(f"it has a file inside {_short_name(path)}, which is not a folder")
             if links > _MAX_LINKS or len(below.target) > _MAX_PATH:
-                raise self._refusal(f"the links above {_short_name(path)} form a loop")
+                raise self._refusal(f"the links in the path {_short_name(path)} form a loop")
             self._budget.look(1 + len(below.target))
             above = [self._root] if below.target.startswith("/") else above
             rest.extendleft(reversed(_parts(below.target)))

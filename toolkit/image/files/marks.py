@@ -9,7 +9,9 @@ _APART = 2 << 20
 
 
 class Unpacker(Protocol):
-    """The type of ``zlib.decompressobj``, for which zlib has no public name."""
+    """The type of the objects that ``zlib.decompressobj()`` returns; zlib does not export the name of this
+    type.
+    """
 
     @property
     def eof(self) -> bool: ...

@@ -1,4 +1,4 @@
-"""Read only the pages of an image's file that toolkit needs, and cache these pages."""
+"""Read only the needed pages of a file in an image, and cache these pages."""
 
 from collections.abc import Callable
 

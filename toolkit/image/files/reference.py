@@ -28,8 +28,8 @@ _NAME = re.compile(
 class Reference:
     """A parsed image name.
 
-    ``transport`` is None if the image's name is a path; toolkit finds the format of a file at a path by
-    reading the file. ``tag`` selects one image of an archive with several images.
+    ``transport`` is None if the image's name is a path; toolkit then reads the file to find its format.
+    ``tag`` selects one image of an archive with several images.
     """
 
     shown: str
@@ -80,7 +80,7 @@ def _for_apptainer(facts: ImageFacts) -> tuple[str, str]:
 def _with_transport(text: str, transport: str, rest: str) -> Reference:
     known = next(t for t in _TRANSPORTS if t == transport)
     if not rest:
-        raise BadInput(f"{text}: the name or path after {transport}: is missing")
+        raise BadInput(f"{text}: the name or path after `{transport}:` is missing")
     if known == "docker-daemon":
         return Reference(text, known, Path(), rest)
     # Paths and tags may contain colons.

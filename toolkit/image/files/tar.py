@@ -102,7 +102,7 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
     """Return the values of an extended header by name; they apply to the next member."""
     if size > _EXTENDED:
         raise _broken(name, f"an extended header of {size} bytes")
-    # Read the padding too, because a HashingSource hashes the bytes that callers read in order.
+    # Read the padding too, because a HashingSource hashes only bytes that callers read without gaps.
     raw = source.read_at(at, padded_size(size))[:size]
     match kind:
         case b"x":

@@ -56,12 +56,13 @@ def beside(target: Path) -> Iterator[Path]:
 
 
 def remove_stale(root: Path, pattern: str) -> None:
-    """Remove each file in ``root`` that matches ``pattern``, if its process ran on this host and has exited.
-    The groups ``host`` and ``pid`` of the pattern identify the process that created a file.
+    """Remove each file in ``root`` that matches ``pattern``, if the process that created the file ran on this
+    host and has exited. The groups ``host`` and ``pid`` of the pattern identify the process that created a
+    file.
     """
     for path in root.iterdir():
         match = re.fullmatch(pattern, path.name)
-        # Keep the files of other hosts in a shared folder, because this machine cannot check their processes.
+        # In a shared folder, keep the files of other hosts: this machine cannot check their processes.
         if not match or match["host"] != host() or is_running(int(match["pid"])):
             continue
         if path.is_dir():

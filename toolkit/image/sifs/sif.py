@@ -1,8 +1,8 @@
 """Convert an image of the Docker engine to a SIF, check the SIF, and rename it to its final name.
 
 mksquashfs runs in a container of the image and writes the squashfs at its final position in the SIF. After
-mksquashfs, toolkit writes the header and the metadata in front of the squashfs. The SIF does not depend on
-the time, the host or the folder, so equal images give equal SIF files.
+mksquashfs exits, toolkit writes the header and the metadata in front of the squashfs. The SIF does not depend
+on the time, the host or the folder, so equal images give equal SIF files.
 """
 
 import contextlib

@@ -147,7 +147,7 @@ def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing
 
 
 PACKING = "toolkit.sif.for"
-"""The label with the name of the packing with which toolkit wrote the SIF."""
+"""The label with the name of the compression (see ``packing.py``) that toolkit used for the SIF."""
 
 
 def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> bytes:

@@ -46,7 +46,7 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
     """Read and check the descriptor table of a SIF.
 
     Raises:
-        Damaged: for the reasons of :func:`~toolkit.image.files.sif.sifobjects.read_table`.
+        Damaged: under the same conditions as :func:`~toolkit.image.files.sif.sifobjects.read_table`.
         BadInput: if the SIF has no squashfs partition with a root file system.
     """
     table = read_table(file, path)

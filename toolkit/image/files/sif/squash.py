@@ -1,8 +1,8 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
-The library PySquashfsImage does not support lz4 and reads the whole tree first. It also trusts every number,
-so a damaged image can fill the memory. This module reads only the needed parts of a squashfs and checks every
-number in these parts. Linux's Documentation/filesystems/squashfs.rst describes the format.
+The library PySquashfsImage does not support lz4 and reads the whole tree first. It also trusts every number
+in the image, so a damaged image can fill the memory. This module reads only the needed parts of a squashfs
+and checks every number in these parts. Linux's Documentation/filesystems/squashfs.rst describes the format.
 """
 
 import struct

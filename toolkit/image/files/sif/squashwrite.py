@@ -1,8 +1,8 @@
 """Write a zstd squashfs from a folder in Python, without root; equal folders give equal bytes.
 
 Linux's Documentation/filesystems/squashfs.rst describes the format. All files belong to root, have the same
-modification time, and are readable. The data of compiled Python modules comes first, because a program reads
-these modules when it starts.
+modification time, and are readable for all users. The data of compiled Python modules comes first, because a
+program reads these modules when it starts.
 """
 
 import os
