@@ -73,7 +73,7 @@ def bundle(
 
     Raises:
         BadInput: if a recipe does not have a valid lock, a file is invalid, or two files have the same name.
-        Missing: if toolkit cannot download a part of the bundle.
+        Missing: if toolkit cannot download a file of the bundle.
         CheckFailed: if the disk is full; toolkit then removes the incomplete file.
     """
     check_file(target, "-o", "toolkit.tar")

@@ -1,6 +1,7 @@
 """Check the recipes and locks of a bundle, and install them.
 
-toolkit replaces a different existing recipe only if the user sets the option ``--replace``.
+A recipe of the bundle replaces an existing recipe with different content only if the user gives
+``--replace``.
 """
 
 import os
@@ -65,11 +66,10 @@ def _content(path: Path, source: Path) -> bytes:
 
 
 def require_unused_names(staged: StagedBundle, source: Path) -> None:
-    """Check that no recipe of the bundle would replace a different existing recipe.
+    """Check that no recipe of the bundle would replace an existing recipe with different content.
 
     Raises:
-        BadInput: if a recipe would replace a different recipe; the message has the names of these recipes,
-            and an existing file that differs.
+        BadInput: if a recipe would do so; the message names these recipes and the existing files that differ.
     """
     different = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if different:
@@ -80,7 +80,9 @@ def require_unused_names(staged: StagedBundle, source: Path) -> None:
 
 
 def different_recipes(staged: StagedBundle) -> Iterator[tuple[str, Path]]:
-    """Yield each recipe of a bundle that would replace a different recipe, with the existing file."""
+    """Yield the name of each recipe in a bundle that differs from the existing recipe of this name, and the
+    path of the existing file.
+    """
     for name in staged.index.recipes:
         for ending in (".toml", SUFFIX):
             path = f"recipes/{name}{ending}"

@@ -196,7 +196,9 @@ def _fetch(
     tell: Tell,
     copies: int = 1,
 ) -> None:
-    """Download blobs to the folder ``room``; the disk must have space for ``copies`` copies of the blobs."""
+    """Download blobs to the folder ``room``; the disk must have space for ``copies`` times the size of the
+    blobs.
+    """
     total = sum(blob.size for blob in blobs)
     size_on_disk = sum(file.stat().st_size for file in room.iterdir())
     workspace.require_space(

@@ -1,4 +1,4 @@
-"""Upload an image to a registry, except parts that the registry already has, and set the tag last."""
+"""Upload to a registry the blobs of an image that the registry lacks, then the manifest with the tag."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,7 @@ from toolkit.units import format_size
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
-    """An image in the registry; ``sent`` and ``bytes`` count only the parts that toolkit uploaded."""
+    """An image in the registry; ``sent`` and ``bytes`` count only the blobs that toolkit uploaded."""
 
     schema: str = "toolkit.pushed/1"
     image: str

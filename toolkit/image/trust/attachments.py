@@ -137,8 +137,8 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 
 
 def sbom_of(image: str, tell: Tell) -> bytes:
-    """Return the SBOM that an image of any format contains; if the image contains no SBOM, create it from the
-    packages.
+    """Return the SBOM that an image of any format contains; if the image contains no SBOM, create an SBOM
+    from its package lists.
 
     Raises: BadInput, CheckFailed, Missing: if toolkit cannot read the image.
     """

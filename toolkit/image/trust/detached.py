@@ -125,7 +125,7 @@ def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
         keyring: a file of trusted public keys; if given, a shipped lock needs a signature, too.
 
     Raises:
-        CheckFailed, BadInput, Missing: for the reasons of :func:`signature_of`.
+        CheckFailed, BadInput, Missing: under the same conditions as :func:`signature_of`.
     """
     file = lock_path(recipe)
     if keyring is None and (not file.is_file() or file.parent == shipped_folder("recipes")):

@@ -25,8 +25,8 @@ WORDS: dict[SignatureState, str] = {
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF before a launch; with ``keyring``, the SIF needs a signature by one of
-    its keys.
+    """Check the signatures of a SIF before a launch; with ``keyring``, the SIF needs a signature by a key in
+    this keyring.
 
     Without ``keyring``, a SIF without a signature may run. A SIF with a signature by an unknown key may also
     run if its bytes match the signature; the job record then contains the key.
@@ -72,7 +72,7 @@ def read_signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Ch
 
 
 def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> str:
-    """Return the part of a SIF that no valid signature covers, or an empty text."""
+    """Return a sentence that names a part of the SIF that no valid signature covers, or an empty text."""
     try:
         return coverage_gap(file, sif, {signature.group for signature in found if signature.holds})
     except CheckFailed as error:
@@ -102,7 +102,7 @@ def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
 
 
 def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
-    """Return the fingerprints of the missing public keys; empty unless missing keys are the only problem."""
+    """Return the fingerprints of the missing public keys; empty if the signatures have any other problem."""
     if any(signature.differences or signature.signature.state != "unknown-key" for signature in found):
         return ()
     if coverage_gap(file, sif, {signature.group for signature in found}):

@@ -35,7 +35,9 @@ _EARLIER_LOCK = (
 )
 
 _UNPACKED = 64 << 30
-"""Maximum number of bytes to unpack for the comparison. toolkit unpacks each file once or twice."""
+"""Maximum number of bytes that toolkit unpacks to compare an image with its lock. toolkit unpacks each file
+once or twice.
+"""
 
 _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
 
