@@ -41,7 +41,9 @@ _PAUSES = (1.0, 3.0, 9.0)
 """The pause in seconds before each retry of an address. toolkit retries, because name servers and proxies may
 fail under many requests."""
 _PATIENCE = 0.2
-"""The pause in seconds between two checks whether another build has finished the same download."""
+"""The time in seconds that toolkit waits before it checks again whether another build has finished the same
+download.
+"""
 _UPGRADE = "toolkit image lock RECIPE --upgrade"
 
 
@@ -54,8 +56,8 @@ def fetch_files(
 ) -> dict[str, Path]:
     """Download the files that the cache lacks; return the path of each file by SHA-256.
 
-    ``recipe`` is the recipe's name in error messages. toolkit tries ``mirrors`` after the mirrors of this
-    machine.
+    ``recipe`` is the recipe's name in error messages. toolkit tries ``mirrors`` after the mirrors in this
+    machine's configuration.
 
     Raises:
         BadInput: if the name or the hash of a file is not valid in a path.

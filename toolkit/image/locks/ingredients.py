@@ -61,7 +61,9 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ingredients(selection: Mapping[Component, Version], recipe: Recipe, table: Stacks) -> Ingredients:
-    """Return the packages and archives that a build needs, from the chosen row of each component."""
+    """Return the packages and archives that a build needs, from the chosen row of ``stacks.toml`` for each
+    component.
+    """
     rows = {component: selection[component] for component in components() if component in selection}
     built = [row for component, row in rows.items() if component not in {"base", "python"}]
     return Ingredients(
@@ -79,8 +81,8 @@ def ingredients(selection: Mapping[Component, Version], recipe: Recipe, table: S
 
 
 def _is_compiled(row: Version) -> bool:
-    """Return whether toolkit compiles or unpacks a component from an archive, and does not install it from a
-    package.
+    """Return whether toolkit compiles a component from an archive or unpacks it, instead of installing it
+    from a package.
     """
     return row.archive is not None or row.provider == "source" or (row.provider == "pypi" and not row.wheels)
 

@@ -181,7 +181,7 @@ def save_lock(lock: Lock, file: Path) -> None:
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # the signature belongs to the old lock
+        file.with_name(f"{file.name}.asc").unlink(missing_ok=True)  # the signature is for the old lock
         write_whole(file, encode_lock(lock))
     except OSError as error:
         raise CheckFailed(

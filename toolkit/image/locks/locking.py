@@ -54,7 +54,7 @@ def ensure_lock(
     """Return the lock of the recipe ``where``; make and save a lock if the recipe has no lock.
 
     Raises:
-        BadInput: for the reasons of :func:`~toolkit.image.locks.lock.fitting_lock`.
+        BadInput: under the same conditions as :func:`~toolkit.image.locks.lock.fitting_lock`.
     """
     if load_lock(where) is None:
         lock = lock_of(client, named, tell)

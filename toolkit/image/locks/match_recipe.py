@@ -17,7 +17,8 @@ _PLACEHOLDER = "*"
 def match_recipe(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
-    """Return the first recipe with the image's frameworks for which toolkit predicts success on the host.
+    """Of the recipes with the image's frameworks, return the first whose image toolkit predicts to work on
+    the host.
 
     The recipe has exact versions, so that toolkit can later build the same image without the host's facts.
     The result is None if toolkit can build no image that has the same frameworks and works on the host. The

@@ -130,8 +130,8 @@ def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, 
 
 
 def _offered(files: Sequence[LockedFile], python: str, index: str | None) -> dict[str, str]:
-    """Return the address of each file that the index offers for the releases of ``files``, by SHA-256. If
-    ``index`` is None, search all indexes.
+    """Look up the package versions of ``files`` in an index, and return the address of each file that the
+    index offers, by SHA-256. If ``index`` is None, search all indexes.
     """
     pins = sorted({f"{file.name}=={file.version}" for file in files})
     try:

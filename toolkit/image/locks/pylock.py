@@ -17,7 +17,9 @@ from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import address_host
 
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
-"""The minor number of the oldest glibc 2 for which an architecture has wheels; 17 for other architectures."""
+"""The minor number of the oldest glibc 2 for which an architecture has wheels; 17 for any architecture that
+is not listed.
+"""
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
 DatedFile = tuple[LockedFile, int]

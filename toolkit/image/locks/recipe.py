@@ -20,7 +20,9 @@ from toolkit.versions import is_wish
 _EARLIER = "toolkit.recipe/1"
 _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
-"""Components that a recipe can match to the cluster: the MPI to the PMIx, and CUDA to the driver."""
+"""Components whose version a recipe can match to the cluster: the MPI to the cluster's PMIx, and CUDA to its
+GPU driver.
+"""
 
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The syntax of a recipe's name, which is also the name of its image."""

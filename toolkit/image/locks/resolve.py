@@ -1,6 +1,6 @@
 """Look up the packages for a recipe's chosen versions, in apt and on the package index, and make the lock.
 
-``run/docker/base.py`` makes the base image and its digest.
+``run/docker/base.py`` pulls or builds the base image.
 
 toolkit does not install packages on this machine and does not run their code.
 """

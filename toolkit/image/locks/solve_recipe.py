@@ -50,7 +50,7 @@ def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
 def refusal(conflict: Conflict) -> CheckFailed:
     """Return the error for constraints that no stack satisfies.
 
-    The error has the reasons, and names for each constraint the stack that is possible without it.
+    The error lists the reasons and, for each constraint, the stack that is possible without this constraint.
     """
     return CheckFailed(
         f"{conflict.recipe}: no stack satisfies all of these constraints: {'; '.join(conflict.constraints)}",
