@@ -201,7 +201,7 @@ class Tables:
         if wanted < 0:
             return None
         # The name of a symbol has at least two bytes, so the size of the names limits the number of symbols.
-        # The position of the table of names does not limit their number, because some tools move this table.
+        # Do not derive a limit from the position of the table of names, because some tools move this table.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:

@@ -74,7 +74,9 @@ class Loader:
 
     @cached_property
     def preloaded(self) -> dict[str, str]:
-        """The libraries in LD_PRELOAD, by soname. ld.so loads them first, so it searches for none of them."""
+        """The libraries in LD_PRELOAD, by soname. ld.so loads them first, so it does not search for their
+        sonames later.
+        """
         named = re.split(r"[:\s]+", self.environment.get("LD_PRELOAD", ""))
         paths = [path for path in named if path.startswith("/") and self._file(path)]
         headers = [(path, self.elf(path)) for path in paths]

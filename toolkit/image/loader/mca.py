@@ -1,4 +1,4 @@
-"""Find the components of Open MPI, PMIx and PRRTE in a binary, either built in or in a plugin.
+"""Find the components of Open MPI, PMIx and PRRTE that a library or a plugin contains.
 
 For each component, the data of its library contains a structure (open-mpi/ompi:opal/mca/mca.h
 ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). A component's structure contains, as text,
@@ -50,8 +50,8 @@ def components(content: bytes) -> tuple[McaComponent, ...]:
 
 
 def release(components: tuple[McaComponent, ...], *projects: str) -> str | None:
-    """Return the version that most components of the projects ``projects`` have, or None without such
-    components.
+    """Return the version that most components of the projects ``projects`` have, or None if no component is
+    of these projects.
     """
     named = Counter(c.release for c in components if c.project in projects)
     return named.most_common(1)[0][0] if named else None

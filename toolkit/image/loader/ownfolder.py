@@ -1,4 +1,4 @@
-"""Replace the usual expressions with which a shell script finds its folder."""
+"""Replace the usual expressions with which a shell script finds its own folder."""
 
 import posixpath
 import re

@@ -36,7 +36,7 @@ class SymbolCheck:
         None means that ld.so loads the file, or that toolkit cannot predict whether it does.
 
         ``scope`` are files that the process has already loaded. If ``symbols`` is false, toolkit compares
-        only versions: for example, the interpreter defines the symbols that a Python extension needs.
+        only versions: for example for a Python extension, whose symbols the interpreter defines.
         """
         closure, whole = self._loader.closure(path)
         if not whole or None in closure.values() or len(closure) > _MOST:

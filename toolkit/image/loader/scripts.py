@@ -19,7 +19,7 @@ from toolkit.program.shellwords import LONGEST, UNTOLD, blocks, commands, expand
 _MOST_TEXT = 1 << 16
 _MOST_SCRIPTS = 20
 _RUNTIME = frozenset(("01-base.sh", "94-appsbase.sh", "95-apps.sh", "99-base.sh", "99-runtimevars.sh"))
-"""The scripts that Apptainer adds to every image for Apptainer's command-line options
+"""The scripts that Apptainer adds to every image for its own command-line options
 (apptainer:internal/pkg/build/sources/base_environment.go).
 """
 DRIVER = "/.singularity.d/libs"
@@ -83,7 +83,7 @@ def _without_redirections(words: list[str]) -> list[str]:
 
 
 class ImageShell:
-    """A simulated POSIX shell, which follows the variables of scripts but does not run commands."""
+    """A simulated POSIX shell, which evaluates assignments in scripts but does not run commands."""
 
     def __init__(self, tree: FileTree, variables: dict[str, str]) -> None:
         self.tree = tree

@@ -44,7 +44,7 @@ def certain_programs(text: str) -> tuple[str, ...]:
 
 
 def _last(text: str) -> list[str] | None:
-    """Return the words of the only program that a script always starts, or None."""
+    """Return the last command of a script that always starts the same program; otherwise return None."""
     program: list[str] | None = None
     for sure, started, ends in _started_commands(text):
         if not sure or (program is not None and program[0] != started[0]):

@@ -102,7 +102,7 @@ class EntryScript:
 
     path: str
     sets: Mapping[str, str]
-    """The variables that have another value after the script than in the image's environment."""
+    """The variables that the script sets to a value that differs from the image's environment."""
 
 
 def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | None:

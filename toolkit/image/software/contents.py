@@ -42,7 +42,7 @@ class Contents:
     libraries: frozenset[str] = frozenset()
     """The sonames of libraries that ld.so finds in the image; empty if unknown."""
     applications: Mapping[str, str] = field(default_factory=dict)
-    """The names of Python files and packages in folders for applications, each with its folder."""
+    """The names of Python files and packages in folders such as /app and /workspace, each with its folder."""
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:

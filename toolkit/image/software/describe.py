@@ -1,4 +1,6 @@
-"""Describe an image from its files, and compare stack.json, the image's description of itself, with them."""
+"""Describe an image from its files, and compare the files with stack.json, in which the image describes
+itself.
+"""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -293,7 +295,9 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add the glibc version and x86-64 level that the files read so far need; call this function last."""
+    """Add the newest glibc version and highest x86-64 level that any program or library needs, of all that
+    toolkit has read so far. Call this function last.
+    """
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,
@@ -335,7 +339,9 @@ def _real(loader: Loader, name: str) -> str | None:
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
-    """Return the path of the C library that the first MPI or, without an MPI in the image, /bin/sh loads."""
+    """Return the path of the C library that the first MPI loads, or that /bin/sh loads if the image has no
+    MPI.
+    """
     loaded = first.loads.get("libc.so.6") if first else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 

@@ -48,7 +48,8 @@ class ImageEvidence:
     ) -> tuple[str, ...] | None:
         """Record ``line`` as the evidence of the list ``names``, and return the list.
 
-        If ``names`` is None, ``line`` is the reason why the list is absent, or unknown if ``known`` is false.
+        If ``names`` is None, ``line`` is the reason: why the image has no list if ``known`` is true,
+        otherwise why the list is unknown.
         """
         book = self.evidence if names is not None else self.absent if known else self.unknown
         book[name] = line

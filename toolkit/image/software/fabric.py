@@ -174,7 +174,9 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
 
 
 def _plugin_folders(finder: Finder, path: str) -> list[str]:
-    """Return the folders in which packages put libfabric's plugins: beside the library, or in its folder."""
+    """Return the folders in which packages put libfabric's plugins: the library's folder, and ``libfabric``
+    and ``prov`` near it.
+    """
     folder = finder.folder(path)
     return [
         posixpath.normpath(posixpath.join(folder, below))

@@ -18,7 +18,7 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # The mangled C++ name starts with its length, 12; without the length, NCCLAllreduce would match.
+    # The mangled C++ name starts with its length, 12; the text CCLAllreduce alone is also in NCCLAllreduce.
     "ccl": (b"12CCLAllreduce",),
 }
 """Texts in a Horovod library that show for which operations it was built: class names in the C++ type

@@ -68,7 +68,8 @@ class Finder:
         return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
 
     def split_plugins(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
-        """Return loadable plugins (path by name), and the missing libraries of other plugins (by name).
+        """Return loadable plugins (path by name), and the missing libraries of other plugins (by plugin
+        name).
 
         ``form`` matches the file name of a plugin; group 1 is the name of the plugin.
         """

@@ -124,7 +124,8 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts in an MPI library.
 
-    ``reason`` is the evidence of ``interfaces``, the MPI's launch interfaces, or says why they are None.
+    ``interfaces`` are the MPI's launch interfaces, or None if they are unknown. ``reason`` is their evidence,
+    or says why they are unknown.
     """
 
     description: mpich.MpichDescription

@@ -29,7 +29,7 @@ class OpenMpi:
     """The facts of an Open MPI.
 
     ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` has the missing
-    libraries of each plugin that cannot load.
+    libraries of each plugin that ld.so cannot load.
     """
 
     release: str | None

@@ -46,7 +46,9 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
 
 
 def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
-    """Return a line for each known value of stack.json that differs from the image."""
+    """Return a message for each value in stack.json that differs from the value that toolkit found in the
+    image.
+    """
     if facts.stack is None:
         return ()
     try:
@@ -100,7 +102,9 @@ def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
 
 
 def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
-    """Return a line if stack.json and Horovod's library list different operations (MPI, Gloo, NCCL)."""
+    """Return a message for users if stack.json and Horovod's library list different operations (MPI, Gloo,
+    NCCL); otherwise return an empty list.
+    """
     if also.operations is None:
         return []
     listed = {o for o in stack.horovod_operations if o in {"mpi", "gloo", "nccl"}}

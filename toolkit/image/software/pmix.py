@@ -49,7 +49,7 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 def built_in(
     loader: Loader, mpi: str, where: str, release: str | None, components_of_mpi: tuple[mca.McaComponent, ...]
 ) -> Pmix:
-    """Return the facts of the PMIx client inside an Open MPI, whose plugins are in ``lib/pmix``.
+    """Return the facts of the PMIx client inside an Open MPI; the plugins of this client are in ``lib/pmix``.
 
     toolkit assumes that a pre-release of Open MPI such as 4.1.7a1 contains the PMIx of the final release,
     unless the PMIx components name another release.

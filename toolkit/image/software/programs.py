@@ -52,7 +52,7 @@ _MOST = 600
 _MOST_OF_SYSTEM = 3000
 _HEAD = 4 << 20
 _ALL = 96 << 20
-"""Maximum number of bytes to read in the search for programs. The headers of one program take some hundred
+"""Maximum number of bytes to read in the search for programs. The headers of one program take a few hundred
 thousand bytes.
 """
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
@@ -165,7 +165,9 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 
 def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs that would load another MPI, or no MPI, without the image's LD_LIBRARY_PATH."""
+    """Return the programs that load another MPI, or no MPI, if LD_LIBRARY_PATH is not set, each with this
+    other MPI's path.
+    """
     if not loader.library_path:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
