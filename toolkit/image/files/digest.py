@@ -71,7 +71,7 @@ def noted_digest(sif: Path, digest: str) -> str:
     if not own:
         raise BadInput(
             f"{noted}: contains no SHA-256 of {sif.name}",
-            fix=f"download this file again from the source of the image, or remove it: rm "
+            fix=f"download the checksum file again from the source of the image, or remove it: rm "
             f"{shlex.quote(str(noted))}",
         )
     return own[0]

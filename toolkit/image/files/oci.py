@@ -119,8 +119,8 @@ def _candidates(
 
 
 def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
-    """Return the images with the name ``tag``; without a ``tag``, return all images if they have the same
-    name.
+    """Return the images with the name ``tag``. If ``tag`` is empty, return all images, which must have the
+    same name.
     """
     if tag:
         named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]

@@ -41,7 +41,7 @@ class Sliced(Protocol):
     """A file tree that can read a part of a file without reading the bytes before that part."""
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes of a file from ``offset``, or fewer at its end."""
+        """Return ``size`` bytes of a file from ``offset``, or fewer at the end of the file."""
 
 
 def resolve(tree: FileTree, path: str) -> str | None:

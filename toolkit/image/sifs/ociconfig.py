@@ -17,7 +17,9 @@ EPOCH = "SOURCE_DATE_EPOCH"
 """The environment variable with the time of a build in Unix seconds (reproducible-builds.org)."""
 
 _LATEST = (1 << 32) - 1
-"""The latest time in Unix seconds that squashfs can store; it stores a time in 32 bits without sign."""
+"""The latest time in Unix seconds that squashfs can store: squashfs stores a time as an unsigned 32-bit
+number.
+"""
 
 
 class OciConfig(msgspec.Struct, frozen=True, omit_defaults=True):

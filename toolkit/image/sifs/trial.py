@@ -49,6 +49,6 @@ def start_obstacle() -> str:
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         result = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # without the program ``unshare``, toolkit finds no reason
+    except Missing:  # toolkit finds the reason only with the program ``unshare``
         return ""
     return "" if result.ok else f"this machine does not allow user namespaces: {result.errors.strip()}"

@@ -205,7 +205,7 @@ def _fetch(
         room,
         max(0, copies * total - size_on_disk),
         f"{source}",
-        "free space there, or write to another disk with -o; the next call resumes the download",
+        "free space on that disk, or write to another disk with -o; the next run resumes the download",
     )
     tell.step(f"Fetching {source} ({format_size(total)})")
     before = 0

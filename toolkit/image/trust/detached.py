@@ -57,7 +57,8 @@ def sign_file(path: Path, key: str) -> SignedFile:
 
 
 def signature_of(path: Path, keyring: Path | None) -> FileSignature:
-    """Return the state and the signer of a file's signature, and the SHA-256 that the signature contains.
+    """Return the state of a file's signature (such as ``good``), its signer, and the SHA-256 that it
+    contains.
 
     Args:
         path: the bundle or lock. This function reads only the signature of ``path``; :func:`require_signed`

@@ -48,7 +48,9 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSignature:
-    """The result of a signature check: the signed object group, and the differences from the signed text."""
+    """The result of a signature check: the signed object group, and the SIF's differences from the signed
+    text.
+    """
 
     signature: Signature
     group: int

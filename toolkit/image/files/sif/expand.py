@@ -12,7 +12,7 @@ from collections.abc import Callable
 WINDOW = 8 << 20
 """Maximum window of a zstd block in bytes, as RFC 8878 (3.1.1.1.2) recommends."""
 _DICTIONARY = 16 << 20
-"""Memory limit of the xz decoder in bytes; a file of mksquashfs needs at most the size of one block."""
+"""Memory limit of the xz decoder in bytes; a squashfs from mksquashfs needs at most the size of one block."""
 
 
 def expand(codec: str, data: bytes, most: int) -> bytes:
