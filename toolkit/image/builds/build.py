@@ -60,7 +60,7 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     """Build and test a recipe's image from its lock, unless the engine has an image built from the same
     inputs.
 
-    If ``fresh`` is true, toolkit compiles and builds all parts again, without the caches.
+    If ``fresh`` is true, toolkit compiles all components and builds the image again, without the caches.
 
     Raises:
         BadInput: if the recipe says that toolkit cannot build it, or its architecture differs from the

@@ -50,7 +50,7 @@ class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
-    """The lock of an environment: all values that determine its contents.
+    """The lock of an environment: all values that determine the contents of the environment.
 
     ``requirements`` are the user's requirement lines, and ``options`` are options for the package index.
     ``replaced`` are packages of the image that the environment may hide with another version. ``outside`` are

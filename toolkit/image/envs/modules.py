@@ -132,7 +132,7 @@ def _compiled(
 def _interpreter(minor: str) -> str:
     """Return the path of a Python of this minor release on this machine, or an empty text.
 
-    Every Python of one minor release compiles a module to the same bytes.
+    All Python interpreters of the same minor release compile a module to the same bytes.
     """
     if f"{sys.version_info[0]}.{sys.version_info[1]}" == minor:
         return sys.executable

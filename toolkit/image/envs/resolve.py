@@ -29,7 +29,7 @@ _CHANGE = "change the requirement, or hide the image's package: `--replace {}`"
 
 @dataclass(frozen=True, slots=True)
 class EnvSolution:
-    """The wheels to install, and the source distributions of which toolkit must first build wheels."""
+    """The wheels to install, and the source distributions from which toolkit must first build wheels."""
 
     packages: tuple[EnvPackage, ...]
     sources: tuple[LockedFile, ...]

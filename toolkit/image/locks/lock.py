@@ -30,7 +30,7 @@ _LONGEST_FAULT = 300
 
 
 class EarlierLock(BadInput):
-    """The error for a lock that an earlier release of toolkit wrote, without build steps."""
+    """The error for a lock that lacks build steps, because an earlier release of toolkit wrote the lock."""
 
 
 class _Head(msgspec.Struct):
@@ -42,8 +42,8 @@ class _Head(msgspec.Struct):
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file, build step or environment variable that differs between two locks.
 
-    ``old`` and ``new`` are the versions, options or values in the two locks; a lock without this entry has an
-    empty text.
+    ``old`` and ``new`` are the versions, options or values in the two locks; the text is empty for a lock
+    that lacks the entry.
     """
 
     where: str

@@ -13,7 +13,9 @@ from toolkit.model.solution import Solution
 
 
 def solve_recipe(named: Named, host: HostFacts | None = None) -> Solution:
-    """Return the versions that toolkit chooses for a recipe; if ``host`` is given, they work on that host."""
+    """Return the versions that toolkit chooses for a recipe; if ``host`` is given, versions that work on that
+    host.
+    """
     return solve_recipe_rows(named, host)[0]
 
 

@@ -176,7 +176,7 @@ def _mpis(
     programs: dict[str, str],
     book: ImageEvidence,
 ) -> ImageFacts:
-    """Add to the facts the MPIs, the programs that load an MPI, and how their ranks start."""
+    """Add to the facts the MPIs, the programs that load an MPI, and how the ranks of these MPIs start."""
     first = mpis[0] if mpis else None
     return msgspec.structs.replace(
         facts,
@@ -295,8 +295,8 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add the newest glibc version and highest x86-64 level that any program or library needs, of all that
-    toolkit has read so far. Call this function last.
+    """Add the glibc version and x86-64 level that the image's programs and libraries need. Call this function
+    last, because it considers only files that toolkit has already read.
     """
     looked_at = loader.looked_at()
     return msgspec.structs.replace(

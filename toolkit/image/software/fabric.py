@@ -174,8 +174,8 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
 
 
 def _plugin_folders(finder: Finder, path: str) -> list[str]:
-    """Return the folders in which packages put libfabric's plugins: the library's folder, and ``libfabric``
-    and ``prov`` near it.
+    """Return the folders in which packages put libfabric's plugins: the library's folder, ``libfabric`` and
+    ``prov`` in it, and ``libfabric`` beside it.
     """
     folder = finder.folder(path)
     return [

