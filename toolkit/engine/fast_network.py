@@ -3,6 +3,7 @@
 from typing import Literal
 
 from toolkit.engine.case import Case
+from toolkit.engine.settings_in_force import setting_value
 from toolkit.knowledge.fabric import Fabric, fabric, fabrics_of
 from toolkit.knowledge.settings import settings
 
@@ -33,6 +34,22 @@ def judge_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
     if not wanted & set(case.image_facts.ucx_transports or ()) or _names_no_device(case, devices):
         return "shut"
     return judge_ucx_tls(tls)
+
+
+def judge_ucx_layer(case: Case) -> Way:
+    """Return ``open`` if Open MPI uses UCX in place of the framework btl, ``shut`` if not, and ``not known``
+    if toolkit cannot decide.
+
+    If no setting names a messaging layer (pml), Open MPI chooses UCX on a host with InfiniBand or RoCE
+    (open-mpi/ompi:opal/mca/common/ucx).
+    """
+    mpi, layer = case.image.mpi, setting_value(case, "OMPI_MCA_pml")
+    if mpi is None or "ucx" not in (mpi.components or {}).get("pml", ()) or layer not in {None, "ucx"}:
+        return "shut"
+    if layer == "ucx":
+        return "open"
+    tls, devices = setting_value(case, "UCX_TLS"), setting_value(case, "UCX_NET_DEVICES")
+    return judge_ucx(case, tls or "", devices or "")
 
 
 def judge_ucx_tls(tls: str) -> Way:

@@ -381,29 +381,13 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
         return ok
     missing = " or ".join(sorted(lacking))
     because = f"{ok.name}={ok.value} leaves some ranks without a transport between them; add {missing}"
-    way = _judge_ucx_layer(case)
+    way = fast_network.judge_ucx_layer(case)
     if way == "open":
         return ok
     if way == "not known":
         because = f"{because}; toolkit does not know whether Open MPI uses UCX, which needs no btl"
     outcome: Outcome = "init-failure" if way == "shut" else "unknown"
     return replace(ok, outcome=outcome, because=because, source=row.source)
-
-
-def _judge_ucx_layer(case: Case) -> fast_network.Way:
-    """Return ``open`` if Open MPI uses UCX in place of the framework btl, ``shut`` if not, and ``not known``
-    if toolkit cannot decide.
-
-    If no setting names a messaging layer (pml), Open MPI chooses UCX on a host with InfiniBand or RoCE
-    (open-mpi/ompi:opal/mca/common/ucx).
-    """
-    mpi, layer = case.image.mpi, setting_value(case, "OMPI_MCA_pml")
-    if mpi is None or "ucx" not in (mpi.components or {}).get("pml", ()) or layer not in {None, "ucx"}:
-        return "shut"
-    if layer == "ucx":
-        return "open"
-    tls, devices = setting_value(case, "UCX_TLS"), setting_value(case, "UCX_NET_DEVICES")
-    return fast_network.judge_ucx(case, tls or "", devices or "")
 
 
 @cache

@@ -12,10 +12,9 @@ secret can compute the secret URL path.
 
 This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies ``gloo`` and
 ``rendezvous``, as one file, into images without toolkit. The program reads the environment variables
-``HOROVOD_GLOO_IFACE``, ``HOROVOD_GLOO_TIMEOUT_SECONDS`` and ``HOROVOD_START_TIMEOUT``.
-``HOROVOD_START_TIMEOUT`` is the time in seconds within which all ranks must join. Exit status: the command's
-status; 1 if ranks do not find each other; 2 for wrong arguments; 126 or 127 if the command cannot be started,
-as in shells.
+``HOROVOD_GLOO_IFACE``, ``HOROVOD_GLOO_TIMEOUT_SECONDS`` and ``HOROVOD_START_TIMEOUT`` (seconds within which
+all ranks must join). Exit status: the command's status; 1 if ranks do not find each other; 2 for wrong
+arguments; 126 or 127 if the command cannot be started.
 """
 
 from __future__ import annotations
@@ -114,10 +113,8 @@ def read_task(environment: Mapping[str, str]) -> Task:
         raise RendezvousFault(f"SLURM_PROCID is {rank} in a step of {size} tasks")
     job, step = _number(environment, "SLURM_JOB_ID"), _number(environment, "SLURM_STEP_ID")
     cluster, again = (environment.get(f"SLURM_{name}", "") for name in ("CLUSTER_NAME", "RESTART_COUNT"))
-    first, host = (
-        first_node(environment.get("SLURM_STEP_NODELIST", "")),
-        environment.get("SLURMD_NODENAME", ""),
-    )
+    first = first_node(environment.get("SLURM_STEP_NODELIST", ""))
+    host = environment.get("SLURMD_NODENAME", "")
     if not NODE_NAME.fullmatch(host):
         raise RendezvousFault(f"SLURMD_NODENAME {host!r} is not a node name")
     if rank == 0 and host != first:
@@ -150,9 +147,7 @@ class Store(ThreadingHTTPServer):
         super().__init__((address, port), _Handler)
 
     def server_bind(self) -> None:
-        """Bind the server's socket without a look-up of this host's name, because the look-up may take a
-        minute.
-        """
+        """Bind the server's socket without looking up this host's name, which may take a minute."""
         socketserver.TCPServer.server_bind(self)
 
     def service_actions(self) -> None:

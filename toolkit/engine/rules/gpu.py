@@ -60,9 +60,7 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     On data-centre GPUs, the package cuda-compat in the image can make a newer driver unnecessary.
     """
     case.have(*PAIR)
-    if not too_old(case):
-        return None
-    if case.image.cuda_compat:
+    if not too_old(case) or case.image.cuda_compat:
         return None
     least = cuda.least_driver(case.image.cuda or "")
     title = (

@@ -39,12 +39,8 @@ _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/li
 """Folders of Intel MPI's own libfabric. Intel's mpirun searches the first two folders (env/vars.sh); mpi4py
 searches all these folders.
 """
-
-
 _TRANSPORTS = {"btl", "mtl"}
-"""Open MPI's frameworks for sending messages. Every working Open MPI has components of the
-framework ``btl``.
-"""
+"""Open MPI's frameworks for sending messages. Every working Open MPI has components of ``btl``."""
 
 
 @rule(

@@ -91,7 +91,7 @@ def test_where_there_is_no_sbatch_no_record_is_left():
             Missing,
             "recorded: Batch job submission failed: Socket timed out on send/recv",
         ),
-        ("Submitted, says a plugin\n", Missing, "without a job number"),
+        ("Submitted, says a plugin\n", Missing, "sbatch printed no job number"),
         (KeyboardInterrupt(), Interrupted, "interrupted while sbatch ran"),
     ],
 )
