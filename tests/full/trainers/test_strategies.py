@@ -195,9 +195,9 @@ def test_all_ranks_end_with_the_status_of_a_stop(ended, name):
         ("mirrored-started-twice", "2 processes were started, but --strategy mirrored trains in one"),
         (
             "ps-of-two",
-            "--strategy ps needs at least 3 tasks (a coordinator, a server and a worker); the job has 2",
+            "--strategy ps needs at least 3 ranks (a coordinator, a server and a worker); the job has 2",
         ),
-        ("ps-of-servers", "--servers 2: no worker is left of 3 tasks; give at most 1"),
+        ("ps-of-servers", "--servers 2: no worker is left of 3 ranks; give at most 1"),
         ("multiworker-without-peers", "--strategy multiworker does not know its peers"),
         ("option-of-another", "--devices: only for --strategy mirrored or hybrid, not for single"),
     ],

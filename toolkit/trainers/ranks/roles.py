@@ -1,4 +1,4 @@
-"""Give each task of a job with parameter servers a role: coordinator, server or worker."""
+"""Give each rank of a job with parameter servers a role: coordinator, server or worker."""
 
 from dataclasses import dataclass
 from typing import Literal
@@ -10,7 +10,7 @@ Kind = Literal["chief", "ps", "worker"]
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """TensorFlow's name for a task's role, and the task's number among the tasks with this role. TensorFlow
+    """TensorFlow's name for a rank's role, and the rank's number among the ranks with this role. TensorFlow
     calls the coordinator ``chief``.
     """
 
@@ -18,27 +18,27 @@ class Role:
     number: int
 
 
-def roles(tasks: int, servers: int = 0) -> list[Role]:
-    """Return the role of each task: first a coordinator, then the servers, then the workers.
+def roles(ranks: int, servers: int = 0) -> list[Role]:
+    """Return the role of each rank: first a coordinator, then the servers, then the workers.
 
-    By default, a quarter of the tasks are parameter servers, so a job has about three workers for each
+    By default, a quarter of the ranks are parameter servers, so a job has about three workers for each
     server.
 
     Raises:
-        Trouble: if the tasks are too few for the roles.
+        Trouble: if the ranks are too few for the roles.
 
     >>> [f"{role.kind}{role.number}" for role in roles(4)]
     ['chief0', 'ps0', 'worker0', 'worker1']
     """
-    if tasks < 3:
+    if ranks < 3:
         raise Trouble(
-            "--strategy ps needs at least 3 tasks (a coordinator, a server and a worker); the job has "
-            f"{tasks}"
+            "--strategy ps needs at least 3 ranks (a coordinator, a server and a worker); the job has "
+            f"{ranks}"
         )
-    servers = servers or max(1, tasks // 4)
-    if servers > tasks - 2:
-        raise Trouble(f"--servers {servers}: no worker is left of {tasks} tasks; give at most {tasks - 2}")
-    workers = tasks - 1 - servers
+    servers = servers or max(1, ranks // 4)
+    if servers > ranks - 2:
+        raise Trouble(f"--servers {servers}: no worker is left of {ranks} ranks; give at most {ranks - 2}")
+    workers = ranks - 1 - servers
     return [
         Role("chief", 0),
         *(Role("ps", number) for number in range(servers)),
@@ -47,7 +47,7 @@ def roles(tasks: int, servers: int = 0) -> list[Role]:
 
 
 def cluster(every: list[Role], addresses: list[str]) -> dict[str, list[str]]:
-    """Return TensorFlow's cluster specification, which lists the addresses of the tasks with each role."""
+    """Return TensorFlow's cluster specification, which lists the addresses of the ranks with each role."""
     found: dict[str, list[str]] = {}
     for role, address in zip(every, addresses, strict=True):
         found.setdefault(role.kind, []).append(address)

@@ -31,7 +31,7 @@ class RankSpread:
         add = parser.add_argument_group("distribution").add_argument
         text = "mirrored, hybrid: number of GPUs per rank, or of parts of the CPU; default: all GPUs"
         add("--devices", type=count, default=0, metavar="N", help=text)
-        text = "ps: number of parameter servers; default: a quarter of the tasks"
+        text = "ps: number of parameter servers; default: a quarter of the ranks"
         add("--servers", type=count, default=0, metavar="N", help=text)
         add("--sync", action="store_true", help="ps: average the gradients of all workers before each update")
         text = "mpi-aggregate: after K steps, each step uses the gradients of the previous step"
