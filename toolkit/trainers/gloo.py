@@ -303,8 +303,9 @@ def join(
     HTTP store's address.
 
     ``caller`` is the address of the node where srun was called. A batch script calls srun on the job's first
-    node, so tasks can reach this node without a name service. Raises ``RendezvousFault`` if not all ranks
-    join within ``seconds``, or if this task does not find the HTTP store.
+    node. ``caller`` is then this node's address, and tasks reach the node without a name service. Raises
+    ``RendezvousFault`` if not all ranks join within ``seconds``, or if this task does not find the HTTP
+    store.
     """
     begun = heard = time.monotonic()
     limit = seconds + (_TIME_TO_SPEAK if task.rank else 0)

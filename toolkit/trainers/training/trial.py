@@ -148,7 +148,8 @@ def fastest(tried: Sequence[BatchSpeed]) -> int:
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
     """Measure the speed with batch sizes that double each time. Return the speeds, and the reason why toolkit
-    did not try a larger batch. ``most`` is the reason for ``limit``, as text for the log.
+    did not try a larger batch. ``limit`` is the largest batch size to try; ``most`` is a text for the log
+    that says why.
     """
     import tensorflow as tf
 
@@ -159,7 +160,8 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # The next batch size needs twice the memory that this size added, or as much as all sizes so far.
+        # Assume that the next batch size needs twice the memory that this size added, or as much as all
+        # sizes so far have added together, whichever is more.
         # Divide the available memory by the number of ranks that share this node's memory.
         need, left = (
             2 * max(grown, (before - first) // 2),
