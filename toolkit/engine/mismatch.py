@@ -85,7 +85,7 @@ def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bo
                 stage=LaunchStage.START if row.first else None,
                 by_chance=row.by_chance,
             )
-    because = f"toolkit has no recorded launch of {mpi_name(mpi)} without a compatible launcher"
+    because = f"toolkit's developers have not tested {mpi_name(mpi)} without a compatible launcher"
     return Hit(case.cite("image.mpi", *asked), "unknown", because)
 
 

@@ -80,7 +80,7 @@ def test_a_pair_that_nobody_measured_is_no_fault_and_is_not_mended():
     assert (found.severity, found.undecided, outcomes(verdict)["srun-pmix"]) == ("warning", True, "unknown")
     assert (
         found.title
-        == "Not decided: toolkit has no recorded launch of a PMIx 9.0.1 server with a PMIx 4.2.2 client"
+        == "Not decided: toolkit's developers have not tested a PMIx 9.0.1 server with a PMIx 4.2.2 client"
     )
     assert found.fix == "use mode mpirun-host; or try the launch: `toolkit doctor IMAGE --live --mode MODE`"
 

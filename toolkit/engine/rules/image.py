@@ -135,7 +135,7 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
 
 @rule(
     "image-mpi-not-measured",
-    "toolkit has no recorded launch with this MPI",
+    "toolkit's developers have not tested this MPI",
     severity="warning",
     fix=TRY_IT,
     source="tests/matrix covers Open MPI, MPICH and Intel MPI",
@@ -143,8 +143,8 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
-    """toolkit predicts a launch from recorded launches of the same MPI implementation. For an implementation
-    without recorded launches, toolkit predicts a launch only if launcher and image have the same MPI.
+    """toolkit predicts a launch from its developers' test launches of the same MPI implementation. For an
+    MPI without test launches, toolkit predicts a launch only if launcher and image have the same MPI.
     """
     case.ask("image.mpi.version")
     mpi = case.image.mpi
@@ -155,7 +155,9 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
     if case.mode == "mpirun-host" and is_same_mpi(host_launcher(case.host_facts), mpi):
         return None
     return Hit(
-        case.cite("image.mpi"), "unknown", f"toolkit has no recorded launch with {family(mpi.implementation)}"
+        case.cite("image.mpi"),
+        "unknown",
+        f"toolkit's developers have not tested {family(mpi.implementation)}",
     )
 
 

@@ -40,7 +40,7 @@ def network_apart(case: Case) -> Hit | None:
         return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
     if case.mode in {"mpirun-container", "srun-none"}:
         return None
-    return Hit(evidence, "unknown", "toolkit has no recorded launch with separate networks")
+    return Hit(evidence, "unknown", "toolkit's developers have not tested launches with separate networks")
 
 
 @rule(

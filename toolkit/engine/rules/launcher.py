@@ -243,7 +243,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
     row = next((r for r in rows if r.amd_unthreaded in {None, amd_unthreaded(case.host_facts)}), None)
     evidence = case.cite("image.mpi", "image.mpi.launcher")
     if row is None:
-        because = f"toolkit has no recorded launch by mpirun of {mpi_name(starter)} inside such a container"
+        because = f"toolkit's developers have not tested mpirun of {mpi_name(starter)} in similar containers"
         return Hit(evidence, "unknown", because)
     if row.outcome != "ok":
         # For several nodes, ssh is not enough, because ssh starts programs outside the container.

@@ -194,10 +194,9 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     If each rank has its own PID namespace, two ranks can have the same process ID, and then crash with a
     segmentation fault.
 
-    About one in four of toolkit's recorded launches with two ranks crashed, so toolkit only warns. With three
-    ranks on a node, most launches crash, and toolkit predicts a crash. Intel MPI did not crash in 24
-    launches, 6 of them with equal process IDs. MPICH did not crash in any launch. ``--ipc`` alone is
-    harmless.
+    About one in four test launches with two ranks crashed, so toolkit only warns. With three ranks
+    on a node, most launches crash, and toolkit predicts a crash. Intel MPI did not crash in 24 launches,
+    6 of them with equal process IDs. MPICH did not crash in any launch. ``--ipc`` alone is harmless.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")
@@ -205,7 +204,7 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
         return None
     if "--sharens" in case.plan.container:
         return None
-    title = f"With {', '.join(found)}, two ranks with the same process ID crash (14 of 55 recorded launches)"
+    title = f"With {', '.join(found)}, two ranks with the same process ID crash (14 of 55 test launches)"
     evidence, ranks = tuple(dict.fromkeys(found.values())), case.request.ranks_per_node
     if _SPARED ** (case.request.nodes * ranks * (ranks - 1) // 2) > 1 / 2:
         return Hit(evidence, title=title, severity="warning", by_chance=("crash",))
@@ -283,7 +282,7 @@ def shared_memory_apart(case: Case) -> Hit | None:
     evidence = (apart, *case.cite("image.mpi"))
     row = next((row for row in knowledge.mpi().apart if row.of(mpi)), None)
     if row is None:
-        because = f"toolkit has no recorded launch of {mpi_name(mpi)} in which each rank has its own /dev/shm"
+        because = f"toolkit's developers have not tested {mpi_name(mpi)} with a separate /dev/shm per rank"
         return Hit(evidence, "unknown", because)
     case.ask("image.mpi.device")
     return Hit(evidence, row.outcome, row.because, source=row.source)

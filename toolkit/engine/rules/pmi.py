@@ -43,7 +43,7 @@ def slurm_pmi_unreachable(case: Case) -> Hit | None:
     named = ", ".join(name for name in mpi.needs if name.startswith(("libpmi.so", "libslurm")))
     evidence = (*case.cite("image.mpi"), f"image: {mpi.library}: needs {named}")
     if any(is_below(_CONFIGURATION, bind_target(bind)) for bind in case.plan.binds):
-        because = f"toolkit has no recorded launch in which {mpi_name(mpi)} finds the cluster's slurm.conf"
+        because = f"toolkit's developers have not tested {mpi_name(mpi)} with the cluster's slurm.conf"
         return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build the MPI with its own PMI")
     because = f"{mpi_name(mpi)} uses Slurm's libpmi, which finds no slurm.conf in the container"
     return Hit(evidence, "init-failure", because, stage=LaunchStage.START)

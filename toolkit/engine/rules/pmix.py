@@ -49,7 +49,7 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     evidence = case.cite("host.pmix", "image.pmix")
     if row is None:
         because = (
-            f"toolkit has no recorded launch of a PMIx {plain(server)} server with a PMIx {plain(client)} "
+            f"toolkit's developers have not tested a PMIx {plain(server)} server with a PMIx {plain(client)} "
             f"client"
         )
         return Hit(evidence, "unknown", because)

@@ -14,7 +14,7 @@ _SOURCE = "recipes/knowledge/reported.toml"
     "reported-fault",
     "Public reports describe a fault of these releases that affects this launch",
     severity="error",
-    fix="use another release of the software that the title names",
+    fix="use a release that does not have the reported fault",
     instead=MPI_MODES,
     source=_SOURCE,
     facts=(

@@ -49,7 +49,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
 
 @rule(
     "runtime-not-measured",
-    "toolkit has no recorded launch with this container runtime",
+    "toolkit's developers have not tested this container runtime",
     severity="warning",
     fix="before you submit, read the job script that `toolkit launch --dry-run` prints",
     source="toolkit/runtime: the documentation that each module names",
@@ -58,7 +58,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
 )
 def runtime_not_measured(case: Case) -> Hit | None:
     """toolkit knows only from the runtime's documentation how to start a container, and which namespaces,
-    variables and folders the ranks share. No recorded launch confirms what the documentation says.
+    variables and folders the ranks share. No test launch confirms what the documentation says.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -79,9 +79,9 @@ def runtime_not_measured(case: Case) -> Hit | None:
 )
 def oci_mode(case: Case) -> Hit | None:
     """In the OCI mode of SingularityCE 4, each rank has separate process, IPC and user namespaces. Without
-    --no-compat, the container also has its own /tmp, /dev/shm and environment. toolkit has no recorded launch
-    of MPI in OCI mode. Without the launcher's variables, each rank starts as a world of size 1. Without the
-    OCI mode, an OCI-SIF does not start: 'native runtime does not support OCI-SIF images, use --oci mode'.
+    --no-compat, the container also has its own /tmp, /dev/shm and environment. toolkit's developers have not
+    tested MPI in OCI mode. Without the launcher's variables, each rank is a world of size 1. Without OCI
+    mode, an OCI-SIF does not start: 'native runtime does not support OCI-SIF images, use --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
     if asked:
@@ -93,7 +93,7 @@ def oci_mode(case: Case) -> Hit | None:
         return Hit(evidence, "unavailable", because, "An OCI-SIF starts only with --oci", fix="add `--oci`")
     if not found or (clearing_options(case) and case.mode != "mpirun-container"):
         return None
-    because = "toolkit has no recorded launch in containers of an OCI runtime"
+    because = "toolkit's developers have not tested MPI in containers of an OCI runtime"
     return Hit((*case.cite("host.runtime"), found), "unknown", because)
 
 

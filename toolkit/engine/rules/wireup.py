@@ -265,7 +265,7 @@ def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name
     alike = launcher.implementation == mpi.implementation
     if launcher == mpi or (alike and is_same_version(launcher.version or "", mpi.version or "-")):
         return None
-    because = f"toolkit has no recorded launch of {mpi_name(mpi)} under daemons of {mpi_name(launcher)}"
+    because = f"toolkit's developers have not tested {mpi_name(mpi)} under daemons of {mpi_name(launcher)}"
     return Hit(evidence, "unknown", because)
 
 
@@ -374,7 +374,7 @@ def _refuses_other_nodes(case: Case) -> bool:
 
 @rule(
     "host-launcher-not-known",
-    "toolkit has no recorded launch with the host's launcher",
+    "toolkit cannot predict launches with the host's launcher",
     severity="warning",
     fix=TRY_IT,
     instead=MPI_MODES,
@@ -394,6 +394,6 @@ def host_launcher_not_known(case: Case) -> Hit | None:
     return Hit(
         case.cite("host.mpis"),
         "unknown",
-        f"toolkit has no recorded launch with the launcher of {family(host.implementation)} "
+        f"toolkit's developers have not tested the launcher of {family(host.implementation)} "
         f"{plain(host.version)}",
     )

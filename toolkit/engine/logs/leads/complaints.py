@@ -50,7 +50,7 @@ def is_abort(clue: Clue) -> bool:
 
 
 def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first error message that a program wrote directly before it called ``MPI_Abort``."""
+    """Return the program's own error message, from the few lines around the report of ``MPI_Abort``."""
     del causes  # a complaint need not be one of the causes
     if not is_abort(clue):
         return None
@@ -77,7 +77,7 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
 
 
 def _complaint_after(output: Output, clue: Clue) -> Clue | None:
-    """Return the first error message of a program directly after Open MPI's report of ``MPI_Abort``."""
+    """Return the program's first error message in the few lines after Open MPI's report of ``MPI_Abort``."""
     ended = closed = False
     for position, line in output.places_after(clue.position, _BEFORE + _AFTER):
         text = strip_label(line.text).strip()
