@@ -101,13 +101,13 @@ def check_not_there(job: JobFile) -> None:
         raise BadInput(
             f"--env-image {job.env_image}: toolkit does not connect to the cluster, so it cannot compare "
             "this environment with the image",
-            fix="also give `--host`",
+            fix="add `--host USER@LOGIN`, so that toolkit connects to the cluster",
         )
     for option, value in (("image", job.image), ("data", job.data)):
         if value and value.startswith(ON_CLUSTER):
             raise BadInput(
                 f"--{option} {value}: the file is on the cluster, to which toolkit does not connect",
-                fix="also give `--host` with `--dry-run`",
+                fix="add `--host USER@LOGIN` to `--dry-run`, so that toolkit connects to the cluster",
             )
 
 

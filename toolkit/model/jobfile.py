@@ -172,12 +172,13 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     """A job file as the user writes it; fields that the user does not give are ``None``.
 
     A job file names a bundled ``trainer`` and its ``arguments``, or the user's ``command``. ``image`` is a
-    SIF file, the name of a recipe, or ``cluster:NAME``. ``env_image`` is a file that ``toolkit env`` created.
-    ``runtime`` is the container runtime that starts the image. ``data`` is a folder on this machine, or
-    ``cluster:NAME``. ``directory`` is the folder on the cluster for images, data and runs. ``site`` is the
-    name of a site profile. All other fields are as in :class:`toolkit.model.job.JobSpec`. ``env_file`` is a
-    file on this machine with secret variables. After toolkit has read ``env_file``, ``env`` also has these
-    variables, as :class:`toolkit.model.hidden.Hidden`.
+    SIF file on this machine, the name of a recipe, or ``cluster:NAME`` for an image on the cluster.
+    ``env_image`` is a file that ``toolkit env`` created. ``runtime`` is the container runtime that starts the
+    image. ``data`` is a folder on this machine, or ``cluster:NAME`` for a folder on the cluster.
+    ``directory`` is the folder on the cluster for images, data and runs. ``site`` is the name of a site
+    profile. All other fields are as in :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file on this
+    machine with secret variables. After toolkit has read ``env_file``, ``env`` also has these variables, as
+    :class:`toolkit.model.hidden.Hidden`.
     """
 
     trainer: str | None = None

@@ -106,7 +106,7 @@ def _spython(path: str) -> "Iterator[_Client]":
 
             yield get_client(quiet=True)
         except SystemExit as error:
-            raise CheckFailed(f"spython failed with {path} (status {error.code})") from error
+            raise CheckFailed(f"spython cannot use the program {path} (exit status {error.code})") from error
         finally:
             os.environ["PATH"] = before
 

@@ -78,7 +78,7 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
         raise BadInput(
             f"{named.name} is a recipe for {lock.solution.architecture}; this Docker engine runs on {has}",
             fix=f"run `toolkit image render {named.name} -o ctx`, and build the folder ctx on a machine "
-            f"with that architecture",
+            f"with {lock.solution.architecture}",
         )
     making = Making(lock=lock)
     source = source_hash(making)

@@ -130,7 +130,7 @@ def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
             fix="check that the Docker engine can write to this folder; the engine may run on another "
             "machine",
         )
-    raise CheckFailed(f"{what}: mksquashfs failed (status {ran.status})", detail=lines[-12:])
+    raise CheckFailed(f"{what}: mksquashfs failed (exit status {ran.status})", detail=lines[-12:])
 
 
 def _packed(files: Mapping[str, bytes]) -> bytes:
