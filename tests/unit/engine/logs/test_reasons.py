@@ -2,6 +2,8 @@
 
 from tests.unit.engine.logs.test_root import END, told
 from tests.unit.tables import every_row
+from toolkit.engine.logs.explanation import explain_output
+from toolkit.engine.logs.joblines import Output
 
 PMIX = """\
 --------------------------------------------------------------------------
@@ -142,3 +144,35 @@ def test_a_failure_that_a_retry_mends_is_not_the_root_line():
 def test_a_line_of_code_with_a_word_of_failure_is_not_the_root_line(code):
     assert told(f"loading\n{code}\n") == ("", "", "")
     assert told(f"connect('10.0.0.1'): refused (111)\n{code}\n")[0] == "connect('10.0.0.1'): refused (111)"
+
+
+@every_row(
+    "line",
+    [
+        "munmap_chunk(): invalid pointer",
+        "malloc(): unaligned tcache chunk detected",
+        "*** bit out of range 0 - FD_SETSIZE on fd_set ***: terminated",
+        "*** stack smashing detected ***: ./solver terminated",
+    ],
+)
+def test_the_message_of_the_c_library_before_an_abort_is_the_root_line(line):
+    end = "srun: error: node1: task 1: Aborted (core dumped)\n"
+    assert told(f"step 1\n{line}\n{end}") == (line, "signal", "1")
+
+
+@every_row(
+    ("line", "class_"),
+    [
+        (
+            "ImportError: /tmp/x.so: failed to map segment from shared object: Operation not permitted",
+            "loader",
+        ),
+        ("./a: error while loading shared libraries: libx.so: cannot map zero-fill pages", "loader"),
+        ("Error: quay.io/lab/sim:3: image not known", "container-runtime"),
+        ('ctr: image "docker.io/lab/sim:3": not found', "container-runtime"),
+    ],
+)
+def test_the_user_can_correct_a_limit_or_a_missing_image(line, class_):
+    found = explain_output(Output(f"{line}\n"))
+    assert found.root is not None and found.fault is not None
+    assert (found.root.text, found.fault.id, found.retry) == (line, class_, "user")
