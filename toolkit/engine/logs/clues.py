@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.logsearch import MOST_SUSPECTS
+from toolkit.engine.logs.records import read_record
 from toolkit.engine.logs.sourcecode import is_code, raises
 from toolkit.knowledge.signatures import Role
 from toolkit.model.finding import Retry
@@ -138,8 +139,11 @@ def strip_label(text: str) -> str:
     """Return the text of a line without the text before the program's message, such as rank, process and
     time.
     """
-    if text.startswith("{") and (record := _RECORD.match(text)):
-        text = text[record.end() :]
+    if text.startswith("{"):
+        if words := _plain_record(text):
+            return words
+        record = _RECORD.match(text)
+        text = text[record.end() :] if record else text
     if verbose := _VERBOSE.match(text):
         return f"{verbose[1]}:   {text[verbose.end() :]}"
     if daemon := _DAEMON.match(text):
@@ -148,12 +152,40 @@ def strip_label(text: str) -> str:
         return f"{syslog[1]}: {text[syslog.end() :]}"
     found = _BEFORE.match(text)
     text = text[found.end() :] if found else text
+    if words := _plain_record(text):
+        return words
     logrus = _LOGRUS.match(text) if text[:1] in _LOGRUS_STARTS else None
     level = (logrus["short"] or logrus["name"] or "ERRO")[:4].upper() if logrus else ""
     if logrus and level in _LOGRUS_LEVELS:
         words = text[logrus.end() :].removesuffix('"')
         return f"{_LOGRUS_LEVELS[level]}: {words}"
     return text
+
+
+def _plain_record(text: str) -> str | None:
+    """Return a structured log line in plain words; ``None`` for other lines. The result is only the message,
+    or only the reason, if a row of ``faultlines.toml`` identifies its fault.
+    """
+    record = read_record(text)
+    if record is None or record.level != "error":
+        return f"{record.level}: {record.message}" if record else None
+    for words in (record.message, record.reason):
+        row = classify(words)
+        if row is not None and row.strength >= 3 and row.class_ != "unknown-error":
+            return words
+    more = f": {record.reason}" if record.reason and record.reason not in record.message else ""
+    return f"error: {record.message}{more}"
+
+
+def is_record(line: Line) -> bool:
+    """Return whether a line is a structured log line, such as a JSON object with a level and a message."""
+    label = _BEFORE.match(line.text)
+    return read_record(line.text[label.end() :] if label else line.text) is not None
+
+
+def is_head(clue: Clue) -> bool:
+    """Return whether a line is the first line of a traceback."""
+    return not clue.class_ and HEAD in clue.line.text
 
 
 def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
@@ -171,7 +203,7 @@ def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
 
 def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
     for position, line in output.lines_at(positions):
-        if HEAD in line.text:
+        if HEAD in line.text and HEAD in strip_label(line.text):
             yield Clue(position, line, "", 0, "cause")
             continue
         whole = _with_message(output, position, line)

@@ -24,6 +24,9 @@ _SAYS = re.compile(
 for the rank that a program's logger writes before its message.
 """
 
+_FIELD = re.compile(r'^\{.{0,600}?"(?:global_)?rank": ?"?(\d{1,5})\b|^\w{1,20}=.{0,400}? rank="?(\d{1,5})\b')
+"""A pattern for the rank in a structured log line."""
+
 _ROWS = 6
 _MOST = 400
 """Maximum number of lines of a traceback."""
@@ -66,7 +69,8 @@ def rank_in_words(output: Output, clue: Clue, first: int) -> str:
     """
     before = (line for _, line in reversed(output.before(clue.position, _MOST)) if line.number < first)
     texts = (clue.line.tag + clue.line.text, *(line.text for line in islice(before, 1)))
-    found = next((found for text in texts if (found := _SAYS.search(text))), None)
+    fields = _FIELD.search(clue.line.text)
+    found = next((found for text in texts if (found := _SAYS.search(text))), fields)
     return next((number for number in found.groups() if number), "") if found else ""
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolkit.engine.logs.clues import HEAD, Clue, strip_label
+from toolkit.engine.logs.clues import Clue, is_head, is_record, strip_label
 from toolkit.engine.logs.consequences import without_consequences
 from toolkit.engine.logs.endings import (
     NAMES_STATUS,
@@ -91,16 +91,16 @@ class RootClue:
 
 def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     """Return the root line; ``None`` if no line reports a failure."""
-    heads = [clue.position for clue in clues if HEAD in clue.line.text]
+    heads = [clue.position for clue in clues if is_head(clue)]
     raised = tracebacks(output, heads)
     inside = {number for one in raised for number in one.numbers}
     ignored = {output.line(position).number for position in heads if is_ignored(output, position)}
     raised = [one for one in raised if min(one.numbers) not in ignored]
-    before = {output.line(position).number - 1 for position in heads}
-    inside |= {c.line.number for c in clues if c.line.number in before and _introduces(c)}
+    before = {(line := output.line(position)).number - 1: line.task for position in heads}
+    inside |= {c.line.number for c in clues if before.get(c.line.number) == c.line.task and _introduces(c)}
     inside |= {c.line.number for c in clues if c.line.number + 1 in before and _is_heading(c)}
     inside |= {c.line.number + 1 for c in clues if _ORIGINAL in c.line.text}
-    told = [clue for clue in clues if clue.line.number not in inside and HEAD not in clue.line.text]
+    told = [clue for clue in clues if clue.line.number not in inside and not is_head(clue)]
     pairs = [(one, clue) for one in raised if (clue := _of_raised(one))]
     ends = [clue.position for clue in told if clue.role == "ending"]
     handled = handled_exceptions(output, pairs, heads, ends)
@@ -181,8 +181,10 @@ def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]
 
 def _introduces(clue: Clue) -> bool:
     """Return whether a line introduces the next traceback. mpirun may put the tag of the next line at the end
-    of this line, so the function ignores such a tag.
+    of this line, so the function ignores such a tag. A structured log line contains its whole message.
     """
+    if is_record(clue.line):
+        return False
     return clue.class_ == "unknown-error" or _INTRODUCES.search(_LAST_TAG.sub("", clue.line.text)) is not None
 
 
