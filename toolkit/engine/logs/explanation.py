@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from toolkit.engine.logs.clues import Clue, clues, strip_label
 from toolkit.engine.logs.codes import code_in, error_codes
 from toolkit.engine.logs.endings import is_stopped
+from toolkit.engine.logs.frames import is_raised_by_user
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.leads.gpuwords import only_misses_gpu
 from toolkit.engine.logs.line_class import classify, is_harmless
@@ -127,9 +128,12 @@ def _class_of_subject(root: RootClue) -> str | None:
     if is_call_between_packages(text, root.files):
         return "package"
     named = class_of_exception(text) or class_of_files(root.files)
-    if named is None and (_UNREACHABLE.match(text) or not root.files):
+    lost = _UNREACHABLE.match(text)
+    if named is None and (lost or not root.files):
         named = class_of_text(text)
-    return named or ("network-or-dns" if _UNREACHABLE.match(text) else None)
+    if lost and is_raised_by_user(text, root.files, root.frame, root.code):
+        return named if named == "network-or-dns" else None
+    return named or ("network-or-dns" if lost else None)
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:

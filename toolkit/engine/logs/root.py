@@ -17,6 +17,7 @@ from toolkit.engine.logs.endings import (
     rank_number,
     without_cleanup,
 )
+from toolkit.engine.logs.frames import class_by_frame
 from toolkit.engine.logs.handled import handled_exceptions
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.lastretry import retried_at_end
@@ -65,13 +66,6 @@ _ORIGINAL = " Original exception:"
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
-_NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
-_BUSY = re.compile(r"BlockingIOError: \[Errno ")
-_STARTS = re.compile(r"/subprocess\.py$")
-"""The file of Python's module that starts programs. If this module does not find a file, the file is a
-program.
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class RootClue:
@@ -86,6 +80,7 @@ class RootClue:
     ended: tuple[str, ...] = ()
     consequences: tuple[Line, ...] = ()
     files: tuple[str, ...] = ()
+    code: str = ""
     following: tuple[str, ...] = ()
 
 
@@ -152,15 +147,16 @@ def _traced(
     clue = with_name_of_signal(output, clue)
     rank, node = failed_rank(output, clue, endings)
     rank = rank_in_table(output, clue) or rank  # the Slurm task is torchrun, not the rank
-    first = next((min(one.numbers) for one in raised if one.position == clue.position), clue.line.number)
+    own = next((one for one in raised if one.position == clue.position), None)
+    first = min(own.numbers) if own else clue.line.number
     rank = rank or rank_in_words(output, clue, first)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
     after = tuple(one.line for one in lost[:5])
-    files = next((one.files for one in raised if one.position == clue.position), ())
+    files, code = (own.files, own.code) if own else ((), "")
     ended = exit_reports([ending for ending in endings if ending.line != clue.line])
     last = clue.line.number + _SAME_REPORT
     following = (c.line.text for c in reported if clue.line.number < c.line.number <= last)
-    return RootClue(clue, rank, node, frame, ended, after, files, tuple(following))
+    return RootClue(clue, rank, node, frame, ended, after, files, code, tuple(following))
 
 
 def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]) -> set[int]:
@@ -205,21 +201,9 @@ def _of_raised(one: Raised) -> Clue | None:
     if row is None or (row.strength < 4 and row.role == "cause"):
         return Clue(one.position, one.exception, "python-exception", 5, "cause")
     role = "consequence" if row.role == "ending" else row.role
-    if class_ := _class_by_frame(one):
+    if class_ := class_by_frame(one):
         return Clue(one.position, one.exception, class_, 5, "cause")
     return Clue(one.position, one.exception, row.class_, 5, role, row.retry)
-
-
-def _class_by_frame(one: Raised) -> str | None:
-    """Return the fault class of an operating-system error whose meaning depends on the traceback's innermost
-    frame; ``None`` for all other errors.
-    """
-    text, innermost = strip_label(one.exception.text), next(reversed(one.files), "")
-    if _NOT_STARTED.match(text) and _STARTS.search(innermost):
-        return "program-start"
-    if _BUSY.match(text) and innermost and one.frame.startswith(f"{innermost}:"):
-        return "python-exception"  # a call such as a file lock failed, not the start of a process
-    return None
 
 
 def _choose(

@@ -21,6 +21,7 @@ _CHAIN = re.compile(
 _LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<frozen|/opt/conda/bin/|^<string>")
 _RAISED = re.compile(
     r"(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,80}(?::|$)|(?:[a-z_]\w{0,60}\.){1,9}\w{1,80}(?::|$)"
+    r"|(?:\w{1,60}\.){1,9}[A-Z]\w{0,80}(?:Error|Exception)(?::|$)"  # a module such as xml.etree.ElementTree
 )
 """A pattern for the last line of a traceback; other ranks may write lines within the traceback."""
 
@@ -81,8 +82,8 @@ _INTRODUCED = 6
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception of a traceback, the frame in the user's code, the numbers of the traceback's lines, and
-    the files of its frames (innermost last).
+    """The exception of a traceback, the frame in the user's code, the numbers of the traceback's lines, the
+    files of its frames (innermost last), and the source code of the innermost frame.
     """
 
     position: int
@@ -92,6 +93,7 @@ class Raised:
     chained: bool
     wraps: bool = False
     files: tuple[str, ...] = ()
+    code: str = ""
 
 
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
@@ -118,6 +120,7 @@ def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
                 made.chained,
                 first.wraps,
                 first.files,
+                first.code,
             )
         else:
             found.append(made)
@@ -131,6 +134,7 @@ def _read(output: Output, position: int) -> Raised | None:
     base = _indent(words(head) or "")
     numbers, frames = {head.number}, list[re.Match[str]]()
     untyped: tuple[int, Line] | None = None
+    code = ""
     lines = output.places_after(position, _MOST_LINES)
     for place, line in lines:
         text = words(line)
@@ -139,9 +143,10 @@ def _read(output: Output, position: int) -> Raised | None:
         numbers.add(line.number)
         if frame := _FRAME.match(text):
             frames.append(frame)
-            untyped = None
+            untyped, code = None, ""
             continue
         if not text.strip() or _indent(text) > base or text.lstrip().startswith(("|", "^", "~")):
+            code = code or text.strip()
             continue
         if text.rstrip().endswith(_IN_USER_CODE):
             base += _INDENT
@@ -153,7 +158,7 @@ def _read(output: Output, position: int) -> Raised | None:
         chained, wraps = _read_chain(after, raised, numbers)
         wraps = wraps and not _OF_RANK.search(head.text)  # the next traceback is from another rank
         wraps = wraps or _WRAPS.search(text.strip()) is not None
-        return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps, _files(frames))
+        return Raised(place, raised, _own(frames), frozenset(numbers), chained, wraps, _files(frames), code)
     return _without_type(*untyped, frames, numbers) if untyped and frames else None
 
 

@@ -1,0 +1,83 @@
+"""Read what the innermost frame of a traceback shows about an exception: the call that failed, or the user's
+own statement that raised the exception.
+"""
+
+import re
+from collections.abc import Sequence
+
+from toolkit.engine.logs.clues import HEAD, Clue, strip_label
+from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.traceback import Raised
+
+_NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
+_BUSY = re.compile(r"BlockingIOError: \[Errno ")
+_STARTS = re.compile(r"/subprocess\.py$")
+"""The file of Python's module that starts programs. If this module does not find a file, the file is a
+program.
+"""
+
+_WITHOUT_FILE = re.compile(
+    r"(?:OSError|PermissionError|ProcessLookupError): \[Errno (?P<number>\d+)\] [\w ]+$"
+)
+"""A pattern for an error of the operating system that names no file."""
+
+_INVALID = {"1", "3", "13", "22"}
+"""The numbers of EPERM, ESRCH, EACCES and EINVAL, which system calls without files use, too."""
+
+_LIMITS = re.compile(r"\b(?:resource\.setrlimit|resource\.prlimit|os\.nice|os\.setpriority)\(")
+_WITHOUT_PATH = re.compile(
+    r"\bos\.(?:sched_\w+|set\w*[ug]id|set\w*groups|setsid|setns|unshare|kill|killpg|getpgid|getsid|getpriority"
+    r"|wait\w*)\(|\bresource\.\w+\(|\bsignal\.\w+\(|\bsocket\.socket\(|\.(?:setsockopt|getsockopt|listen|ioctl"
+    r"|shutdown|cpu_affinity|ionice|nice|rlimit|send_signal)\(|\bprctl\w*\("
+)
+"""A pattern for calls that change a process or a socket and use no file."""
+
+_MOST = 100
+"""Maximum number of lines in a traceback whose introduction toolkit reads."""
+
+_RAISES = re.compile(r"raise (?:\w{1,60}\.){0,8}(?P<name>\w{1,80})\b")
+_TYPE = re.compile(r"(?:\w{1,60}\.){0,8}(?P<name>\w{1,80})(?::|$)")
+
+
+def class_by_frame(one: Raised) -> str | None:
+    """Return the fault class of an operating-system error whose meaning depends on the traceback's innermost
+    frame; ``None`` for all other errors.
+    """
+    text, innermost = strip_label(one.exception.text), next(reversed(one.files), "")
+    if _NOT_STARTED.match(text) and _STARTS.search(innermost):
+        return "program-start"
+    if _BUSY.match(text) and is_of_user(one.files, one.frame):
+        return "python-exception"  # a call such as a file lock failed, not the start of a process
+    nameless = _WITHOUT_FILE.match(text)
+    if nameless and nameless["number"] in _INVALID and _LIMITS.search(one.code):
+        return "system-limit"
+    if nameless and nameless["number"] in _INVALID and _WITHOUT_PATH.search(one.code):
+        return "python-exception"
+    return None
+
+
+def is_of_user(files: Sequence[str], frame: str) -> bool:
+    """Return whether the innermost of the files of a traceback is in the user's code, which has the frame
+    ``frame``.
+    """
+    innermost = next(reversed(files), "")
+    return bool(innermost) and frame.startswith(f"{innermost}:")
+
+
+def is_raised_by_user(text: str, files: Sequence[str], frame: str, code: str) -> bool:
+    """Return whether a statement ``raise`` in the user's code raised the exception in ``text``."""
+    raised, type_ = _RAISES.match(code), _TYPE.match(text)
+    same = raised is not None and type_ is not None and raised["name"] == type_["name"]
+    return same and is_of_user(files, frame)
+
+
+def introduction(output: Output, clue: Clue) -> str | None:
+    """Return the line before the traceback that ends with ``clue``, from the same process; empty if the
+    traceback has no line before it, and ``None`` if ``clue`` is not the end of a traceback.
+    """
+    before = output.before(clue.position, _MOST)
+    texts = ["", *(strip_label(line.text) for _, line in before if line.task == clue.line.task)]
+    heads = [number for number, text in enumerate(texts) if text.startswith(HEAD)]
+    if not heads or not texts[-1].startswith(" "):
+        return None
+    return texts[heads[-1] - 1]
