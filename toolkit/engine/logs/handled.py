@@ -22,17 +22,18 @@ _ENOUGH = 2
 _LAUNCHER = re.compile(r"torch/distributed/(?:elastic|run\.py|launcher)|/torchrun$")
 """A pattern for files of torchrun, which starts several processes below one label of srun."""
 
-_NOT_MAIN = re.compile(
-    r"(?i)exception in (?:thread|callback)|never retrieved|atexit|exception ignored|^process [\w-]+:$"
+NOT_MAIN = re.compile(
+    r"(?i)exception in (?:thread|callback|initializer)|never retrieved|atexit|exception ignored"
+    r"|^process \S.{0,60}:$"
 )
 """A pattern for the line before a traceback of another thread, a callback, a child process or an exit
 handler.
 """
 
-_LOGGED = re.compile(r"^(?:ERROR|WARNING):[\w.]{1,60}:|\b(?:ERROR|WARNING)\b.{0,10}[\]:|-] ")
+LOGGED = re.compile(r"^(?:ERROR|WARNING):[\w.]{1,60}:|\b(?:ERROR|WARNING)\b.{0,10}[\]:|-] ")
 """A pattern for a logger's line, after which the logger prints the traceback of a handled exception."""
 
-_UNCAUGHT = re.compile(r"\[(?:rank|default)\d+\]: ?$")
+UNCAUGHT = re.compile(r"\[(?:rank|default)\d+\]: ?$")
 """A pattern for the tag that PyTorch writes before an exception that ends a rank."""
 
 _DIGITS = re.compile(r"\d+")
@@ -56,13 +57,13 @@ def handled_exceptions(
     first = {output.line(position).number: position for position in heads}
     shared = any(_LAUNCHER.search(file) for one, _ in raised for file in one.files)
     causes = (one for one, clue in raised if clue.role == "cause")
-    fatal = list(islice((one for one in causes if not _introduced(output, first, one, _NOT_MAIN)), _MOST))
+    fatal = list(islice((one for one in causes if not _introduced(output, first, one, NOT_MAIN)), _MOST))
     texts = [_text(one) for one in fatal]
-    logged = [_introduced(output, first, one, _LOGGED) for one in fatal]
+    logged = [_introduced(output, first, one, LOGGED) for one in fatal]
     found = set[str]()
     for one, text, by_logger in zip(fatal, texts, logged, strict=True):
         others = [number for number, own in enumerate(texts) if own != text]
-        if not others or _UNCAUGHT.search(one.exception.tag):
+        if not others or UNCAUGHT.search(one.exception.tag):
             continue
         end = next((at for at in ends if at > one.position), None)
         later = [fatal[number] for number in others if fatal[number].position > one.position]
@@ -102,7 +103,7 @@ def _continued(output: Output, one: Raised, later: Raised, *, any_line: bool = F
     """Return whether the program wrote several progress lines between two exceptions. With ``any_line``, or
     if PyTorch marked only the later exception as the end of a rank, any ordinary line suffices.
     """
-    marked = any_line or _UNCAUGHT.search(later.exception.tag) is not None
+    marked = any_line or UNCAUGHT.search(later.exception.tag) is not None
     after = takewhile(lambda place: place[0] < later.position, output.places_after(one.position, _AFTER))
     skipped = later.numbers | one.numbers
     between = [strip_label(line.text).strip() for _, line in after if line.number not in skipped]

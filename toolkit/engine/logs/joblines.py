@@ -34,7 +34,7 @@ COLOUR = re.compile(rb"\x1b\[[0-9;?]*[A-Za-z]")
 _COLOUR = re.compile(COLOUR.pattern.decode())
 """A pattern for a terminal's colour codes, which Apptainer prints between ``FATAL:`` and the message."""
 
-_LABEL = re.compile(r" *(\d+): ")
+LABEL = re.compile(r" *(\d+): ")
 """A pattern for the label with which ``srun --label`` starts a line: the right-aligned task number."""
 
 _TAG = re.compile(
@@ -152,6 +152,15 @@ class Output:
             found = _BREAK.search(piece, at, at + _MOST_BYTES)
             yield position, parse_line(piece[at : found.start() if found else at + _MOST_BYTES], number)
 
+    def last_with(self, start: str) -> int:
+        """Return the position of the last line that starts with a text; -1 without such a line."""
+        wanted = start.encode()
+        for piece, base in ((self._tail, self._tail_at), (self._head, 0)):
+            at = piece.rfind(b"\n" + wanted)
+            if at >= 0 or piece.startswith(wanted):
+                return base + at + 1
+        return -1
+
     def places_after(self, position: int, most: int) -> Iterator[tuple[int, Line]]:
         """Yield the next lines of the task that wrote the line at ``position``, with their positions."""
         piece, at = self._place(position)
@@ -208,7 +217,7 @@ def parse_line(raw: bytes, number: int = 0) -> Line:
     text = _decode(raw)
     if tag := _tag_of(text):
         return Line(number, next(task for task in tag.groups() if task), text[tag.end() :], tag[0])
-    label = _LABEL.match(text)
+    label = LABEL.match(text)
     return Line(number, label[1] if label else "", text)
 
 

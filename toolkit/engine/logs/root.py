@@ -30,6 +30,7 @@ from toolkit.engine.logs.lastwords import (
     with_name_of_signal,
 )
 from toolkit.engine.logs.leads.complaints import is_abort
+from toolkit.engine.logs.leads.endedranks import exception_of_ended_rank
 from toolkit.engine.logs.leads.order import LEADS
 from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.ranktable import rank_in_table, rank_in_words, without_later_failures, words_of_rank
@@ -63,6 +64,8 @@ _HEADING = re.compile(r"Error executing process >|terminated with an error exit 
 
 _ORIGINAL = " Original exception:"
 """The text after which Gloo's barrier repeats an error of its connection, on the next line."""
+
+_COMMAND_FAILED = re.compile(r"(?:\w{1,60}\.){0,8}CalledProcessError: Command ")
 
 _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
@@ -209,6 +212,24 @@ def _of_raised(one: Raised) -> Clue | None:
 def _choose(
     output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
 ) -> tuple[Clue, str] | None:
+    """Return the root line and the frame of its traceback. If the strongest line only reports that a rank is
+    missing, return the exception that ended the rank, however many lines other ranks wrote in between.
+    """
+    chosen = _strongest(output, causes, endings, others)
+    if chosen and not _may_follow(chosen[0]):
+        return chosen
+    return exception_of_ended_rank(output, causes, chosen[0] if chosen else None) or chosen
+
+
+def _may_follow(clue: Clue) -> bool:
+    """Return whether the failure in a line may follow from the end of another rank."""
+    aborted = clue.role == "ending" and ABORT_PATTERN.search(clue.line.text) is not None
+    return clue.role == "consequence" or is_wait(clue) or aborted
+
+
+def _strongest(
+    output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
+) -> tuple[Clue, str] | None:
     """Return the line that names the strongest cause before the launcher stops the ranks, and the frame of
     the line's traceback. Of equally strong lines, return the earliest.
     """
@@ -227,9 +248,10 @@ def _choose(
             return _first_failure(dead, others), ""
     if end is not None and (far := [pair for pair in causes if pair[0].strength >= 5]):
         return far[-1]
-    return _weak(
-        output, [pair for pair in near if end is None or pair[0].line.number <= end], endings, others, end
-    )
+    weak = [pair for pair in near if end is None or pair[0].line.number <= end]
+    if not weak and (command := _failed_command(endings, others)):
+        return command, ""
+    return _weak(output, weak, endings, others, end)
 
 
 def _weak(
@@ -285,6 +307,15 @@ def _first_alike(last: Clue, others: list[Clue]) -> Clue:
 def _lost_by(others: list[Clue]) -> set[str]:
     """Return the ranks that report a lost connection to another rank."""
     return {clue.line.task for clue in others if clue.class_ != "exit-status"}
+
+
+def _failed_command(endings: list[Clue], others: list[Clue]) -> Clue | None:
+    """Return the exception with which the rank that exited first reports that a command failed; ``None`` if
+    this rank wrote no such exception.
+    """
+    first = first_exit(endings)
+    own = (one for one in others if first and one.line.task == rank_number(first))
+    return next((one for one in own if _COMMAND_FAILED.match(strip_label(one.line.text))), None)
 
 
 def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:

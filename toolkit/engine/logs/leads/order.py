@@ -6,6 +6,7 @@ from toolkit.engine.logs.clues import Clue
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import said_before_abort
 from toolkit.engine.logs.leads.builds import error_of_build
+from toolkit.engine.logs.leads.children import exception_of_child
 from toolkit.engine.logs.leads.complaints import complaint_before_abort
 from toolkit.engine.logs.leads.downloads import failed_request_before
 from toolkit.engine.logs.leads.gpuwords import gpu_error_before
@@ -27,6 +28,7 @@ LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
     reason_of_refusal,
     reason_of_task,
     death_of_worker,
+    exception_of_child,
 )
 """Each function takes the output, the root line, and the lines that report causes. It returns another line
 that becomes the root line, or ``None``. Each function gets the result of the functions before it.

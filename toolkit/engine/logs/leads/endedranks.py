@@ -1,0 +1,56 @@
+"""Find the exception that ended a rank long before the other ranks noticed that the rank was gone."""
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from toolkit.engine.logs.clues import Clue
+from toolkit.engine.logs.frames import introduction
+from toolkit.engine.logs.handled import LOGGED, NOT_MAIN, UNCAUGHT
+from toolkit.engine.logs.joblines import LABEL, Output
+
+_AFTER = 60
+"""Maximum number of lines after an exception in which the rest of the message may follow, between lines of
+other ranks.
+"""
+
+_MOST = 100
+"""Maximum number of exceptions that toolkit examines."""
+
+_STREAM = re.compile(r"(?<=<std)\w{1,4}>:.*")
+"""A pattern for the end of a tag of mpirun, which differs between standard output and standard error."""
+
+_CLOCK = re.compile(r"\d\d:\d\d")
+"""A pattern for a time in a tag; the tags of a rank's other lines differ from such a tag."""
+
+Pair = tuple[Clue, str]
+"""A line that reports a cause, and the frame of its traceback."""
+
+
+def exception_of_ended_rank(output: Output, causes: Sequence[Pair], chosen: Clue | None) -> Pair | None:
+    """Return the first exception before ``chosen`` after which its rank wrote nothing; ``None`` without such
+    an exception.
+
+    ``chosen`` is a line in which another rank reports that it lost the rank or waited for it. If ``chosen``
+    is ``None``, return only an exception that PyTorch marked as the end of a rank.
+    """
+    early = (p for p in causes if p[0].line.task and (not chosen or p[0].position < chosen.position))
+    strong = islice((pair for pair in early if pair[0].strength >= 5), _MOST)
+    return next((pair for pair in strong if _ended(output, pair[0], marked=chosen is None)), None)
+
+
+def _ended(output: Output, clue: Clue, *, marked: bool) -> bool:
+    """Return whether an exception ended its rank: PyTorch says so, or the exception is from the main thread
+    and the rank wrote nothing afterwards.
+    """
+    if UNCAUGHT.search(clue.line.tag):
+        return introduction(output, clue) is not None
+    before = None if marked else introduction(output, clue)
+    if before is None or NOT_MAIN.search(before) or LOGGED.search(before):
+        return False
+    label = LABEL.match(clue.line.text)
+    start = _STREAM.sub("", clue.line.tag) or (label[0] if label else "")
+    if not start or _CLOCK.search(start):
+        return False
+    last = output.last_with(start)
+    return clue.position <= last and output.line(last).number <= clue.line.number + _AFTER
