@@ -22,10 +22,16 @@ def test_nvcc_is_taken_out_of_its_package_where_horovod_is_compiled() -> None:
     assert set(found) == {"mpi4py", "horovod"}
     (package,) = found["horovod"].extra
     assert package.file.startswith("nvidia-cuda-toolkit_11.8")
-    assert found["horovod"].parts == ("horovod.sh", "cuda.sh")
+    assert found["horovod"].parts == ("horovod.sh", "cuda.sh", "nccl.sh")
     assert "nccl" in found["horovod"].words
     assert "g++-11" in {file.name for file in locked("tf2.14-cuda11.8").build.debian}
     assert package not in locked("tf2.14-cuda11.8").run.sources
+
+
+def test_nvcc_of_cuda_13_comes_from_wheels() -> None:
+    step = steps("torch-cuda")["horovod"]
+    assert (step.extra, step.parts) == ((), ("horovod.sh", "nccl.sh"))
+    assert {"nvidia-cuda-nvcc", "nvidia-nvvm", "nvidia-cuda-crt"} <= {file.name for file in step.requirements}
 
 
 def test_an_mpi_from_source_is_compiled_before_what_needs_it() -> None:

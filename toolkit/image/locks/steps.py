@@ -12,6 +12,7 @@ PREFIX = "/opt/mpi"
 """The installation prefix of a compiled MPI and of its dependencies in the image."""
 
 _COMMON = ("packages.sh", "compile.sh", "python.sh")
+_NCCL = frozenset({"nccl"})
 _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "libjansson4", "libsframe1")
 
 
@@ -85,7 +86,7 @@ def _step(step: LockedStep, lock: Lock) -> Step:
         after=step.after,
         wheels=wheels,
         requirements=tuple(f for f in tools if f.name not in step.wheels) + wheels,
-        parts=tuple(f"{name}.sh" for name in (step.component, *step.extra)),
+        parts=tuple(f"{name}.sh" for name in (step.component, *step.extra, *_NCCL.intersection(step.words))),
         words=("/build/parts/compile.sh", step.component, source.file, *step.words),
         extra=extra,
         patches=step.patches,
