@@ -84,7 +84,7 @@ def attempt(client: "DockerClient", pair: Pair, tell: Tell) -> Tried:
             tried = msgspec.structs.replace(tried, learned=(*tried.learned, compared))
     except ToolkitError as error:
         detail = [line for line in getattr(error, "detail", ()) if line.strip()]
-        return msgspec.structs.replace(tried, failure="\n".join((str(error), *detail[-12:])))
+        return msgspec.structs.replace(tried, failure="\n".join((str(error), *detail)))
     return tried
 
 

@@ -154,7 +154,7 @@ def test_the_environment_has_the_rows_variables_and_the_mpi_of_its_own():
     assert environment(load_lock("tf2.15-cpu"))["PATH"].startswith("/opt/toolkit/venv/bin:/usr/local/sbin")
     for name in LOCKED:
         keras = load_lock(name).solution.versions.get("keras", "")
-        expected = "1" if name in {"tf2.18-cpu", "tf2.21-cpu"} else None
+        expected = "1" if name in {"tf2.18-cpu", "tf2.21-cpu", "tf2.21-cuda12"} else None
         if keras or name == "tf2.15-cpu":
             assert environment(load_lock(name)).get("TF_USE_LEGACY_KERAS") == expected
 
