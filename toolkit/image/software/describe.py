@@ -295,9 +295,7 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
-    """Add the glibc version and x86-64 level that the image's programs and libraries need. Call this function
-    last, because it considers only files that toolkit has already read.
-    """
+    """Add the glibc version and x86-64 level that the files in ``loader.looked_at()`` need."""
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,
@@ -339,9 +337,7 @@ def _real(loader: Loader, name: str) -> str | None:
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
-    """Return the path of the C library that the first MPI loads, or that /bin/sh loads if the image has no
-    MPI.
-    """
+    """Return the path of the C library that the first MPI loads; without an MPI, that /bin/sh loads."""
     loaded = first.loads.get("libc.so.6") if first else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 

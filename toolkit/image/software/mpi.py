@@ -25,8 +25,7 @@ _SONAMES = (
 _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )
-"""A pattern for the file names of MPI libraries. A name without a version, such as ``libmpi.so``,
-is only for compilers and does not match."""
+"""A pattern for file names of MPI libraries. ``libmpi.so`` is only for compilers and does not match."""
 _FABRIC = re.compile(r"FABRIC_(\d{1,3}\.\d{1,3})\Z")
 _MARKERS = (
     "PMIX_RANK",
@@ -235,9 +234,7 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load, by soname. A soname with auditwheel's hash also
-    occurs without the hash.
-    """
+    """Return the libraries that an MPI and its plugins load, by soname, also without auditwheel's hash."""
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
