@@ -43,9 +43,9 @@ from tests.matrix.place import Place
 from tests.matrix.record import TRUTH, Cell, ImageRecord, as_started, changed, image_record, load
 from toolkit.cluster.flavour import flavours
 from toolkit.image.inspect import inspect
+from toolkit.job.rank_view import view_of_command
 from toolkit.launch.jobscript.plan import runtime_of
 from toolkit.model.facts import HostFacts
-from toolkit.model.rank import RankView
 from toolkit.report.progress import Progress
 
 SECONDS = 75
@@ -199,7 +199,7 @@ def run_image(arguments: argparse.Namespace, place: Place, host: HostFacts, name
     folder = arguments.held_out if specs()[name].held_out else arguments.truth
     known = load(folder)
     place.bring([name])
-    facts = inspect(build.sif(name), view=RankView(command=(PROGRAM,)))
+    facts = inspect(build.sif(name), view=view_of_command((PROGRAM,)))
     facts = msgspec.structs.replace(facts, path=f"{name}.sif")
     image = image_record(facts, place.said(name))
     runtime = runtime_of(host)

@@ -57,11 +57,11 @@ def test_a_variable_that_leaves_the_home_folder_out_leaves_its_settings_out():
 @every_row("name", ["APPTAINER_USERNS", "SINGULARITY_UNSHARE_USERNS", "APPTAINER_FAKEROOT"])
 def test_a_variable_that_puts_ranks_into_namespaces_of_their_own_is_taken_away_or_judged(name: str):
     host, image = with_(leaking(name), runtime=SETUID, ptrace_scope=0), image_with(UCX)
-    ours = predict(host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2)).of("srun-pmi2")
+    ours = predict(host, with_(image, ucx="1.13.1"), Request(nodes=1, ranks_per_node=2)).of("srun-pmi2")
     assert ours.plan is not None
     assert (ours.outcome, ours.plan.unset) == ("ok", (name,))
     left = predict_plan(
-        host, with_(image, ucx="1.13.1"), Request(ranks_per_node=2), with_(ours.plan, unset=())
+        host, with_(image, ucx="1.13.1"), Request(nodes=1, ranks_per_node=2), with_(ours.plan, unset=())
     )
     assert left.outcome == "init-failure"
     assert "namespaces-split-a-node" in left.findings

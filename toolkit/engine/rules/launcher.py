@@ -199,11 +199,26 @@ def container_launcher_absent(case: Case) -> Hit | None:
     case.ask("image.mpi", "image.mpi.launcher")
     launcher = case.image.mpi.launcher if case.image.mpi else None
     if not launcher:
-        return Hit(case.cite("image.mpi.launcher"), "unavailable")
+        return _launcher_of_another_mpi(case) or Hit(case.cite("image.mpi.launcher"), "unavailable")
     if case.plan.launcher[0] != "mpirun" or case.state("image.mpirun") != "absent":
         return None
     because = f"the image has {launcher}, but no mpirun on its PATH"
     return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unavailable", because)
+
+
+def _launcher_of_another_mpi(case: Case) -> Hit | None:
+    """Return the finding about an Open MPI's mpirun in an image whose program needs MPICH or Intel MPI, and
+    whose MPI has no mpirun.
+    """
+    path, mpi = case.image_facts.mpirun, case.image_facts.mpi
+    found = (m for m in case.image_facts.other_mpis if path and m.launcher == path)
+    owners = [m for m in found if m.implementation == "openmpi"]
+    if mpi is None or mpi.implementation not in HYDRA or not owners:
+        return None
+    title = f"The image's mpirun is of {mpi_name(owners[0])}, and the program needs {mpi_name(mpi)}"
+    because = f"{mpi_name(owners[0])} cannot start ranks of {mpi_name(mpi)}"
+    evidence = case.cite("image.mpirun", "image.mpi.launcher")
+    return Hit(evidence, "init-failure", because, title=title, stage=LaunchStage.LAUNCHER)
 
 
 @rule(

@@ -53,6 +53,12 @@ OPEN_MPI_FIRST = image(
     other_mpis=(IMAGE.mpi,),
     mpirun=IMAGE.mpi.launcher,
 )
+OPEN_MPI_ONLY = image(
+    mpi=msgspec.structs.replace(MPICH, launcher=None),
+    other_mpis=(IMAGE.mpi,),
+    mpirun=IMAGE.mpi.launcher,
+    absent={**IMAGE.absent, "mpi.launcher": "none"},
+)
 OWN_LIBRARY = msgspec.structs.replace(IMAGE.mpi, library="/opt/app/lib/libmpi.so.40")
 OTHER_5 = msgspec.structs.replace(IMAGE.mpi, version="5.0.7", pmix="5.0.7")
 INSIDE = {"mode": "mpirun-container", "nodes": 1, "launcher": ("mpirun",)}
@@ -104,6 +110,7 @@ FIRES = {
             mode="mpirun-container",
         ),
         case(of=NO_MPIRUN, mode="mpirun-container", nodes=1, launcher=("mpirun",)),
+        case(of=OPEN_MPI_ONLY, mode="mpirun-container", nodes=1, launcher=("mpirun", "-launcher", "fork")),
     ],
     "container-launcher-fails": [
         case(mode="mpirun-container"),
@@ -208,6 +215,11 @@ OUTCOMES = {
     "container-launcher-absent": "unavailable",
     "container-launcher-fails": "init-failure",
 }
+
+
+def test_an_mpirun_of_another_mpi_is_named():
+    found = judge(FIRES["container-launcher-absent"][-1], RULES)[0]
+    assert (found.outcome, found.why) == ("init-failure", "Open MPI 4.1.6 cannot start ranks of MPICH 4.2.1")
 
 
 def test_what_was_not_seen_or_measured_is_unknown():
