@@ -150,7 +150,8 @@ def by_tensorflow(gpus):
     strategy = tf.distribute.MultiWorkerMirroredStrategy()
     resolver = strategy.cluster_resolver
     size = resolver.cluster_spec().num_tasks("worker") if resolver.cluster_spec() else 1
-    one = tf.function(lambda: strategy.run(lambda: tf.constant(1.0)))
+    # AutoGraph does not find the source code of a lambda, and warns.
+    one = tf.function(lambda: strategy.run(lambda: tf.constant(1.0)), autograph=False)
     total = strategy.reduce(tf.distribute.ReduceOp.SUM, one(), axis=None)
     each = max(strategy.num_replicas_in_sync // size, 1)
     return resolver.task_id or 0, size, int(total) // each, "TensorFlow %s" % tf.__version__
