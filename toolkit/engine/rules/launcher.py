@@ -210,13 +210,12 @@ def _launcher_of_another_mpi(case: Case) -> Hit | None:
     """Return the finding about an Open MPI's mpirun in an image whose program needs MPICH or Intel MPI, and
     whose MPI has no mpirun.
     """
-    path, mpi = case.image_facts.mpirun, case.image_facts.mpi
-    found = (m for m in case.image_facts.other_mpis if path and m.launcher == path)
-    owners = [m for m in found if m.implementation == "openmpi"]
-    if mpi is None or mpi.implementation not in HYDRA or not owners:
+    mpi = case.image_facts.mpi
+    owner = _starter(case, mpi) if mpi is not None and mpi.implementation in HYDRA else None
+    if mpi is None or owner is None or owner.implementation != "openmpi":
         return None
-    title = f"The image's mpirun is of {mpi_name(owners[0])}, and the program needs {mpi_name(mpi)}"
-    because = f"{mpi_name(owners[0])} cannot start ranks of {mpi_name(mpi)}"
+    title = f"The image's mpirun is of {mpi_name(owner)}, and the program needs {mpi_name(mpi)}"
+    because = f"{mpi_name(owner)} cannot start ranks of {mpi_name(mpi)}"
     evidence = case.cite("image.mpirun", "image.mpi.launcher")
     return Hit(evidence, "init-failure", because, title=title, stage=LaunchStage.LAUNCHER)
 
