@@ -135,6 +135,10 @@ class Clue:
     retry: Retry | None = None
 
 
+Cause = tuple[Clue, str]
+"""A line that reports a cause, and the frame of its traceback; the frame is empty without a traceback."""
+
+
 def strip_label(text: str) -> str:
     """Return the text of a line without the text before the program's message, such as rank, process and
     time.

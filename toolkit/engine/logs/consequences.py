@@ -3,7 +3,7 @@
 import re
 from collections.abc import Sequence
 
-from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.clues import Cause, Clue, strip_label
 
 _NO_FILE = re.compile(
     r"^(?:\S{0,120}/)?(?:cp|mv|ln|ls|cat|tail|head|stat|du|tar|gtar|gzip|gunzip|rsync|grep|sed|g?awk|diff|wc"
@@ -14,11 +14,8 @@ _NO_FILE = re.compile(
 _NCCL = re.compile(r"^(?P<process>[^\s:]{1,80}:\d+):\d+ \[\d+\] .{0,120}\b[NR]CCL WARN ")
 _CLOSED = "Connection closed by remote peer"
 
-Pair = tuple[Clue, str]
-"""A line that reports a cause, and the frame of its traceback."""
 
-
-def without_consequences(causes: list[Pair], endings: Sequence[Clue], lines: Sequence[Clue]) -> list[Pair]:
+def without_consequences(causes: list[Cause], endings: Sequence[Clue], lines: Sequence[Clue]) -> list[Cause]:
     """Return the causes without errors that follow from another failure. Such errors are about files that an
     aborted program did not write, or are warnings of NCCL in a process whose peer closed the connection.
 

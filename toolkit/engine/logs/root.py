@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from toolkit.engine.logs.clues import Clue, is_head, is_record, strip_label
+from toolkit.engine.logs.clues import Cause, Clue, is_head, is_record, strip_label
 from toolkit.engine.logs.consequences import without_consequences
 from toolkit.engine.logs.endings import (
     NAMES_STATUS,
@@ -133,8 +133,8 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
 
 def _traced(
     output: Output,
-    chosen: tuple[Clue, str],
-    causes: list[tuple[Clue, str]],
+    chosen: Cause,
+    causes: list[Cause],
     endings: list[Clue],
     others: list[Clue],
     raised: list[Raised],
@@ -209,9 +209,7 @@ def _of_raised(one: Raised) -> Clue | None:
     return Clue(one.position, one.exception, row.class_, 5, role, row.retry)
 
 
-def _choose(
-    output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
-) -> tuple[Clue, str] | None:
+def _choose(output: Output, causes: list[Cause], endings: list[Clue], others: list[Clue]) -> Cause | None:
     """Return the root line and the frame of its traceback. If the strongest line only reports that a rank is
     missing, return the exception that ended the rank, however many lines other ranks wrote in between.
     """
@@ -227,9 +225,7 @@ def _may_follow(clue: Clue) -> bool:
     return clue.role == "consequence" or is_wait(clue) or aborted
 
 
-def _strongest(
-    output: Output, causes: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue]
-) -> tuple[Clue, str] | None:
+def _strongest(output: Output, causes: list[Cause], endings: list[Clue], others: list[Clue]) -> Cause | None:
     """Return the line that names the strongest cause before the launcher stops the ranks, and the frame of
     the line's traceback. Of equally strong lines, return the earliest.
     """
@@ -255,8 +251,8 @@ def _strongest(
 
 
 def _weak(
-    output: Output, near: list[tuple[Clue, str]], endings: list[Clue], others: list[Clue], end: int | None
-) -> tuple[Clue, str] | None:
+    output: Output, near: list[Cause], endings: list[Clue], others: list[Clue], end: int | None
+) -> Cause | None:
     """Return the root line of an output in which no line names a clear cause. This root line has general
     words of failure, is a rank's last line, or reports a consequence or an exit.
     """
@@ -326,7 +322,7 @@ def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
     return first if first and lost and not lost & {"", rank_number(first)} else None
 
 
-def _has_reason(dead: Clue, near: list[tuple[Clue, str]]) -> bool:
+def _has_reason(dead: Clue, near: list[Cause]) -> bool:
     """Return whether a program reported an error shortly before it called ``MPI_Abort``."""
     first = dead.line.number - _BEFORE_ABORT
     reported = (c for c, _ in near if c.strength >= 3 and first <= c.line.number < dead.line.number)
@@ -352,7 +348,7 @@ def _was_survived(output: Output, clue: Clue) -> bool:
     return clue.line.text.strip() == "Terminated" and any(output.following(clue.position, 1))
 
 
-def _of_first_rank(found: list[tuple[Clue, str]], endings: list[Clue]) -> tuple[Clue, str]:
+def _of_first_rank(found: list[Cause], endings: list[Clue]) -> Cause:
     """Return the first error line. If several ranks failed at the same time, return the error line of the
     rank that the launcher names first.
     """

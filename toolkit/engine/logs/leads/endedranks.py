@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from itertools import islice
 
-from toolkit.engine.logs.clues import Clue
+from toolkit.engine.logs.clues import Cause, Clue
 from toolkit.engine.logs.frames import introduction
 from toolkit.engine.logs.handled import LOGGED, NOT_MAIN, UNCAUGHT
 from toolkit.engine.logs.joblines import LABEL, Output
@@ -23,11 +23,8 @@ _STREAM = re.compile(r"(?<=<std)\w{1,4}>:.*")
 _CLOCK = re.compile(r"\d\d:\d\d")
 """A pattern for a time in a tag; the tags of a rank's other lines differ from such a tag."""
 
-Pair = tuple[Clue, str]
-"""A line that reports a cause, and the frame of its traceback."""
 
-
-def exception_of_ended_rank(output: Output, causes: Sequence[Pair], chosen: Clue | None) -> Pair | None:
+def exception_of_ended_rank(output: Output, causes: Sequence[Cause], chosen: Clue | None) -> Cause | None:
     """Return the first exception before ``chosen`` after which its rank wrote nothing; ``None`` without such
     an exception.
 
