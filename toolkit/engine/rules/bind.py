@@ -73,9 +73,9 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
-    """The loader compares sonames, so a mounted ``libmpich.so.12`` replaces neither ``libmpi.so.12`` nor
-    ``libmpi.so.40``. A DT_RPATH is a library path in a program's file that the loader searches before
-    LD_LIBRARY_PATH. conda builds mpi4py with a DT_RPATH, so this mpi4py loads the image's MPI.
+    """The loader compares sonames (library names), so a mounted ``libmpich.so.12`` replaces neither
+    ``libmpi.so.12`` nor ``libmpi.so.40``. A DT_RPATH is a library path in a program's file that the loader
+    searches before LD_LIBRARY_PATH. conda's mpi4py has a DT_RPATH, so it loads the image's MPI.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.image.mpi
@@ -286,8 +286,8 @@ def bind_component_lacks_library(case: Case) -> Hit | None:
 
 
 def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
-    """Return one set for each component of the host's MPI that supports an interface in ``faces``, such as
-    ``pmix``: the libraries that the component needs. The list is empty if components are not separate files.
+    """Return, for each component of the host's MPI that supports an interface in ``faces`` (such as
+    ``pmix``), the libraries that the component needs. The list is empty if components are not separate files.
     """
     needs = host.components_need or {}
     told = (host.components or {}).get("pmix", ())

@@ -69,7 +69,9 @@ def tmp_hidden(case: Case) -> Hit | None:
 
 
 def _reads_files(case: Case, server: str | None) -> bool:
-    """Return whether the PMIx client has the store component (gds) that the server prefers."""
+    """Return whether the PMIx client has the component for stored data (framework gds) that the server
+    prefers.
+    """
     own = store_of(case.image_facts.pmix or "")
     offered = store_of(server) if server else own
     return offered is not None and offered in (case.image_facts.pmix_components.get("gds") or (own,))
@@ -106,16 +108,16 @@ def tmp_not_mounted(case: Case) -> Hit | None:
     if case.mode == "mpirun-container":
         return Hit(tuple(said), "unknown", "toolkit has not measured Open MPI's own launcher without /tmp")
     because = "without /tmp, Open MPI cannot create its session directory"
-    # ORTE creates the session directory even for a single rank (tests/matrix/truth: Open MPI 1.10.2). A
-    # single rank of Open MPI 5.0.10 needs no session directory.
+    # ORTE (the launcher of Open MPI 1 to 4) creates the session directory even for a single rank
+    # (tests/matrix/truth: Open MPI 1.10.2). A single rank of Open MPI 5.0.10 needs no session directory.
     chance = _by_its_daemon(case, mpi)
     stage = LaunchStage.START if brings_orte(mpi) else None
     return Hit(tuple(said), "init-failure", because, stage=stage, by_chance=chance)
 
 
 def _by_its_daemon(case: Case, mpi: ImageMpi) -> tuple[Outcome, ...]:
-    """Return the outcomes that may occur instead of the failure without /tmp. Under ``srun --mpi=pmix``, each
-    rank of Open MPI 2 starts a daemon, which may fail before the rank needs /tmp.
+    """Return the outcomes that a launch without /tmp may have instead of ``init-failure``. Under ``srun
+    --mpi=pmix``, each rank of Open MPI 2 starts a daemon, which may fail before the rank needs /tmp.
     """
     if case.mode != "srun-pmix":
         return ()

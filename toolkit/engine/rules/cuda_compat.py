@@ -1,5 +1,5 @@
-"""Rules about the NVIDIA driver: whether programs find libcuda, and whether GPU hooks let the container
-start.
+"""Rules about the NVIDIA driver: whether programs find libcuda, and whether GPU hooks (programs that the
+runtime runs before the container starts) fail.
 
 libcuda is either the host's library, which ``--nv`` mounts, or the library in the image's package
 cuda-compat.
@@ -161,9 +161,9 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     """If the driver's user-space libraries are older than its kernel module, every CUDA call returns error
     803.
 
-    NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. When a container of such an image
-    starts, its start-up script creates ``compat/lib`` only if programs need the libraries in
-    ``compat/lib.real``. Without the folder ``compat/lib``, its entry in LD_LIBRARY_PATH is harmless.
+    NVIDIA's framework images name the folder ``compat/lib`` in LD_LIBRARY_PATH. The image's start-up script
+    creates this folder only if programs need the libraries in ``compat/lib.real``. If the folder does not
+    exist, its entry in LD_LIBRARY_PATH is harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):

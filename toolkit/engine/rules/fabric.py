@@ -27,8 +27,8 @@ _HOST = ("host.infiniband", "host.fabrics")
 _BY_VERBS = {"ib", "verbs", "efa"}
 """UCX modules and libfabric providers that open a network device through libibverbs."""
 _Way = Literal["fast", "none", "ucx", "libfabric"]
-"""What an MPI lacks to use a network: nothing (``fast``), a component (``none``), a UCX module or a libfabric
-provider.
+"""What an MPI lacks to use a network: nothing (``fast``), its own component (``none``), a UCX module
+(``ucx``) or a libfabric provider (``libfabric``).
 """
 
 
@@ -117,8 +117,8 @@ def mpi_lacks_fabric(case: Case) -> Hit | None:
 
 
 def _another_mpi(row: Fabric) -> str:
-    """Return the fix for an MPI without a component for a network: another MPI. To add UCX or libfabric to
-    the image is not enough, because this MPI would not open the library.
+    """Return the fix for an MPI without a component for a network. The fix names another MPI, because an MPI
+    without this component does not open UCX or libfabric, even if the image contains the library.
     """
     if row.mtl:
         return row.fix
@@ -353,7 +353,7 @@ def shared_memory_small(case: Case) -> Hit | None:
     "Ranks on one node cannot copy data directly from each other's memory",
     severity="info",
     fix=(
-        "start all ranks of a node in one namespace (`--sharens`, or a setuid installation); or ask the "
+        "start all ranks of a node in one user namespace (`--sharens`, or a setuid installation); or ask the "
         "administrators to set kernel.yama.ptrace_scope=0"
     ),
     source="open-mpi/ompi:NEWS 4.0.2 (CMA and user namespaces); process_vm_readv(2); apptainer issue 769",

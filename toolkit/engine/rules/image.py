@@ -1,4 +1,4 @@
-"""Rules about the image: the files and settings that its MPI needs, and its stack description."""
+"""Rules about the image: the files and settings that its MPI needs, and its software list (stack.json)."""
 
 import posixpath
 import re
@@ -26,8 +26,8 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
-"""A pattern for the path of an mpi4py extension for one MPI ABI. An mpi4py with several such extensions opens
-an MPI before it selects the extension (mpi4py's _mpiabi.py).
+"""A pattern for the path of mpi4py's compiled module for one MPI ABI (binary interface). An mpi4py with
+several such modules opens an MPI before it selects the module (mpi4py's _mpiabi.py).
 """
 _RANK_VARIABLES = frozenset(("PMI_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMI_ID"))
 _PROVIDER_PATH = "FI_PROVIDER_PATH"
@@ -269,8 +269,8 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
-    """Return the outcomes that may occur instead of a crash: mpirun may stop ranks that still report their
-    error, before these ranks crash.
+    """Return the outcomes that may occur instead of a crash. mpirun may stop a rank that still reports its
+    error, before the rank crashes.
 
     mpirun stopped the ranks in 2 of 14 launches with several ranks on each of several nodes
     (tests/matrix/truth: pmix, mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
@@ -303,7 +303,7 @@ def _in_reach(case: Case, mpi: ImageMpi) -> bool:
 
 def _server(case: Case) -> str:
     """Return the interface through which the MPI connects to its launcher: ``pmi``, ``pmix``, or an empty
-    string without an interface.
+    string if the MPI uses no interface.
     """
     found = offer(case)
     return interface_in_use(case, found) if found else ""

@@ -1,4 +1,4 @@
-"""Rules about the image's settings that the image's launcher reads."""
+"""Rules about settings in the image that the image's own launcher (mpirun) reads."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule

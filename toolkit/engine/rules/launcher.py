@@ -290,7 +290,8 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
     row = launcher_pair(starter, client, case.request, ()) if client else None
     if row is not None and row.outcome != "ok":
         return Hit(evidence, row.outcome, row.because, source=row.source)
-    # PRRTE starts ranks outside any Slurm step, so each rank of an Open MPI 4 starts as a world of size 1.
+    # PRRTE (the launcher of Open MPI 5) starts ranks outside any Slurm step, so each rank of an Open MPI 4
+    # starts as a world of size 1.
     if row is None or brings_orte(mpi) != brings_orte(starter):
         pair = f"{mpi_name(mpi)} under mpirun of {mpi_name(starter)} in one image"
         return Hit(evidence, "unknown", f"toolkit has not measured {pair}")

@@ -51,9 +51,10 @@ def _folders_before_image(case: Case) -> str | None:
     facts=("image.programs",),
 )
 def programs_find_no_mpi(case: Case) -> Hit | None:
-    """The image has an MPI, but no program finds it. The MPI may be of a different family, whose library has
-    a different name, or in a folder that the loader does not search. In the launch mode gloo, toolkit checks
-    only Horovod's library, because a Horovod that was built with MPI does not load without an MPI library.
+    """The image has an MPI, but no program finds it. The image's MPI may be of a different family than the
+    program needs, so its library has a different name. The MPI may also be in a folder that the loader does
+    not search. In the launch mode gloo, toolkit checks only Horovod's library, because a Horovod that was
+    built with MPI does not load without an MPI library.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
@@ -191,8 +192,8 @@ def bind_lacks_mpi_4(case: Case) -> Hit | None:
 
 
 def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
-    """Return whether an MPICH, or the MPICH on which a Cray MPI is based, is in a range of MPICH releases,
-    such as ``>=4.0``. Cray MPI 9 is based on MPICH 4.
+    """Return whether an MPICH, or the MPICH on which a Cray MPI is based, is in the range ``mpich`` of MPICH
+    releases, such as ``>=4.0``. Cray MPI 9 is based on MPICH 4.
     """
     if mpi.implementation == "cray":
         return within(mpi.version or "", mpich.replace("4.0", "9.0"))

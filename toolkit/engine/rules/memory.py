@@ -183,7 +183,7 @@ def large_messages_hang(case: Case) -> Hit | None:
     fix="leave out `--pid` and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3)",
     source=(
         "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches with --pid of Open MPI 4.1.4, "
-        "4.1.8, 5.0.7 and 6.0.0rc2, of which only the 14 crashed whose two ranks had the same process ID"
+        "4.1.8, 5.0.7 and 6.0.0rc2; in 14 of them, both ranks had the same process ID, and only these crashed"
     ),
     facts=("host.environment", "image.mpi"),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),

@@ -1,4 +1,4 @@
-"""Rules about an MPI in an image that was built with Slurm's PMI library."""
+"""Rules about an image's MPI that was built to use Slurm's PMI library."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
@@ -9,8 +9,9 @@ from toolkit.folders import is_below
 from toolkit.model.mpifacts import ImageMpi
 
 _ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
-"""MPI implementations that use only Slurm's PMI-1 library. Open MPI is not one of these implementations: it
-first tries libpmi2, which reaches Slurm's plugin through the file descriptor in PMI_FD.
+"""MPI implementations that use only Slurm's PMI-1 library (libpmi) if they were built for Slurm's PMI. Open
+MPI is not in this set, because it first tries libpmi2, which works: libpmi2 reaches Slurm's plugin through
+the file descriptor in PMI_FD.
 """
 _CONFIGURATION = "/etc/slurm/slurm.conf"
 
@@ -20,8 +21,8 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     "The MPI in the image uses Slurm's PMI-1 library, which does not work inside a container",
     severity="error",
     fix=(
-        "build the MPI with its own PMI (MPICH: leave out `--with-pmi=slurm`), and use the pmi2 plugin; or "
-        "use an MPI that supports PMIx"
+        "build the MPI with its own PMI (MPICH: leave out `--with-pmi=slurm`), and use Slurm's pmi2 plugin "
+        "(`srun --mpi=pmi2`); or use an MPI that supports PMIx"
     ),
     instead=MPI_MODES,
     source=(

@@ -1,4 +1,6 @@
-"""Rules about PMIx: the server of Slurm or of the host's mpirun, and the image's client."""
+"""Rules about PMIx, through which a launcher connects its ranks. The PMIx server is in Slurm or in the host's
+mpirun; the PMIx client is in the image.
+"""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -74,10 +76,11 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def pmix_components_named(case: Case) -> Hit | None:
-    """The PMIx server names the security and store components to use (``munge,native``, ``shmem2,hash``). A
-    PMIx client of release 3.2.0 to 3.2.3 aborts at the first named component that it does not have. A client
-    that was built without munge has no psec/munge, and no PMIx 3.2 client has the store component of PMIx 5.
-    A server that was built without munge does not name psec/munge.
+    """The PMIx server names the components (plugins) that its clients may use: ``munge,native`` for security,
+    ``shmem2,hash`` for stored data. A PMIx client of release 3.2.0 to 3.2.3 aborts at the first named
+    component that it does not have. A client that was built without munge lacks the security component
+    psec/munge. Every PMIx 3.2 client lacks the storage component of PMIx 5 (gds/shmem2). A server that was
+    built without munge does not name psec/munge.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     found, launcher = offer(case), host_launcher(case.host_facts)
@@ -99,7 +102,8 @@ def pmix_components_named(case: Case) -> Hit | None:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
     because = f"PMIx {plain(case.image.pmix)} aborts because it lacks {lacking}, which the server names"
-    # Ranks that share a PMIx identity would start as worlds of size 1, but these ranks abort first.
+    # Ranks that share one PMIx identity usually start as worlds of size 1. With the missing component, they
+    # abort earlier.
     outcome, because, chance = after_failed_rank(case, "init-failure", because)
     stage = LaunchStage.START if found.shared else None
     return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)

@@ -224,7 +224,7 @@ def ranks_not_told(case: Case) -> Hit | None:
     """
     case.ask("host.environment")
     found = clearing_options(case)
-    # A starter such as torchrun numbers its ranks itself.
+    # A starter (a command that starts the ranks of a node, such as torchrun) numbers its ranks itself.
     numbered = RANKS_FILE in case.plan.wrapper and not case.plan.starter
     if not found and numbered and "SLURM_PROCID" in case.plan.unset:
         return Hit(("plan: SLURM_PROCID is removed",), "init-failure", "a rank does not find its rank number")

@@ -12,8 +12,8 @@ from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Raise ``Undecided`` if the runtime's release is unknown and decides how the runtime behaves. toolkit
-    does not ask for the release of a runtime without recorded launches.
+    """Raise ``Undecided`` if the runtime's behaviour depends on its release, but the release is unknown.
+    toolkit does not ask for the release of a runtime without recorded launches.
     """
     found = case.host.runtime
     name = found.name if found is not None and found.seen and not found.version else ""

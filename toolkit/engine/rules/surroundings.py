@@ -1,4 +1,4 @@
-"""Rules about folders, variables and PMIx stores that a container shares, or must share, with its host."""
+"""Rules about folders, variables and PMIx data that a container shares, or must share, with its host."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -114,9 +114,10 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
-    """PMIx servers before release 5 keep their shared memory in PMIX_SERVER_TMPDIR, which is below
-    SlurmdSpoolDir. A client that cannot read this folder sends messages to the server instead. The launch
-    works, but jobs with thousands of ranks start more slowly than with shared memory.
+    """PMIx servers before release 5 keep their shared memory in the folder that PMIX_SERVER_TMPDIR names.
+    This folder is below Slurm's SlurmdSpoolDir. A client that cannot read this folder sends messages to the
+    server instead. The launch works, but jobs with thousands of ranks start more slowly than with shared
+    memory.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""

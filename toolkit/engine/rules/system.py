@@ -57,7 +57,7 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     """
     case.ask("image.cpu_level", failed_only=True)
     wanted = glibc.level(case.image_facts.cpu_level or "")
-    if not wanted:  # no library declares a level, or only the level that every x86-64 has
+    if not wanted:  # no library declares a level above the level of every x86-64 processor
         return None
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
@@ -250,10 +250,10 @@ def image_glibc_too_old(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
-    """PyTorch's wheels have machine code for the GPUs that their CUDA supports, and PTX at most for the
-    newest of these GPUs. On any other GPU, each kernel fails: 'no kernel image is available for execution on
-    the device'. The rule does not judge a PyTorch that was built from source, because such a PyTorch may have
-    code for other GPUs.
+    """PyTorch's wheels have machine code for the GPUs that their CUDA supports. The wheels have PTX code,
+    which the driver compiles for newer GPUs, at most for the newest of these GPUs. On any other GPU, each
+    kernel fails: 'no kernel image is available for execution on the device'. The rule does not judge a
+    PyTorch that was built from source, because such a PyTorch may have code for other GPUs.
     """
     case.have("host.gpus", "image.pytorch", "image.pytorch_cuda")
     version, built = case.image.pytorch or "", cuda.series(case.image.pytorch_cuda or "")

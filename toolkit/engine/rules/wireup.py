@@ -57,9 +57,9 @@ def environment_cleaned(case: Case) -> Hit | None:
     """Launchers pass each rank its number, the world size and the address of their server in variables
     PMIX_*, PMI_* and SLURM_*.
 
-    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 needs Slurm's
-    variables to detect that its launcher is missing. Open MPI 2 first starts a daemon for each rank, and
-    aborts if it does not find ssh.
+    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 aborts if its
+    launcher is missing, but detects this only through Slurm's variables. Open MPI 2 first starts a daemon for
+    each rank, and aborts if it does not find ssh.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -185,16 +185,16 @@ def bind_interface_differs(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def host_launcher_other_family(case: Case) -> Hit | None:
-    """Open MPI's launcher offers PMIx, and Hydra offers PMI. An MPI library of a different family does not
-    support the launcher's interface. An MPICH built only for PMIx does not support Hydra either. Open MPI 1
-    is older than PMIx, and does not support the launcher of a newer Open MPI.
+    """Open MPI's launcher offers PMIx; Hydra (mpirun of MPICH and Intel MPI) offers PMI. An MPI library of a
+    different family does not support the launcher's interface. An MPICH built only for PMIx does not support
+    Hydra either. Open MPI 1 is older than PMIx, and does not support the launcher of a newer Open MPI.
 
     On a Cray EX, PALS's mpiexec offers Cray's PMI, which only a mounted Cray MPICH supports. With the image's
     own MPI, each rank that PALS starts is rank 0 (ALCF user guide for Polaris, containers).
 
-    In a Slurm allocation, Hydra starts its proxies with srun. If Slurm's default for ``--mpi`` is PMIx,
-    Hydra's ranks inherit the PMIx identity of a step with one process on each node. With one rank on each
-    node, this PMIx identity is correct, so an Open MPI in the image works by chance.
+    In a Slurm allocation, Hydra starts its proxies (one process on each node) with srun. If Slurm's default
+    for ``--mpi`` is PMIx, Hydra's ranks inherit the PMIx identity of a step with one process on each node.
+    With one rank on each node, this PMIx identity is correct, so an Open MPI in the image works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)
@@ -228,8 +228,8 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
-    """Return the finding ``said``. Its title and fix name different MPI families, so if launcher and MPI are
-    of one family (an MPICH built only for PMIx, or an Open MPI 1), name the missing interface instead.
+    """Return the finding ``said``. If launcher and MPI are of one family (an MPICH built only for PMIx, or an
+    Open MPI 1), its title and fix name the missing interface instead of two different families.
     """
     pair = {host.implementation, mpi.implementation}
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
@@ -247,7 +247,7 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 
 
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
-    """Return the finding about an Open MPI 1, which works only with an ORTE launcher of the same release.
+    """Return the finding about an Open MPI 1, which works only under an mpirun of the same release.
 
     Return ``None`` if launcher and Open MPI have the same release.
     """
