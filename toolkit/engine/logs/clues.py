@@ -103,7 +103,7 @@ _WRAPPED = re.compile(
 _RETRY = re.compile(
     r"(?i)\b(?:will retry|will be retried|retrying|trying again|next attempt) (?:in|after) \d"
 )
-"""A pattern for a message that a program will retry an operation."""
+"""A pattern for a message in which a program says that it will retry an operation."""
 
 
 _STACK = "error stack:"
@@ -136,7 +136,9 @@ class Clue:
 
 
 Cause = tuple[Clue, str]
-"""A line that reports a cause, and the frame of its traceback; the frame is empty without a traceback."""
+"""A line that reports a cause, and a frame (file, line and function) of its traceback; the frame is empty
+without a traceback.
+"""
 
 
 def strip_label(text: str) -> str:
@@ -167,8 +169,8 @@ def strip_label(text: str) -> str:
 
 
 def _plain_record(text: str) -> str | None:
-    """Return a structured log line in plain words; ``None`` for other lines. The result is only the message,
-    or only the reason, if a row of ``faultlines.toml`` identifies its fault.
+    """Return a structured log line as plain text; ``None`` for other lines. If a row of ``faultlines.toml``
+    identifies the fault in the message, or in the reason, the result is only this message or this reason.
     """
     record = read_record(text)
     if record is None or record.level != "error":

@@ -16,8 +16,9 @@ _CLOSED = "Connection closed by remote peer"
 
 
 def without_consequences(causes: list[Cause], endings: Sequence[Clue], lines: Sequence[Clue]) -> list[Cause]:
-    """Return the causes without errors that follow from another failure. Such errors are about files that an
-    aborted program did not write, or are warnings of NCCL in a process whose peer closed the connection.
+    """Return the causes without errors that follow from another failure. Such an error is about a file that
+    an aborted program did not write. It may also be a warning of NCCL in a process whose peer closed the
+    connection.
 
     Args:
         causes: the lines that report causes.

@@ -26,8 +26,8 @@ NAMES_STATUS = re.compile(
 _EXITED = re.compile(
     r"^srun: error: \S{1,80}: tasks? [\d,\-]{1,200}: Exited with exit code (?!1(?:29|30|37|43)\b)"
 )
-"""A pattern for the report of a rank that exited by itself. A stopped rank has exit code 128 plus a signal
-number.
+"""A pattern for srun's report of a rank that exited by itself. A rank that the launcher stopped has an exit
+code of 128 plus the signal's number.
 """
 
 _STOPPED = re.compile(r"exitcode *: ?-15\b|SIGTERM|: Terminated$")
@@ -118,7 +118,9 @@ def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
 
 
 def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, str]:
-    """Return the rank that failed first, and the rank's node; a value that the lines do not name is empty."""
+    """Return the rank that failed first, and the rank's node. If the lines do not name the rank or the node,
+    this value is empty.
+    """
     rank, node = clue.line.task, ""
     if _CANCELLED.search(clue.line.text):
         return "", ""

@@ -51,8 +51,8 @@ _ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
 
 
 def explain_output(output: Output) -> OutputExplanation:
-    """Return the root line, the fault class and the known causes of a failed job, and who can remove the
-    fault.
+    """Return the root line, the fault class and the known causes of a failed job, and who or what can remove
+    the fault (``retry``).
     """
     recognised = recognise(output)
     told = _all_clues(output, recognised)
@@ -118,8 +118,8 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
 
 
 def _class_of_subject(root: RootClue) -> str | None:
-    """Return the fault class that the root line's exception, the files of its traceback, or its
-    words show.
+    """Return the fault class that the root line shows by its exception, by the files of its traceback, or by
+    its words.
     """
     text = strip_label(root.clue.line.text)
     if root.clue.class_ != "python-exception":
@@ -137,14 +137,16 @@ def _class_of_subject(root: RootClue) -> str | None:
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
-    """Return who can remove the known cause; ``None`` if the cause's log signature does not say who."""
+    """Return who or what can remove the known cause, such as ``user`` or ``node``; ``None`` if the cause's
+    log signature does not say this.
+    """
     said = {match.finding().id: match.signature.retry for match in recognised.matches}
     return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
 
 
 def _code_retry(root: RootClue, class_: str) -> Retry | None:
-    """If the kernel refused an operation of a container runtime, return who can remove the fault: ``node`` or
-    ``site``; otherwise ``None``.
+    """If the kernel refused an operation of a container runtime, return who or what can remove the fault:
+    ``node`` (another node) or ``site`` (the administrators); otherwise ``None``.
     """
     code = code_in(root.clue.line.text, "errno") if class_ == "container-runtime" else None
     return code.retry if code and code.retry in {"node", "site"} else None

@@ -33,7 +33,7 @@ _WITHOUT_PATH = re.compile(
 """A pattern for calls that change a process or a socket and use no file."""
 
 _MOST = 100
-"""Maximum number of lines in a traceback whose introduction toolkit reads."""
+"""toolkit reads the line before a traceback only if the traceback has at most this number of lines."""
 
 _RAISES = re.compile(r"raise (?:\w{1,60}\.){0,8}(?P<name>\w{1,80})\b")
 _TYPE = re.compile(r"(?:\w{1,60}\.){0,8}(?P<name>\w{1,80})(?::|$)")
@@ -47,7 +47,8 @@ def class_by_frame(one: Raised) -> str | None:
     if _NOT_STARTED.match(text) and _STARTS.search(innermost):
         return "program-start"
     if _BUSY.match(text) and is_of_user(one.files, one.frame):
-        return "python-exception"  # a call such as a file lock failed, not the start of a process
+        # The error is from the user's own call, for example a file lock, not from starting a process.
+        return "python-exception"
     nameless = _WITHOUT_FILE.match(text)
     if nameless and nameless["number"] in _INVALID and _LIMITS.search(one.code):
         return "system-limit"
@@ -57,15 +58,18 @@ def class_by_frame(one: Raised) -> str | None:
 
 
 def is_of_user(files: Sequence[str], frame: str) -> bool:
-    """Return whether the innermost of the files of a traceback is in the user's code, which has the frame
-    ``frame``.
+    """Return whether the innermost file of a traceback is the user's own code. ``files`` are the traceback's
+    files, the innermost last. ``frame`` is the last frame in the user's code, such as ``train.py:12, in
+    main``.
     """
     innermost = next(reversed(files), "")
     return bool(innermost) and frame.startswith(f"{innermost}:")
 
 
 def is_raised_by_user(text: str, files: Sequence[str], frame: str, code: str) -> bool:
-    """Return whether a statement ``raise`` in the user's code raised the exception in ``text``."""
+    """Return whether a statement ``raise`` in the user's code raised the exception in ``text``. ``code`` is
+    the source code of the traceback's innermost frame.
+    """
     raised, type_ = _RAISES.match(code), _TYPE.match(text)
     same = raised is not None and type_ is not None and raised["name"] == type_["name"]
     return same and is_of_user(files, frame)

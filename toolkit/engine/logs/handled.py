@@ -46,7 +46,8 @@ def handled_exceptions(
     output: Output, raised: Sequence[Pair], heads: Sequence[int], ends: Sequence[int]
 ) -> list[Raised]:
     """Return the exceptions that the program handled. An exception counts as handled if the same process
-    raised a later exception, or if a logger printed the traceback and another exception stopped the job.
+    later raised another exception, or if a logger printed its traceback and another exception stopped the
+    job.
 
     Args:
         output: the output of the job.
@@ -101,7 +102,8 @@ def _introduced(output: Output, first: dict[int, int], one: Raised, pattern: re.
 
 def _continued(output: Output, one: Raised, later: Raised, *, any_line: bool = False) -> bool:
     """Return whether the program wrote several progress lines between two exceptions. With ``any_line``, or
-    if PyTorch marked only the later exception as the end of a rank, any ordinary line suffices.
+    if PyTorch marked only the later exception as the end of a rank, one ordinary line between the exceptions
+    is enough.
     """
     marked = any_line or UNCAUGHT.search(later.exception.tag) is not None
     after = takewhile(lambda place: place[0] < later.position, output.places_after(one.position, _AFTER))

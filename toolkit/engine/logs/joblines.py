@@ -21,7 +21,7 @@ _MOST_BYTES = 4 * LONGEST
 """
 
 _FARTHEST = 1 << 16
-"""If a line of the output has more bytes than this number, toolkit does not read the lines that follow."""
+"""If a line is longer than this number of bytes, toolkit does not look for the lines after it."""
 
 _NUMBERS = bytes.maketrans(b"123456789", b"000000000")
 
@@ -60,8 +60,8 @@ _INNER_TAGS = ("[rank", "[default")
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of output: its number as in an editor, and the number of the task that wrote the line (empty if
-    unknown).
+    """A line of output: its number in the output (the first line is 1), and the number of the task that wrote
+    the line (empty if unknown).
     """
 
     number: int

@@ -19,8 +19,8 @@ TASK = re.compile(
 RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "reported", "ended")
 
 ABORT_PATTERN = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
-"""A pattern for the report of an exit with SIGABRT; a rank that exits with SIGABRT detected the
-fault itself.
+"""A pattern for the report of an exit with SIGABRT. A rank that exits with SIGABRT itself detected a fault
+and called abort.
 """
 
 PROGRESS = re.compile(

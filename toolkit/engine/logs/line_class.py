@@ -10,8 +10,8 @@ from toolkit.engine.logs.logwords import WordFinder, required_words
 from toolkit.knowledge.signatures import FaultLine, Role, fault_lines
 
 _MANY = 200
-"""After this number of different lines, toolkit first searches each line for the texts that patterns require,
-and then tries only the patterns that may match.
+"""After this number of distinct lines, toolkit first searches each line for the texts that patterns require.
+It then tries only the patterns that may match.
 """
 
 

@@ -17,11 +17,11 @@ matches the regular expression need not contain these digits.
 """
 
 _KEPT = 500
-"""For each pattern: maximum number of matching lines that toolkit keeps at each end of a page of output."""
+"""For each pattern, toolkit keeps at most this number of matching lines at each end of a page of output."""
 
 _KEPT_ALIKE = 40
-"""For suspect lines that differ only in numbers: maximum number of lines that toolkit keeps at each end of a
-page. A suspect line contains a word about faults.
+"""If suspect lines (lines with a word about faults) differ only in numbers, toolkit keeps at most this number
+of them at each end of a page.
 """
 
 

@@ -1,5 +1,5 @@
-"""Find the texts that a line must contain to match a pattern. toolkit first searches for the required texts,
-because a search for texts is faster than a search for a pattern.
+"""Find the texts that a line must contain to match a pattern (a regular expression). toolkit searches for
+these texts first, because a search for texts is faster than a search for a pattern.
 """
 
 import re
@@ -68,8 +68,8 @@ class WordFinder:
 
 
 def _tree(ordered: list[bytes]) -> bytes:
-    """Return a pattern that matches the longest possible word of the list; words with the same start share a
-    branch.
+    """Return a pattern that matches the longest possible word of the list. In the pattern, words with the
+    same start share a branch.
     """
     branches: dict[bytes, list[bytes]] = {}
     for word in ordered:

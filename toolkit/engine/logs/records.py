@@ -13,7 +13,9 @@ _REASONS = ("error", "err", "exception", "exc_info", "reason")
 """The names of the fields with the level, the message and the reason of a log line, in small letters."""
 
 _SIGNS = ("level", "severity", "lvl", "LEVEL")
-"""Texts of which a structured line contains at least one; the search for a text is fast."""
+"""Every structured log line contains at least one of these texts. toolkit first searches for them, because a
+search for a text is fast.
+"""
 
 _WORDS = {
     **dict.fromkeys(
@@ -37,8 +39,9 @@ _FIELD = re.compile(
 
 
 class Record(NamedTuple):
-    """A structured log line. ``level`` is ``error`` for every level of an error; otherwise it is ``WARNING``,
-    ``INFO`` or ``DEBUG``. ``reason`` is the last line of a traceback or of another reason; it may be empty.
+    """A structured log line. ``level`` is ``error`` for all levels that report an error, such as ``fatal``;
+    otherwise it is ``WARNING``, ``INFO`` or ``DEBUG``. ``reason`` is the last line of the field with the
+    reason, such as a traceback; it may be empty.
     """
 
     level: str
@@ -61,7 +64,7 @@ def read_record(text: str) -> Record | None:
 
 
 def _json_fields(text: str) -> Mapping[str, str]:
-    """Return the fields of a JSON object that have a text; the object may lack its end."""
+    """Return the fields of a JSON object whose values are texts; the end of the object may be missing."""
     try:
         found = json.loads(text)
     except ValueError:

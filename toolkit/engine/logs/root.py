@@ -46,7 +46,7 @@ _LAST_LINES = 8
 """
 
 _SAME_REPORT = 4
-"""Maximum number of lines after a root line in which errors belong to the same report."""
+"""Errors within this number of lines after a root line belong to the same report as the root line."""
 
 _BEFORE_ABORT = 24
 """Maximum number of lines between a program's error and Open MPI's report that the program called
@@ -63,7 +63,7 @@ _HEADING = re.compile(r"Error executing process >|terminated with an error exit 
 """A pattern for the text that Nextflow prints before it repeats the output of the failed process."""
 
 _ORIGINAL = " Original exception:"
-"""The text after which Gloo's barrier repeats an error of its connection, on the next line."""
+"""Gloo's barrier prints this text and then, on the next line, repeats the error of a connection."""
 
 _COMMAND_FAILED = re.compile(r"(?:\w{1,60}\.){0,8}CalledProcessError: Command ")
 
@@ -180,7 +180,8 @@ def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]
 
 def _introduces(clue: Clue) -> bool:
     """Return whether a line introduces the next traceback. mpirun may put the tag of the next line at the end
-    of this line, so the function ignores such a tag. A structured log line contains its whole message.
+    of this line, so the function ignores such a tag. A structured log line introduces no traceback, because
+    it contains its whole message.
     """
     if is_record(clue.line):
         return False
@@ -330,8 +331,8 @@ def _has_reason(dead: Clue, near: list[Cause]) -> bool:
 
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
-    """Return the exit report of the first failed rank; if the rank aborted itself, return the line with the
-    reason.
+    """Return the exit report of the first failed rank; if this rank itself called abort, return the line with
+    its reason.
     """
     hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
     rank = rank_number(dead[0])

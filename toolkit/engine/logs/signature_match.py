@@ -19,7 +19,9 @@ _NEAR = 40
 """Maximum number of lines of a message after its first matching line."""
 
 _MOST_LOOKED_AT = 100
-"""For each log signature: maximum number of matching lines for which toolkit checks the lines that follow."""
+"""For each log signature, toolkit checks the lines after a matching line for at most this number of matching
+lines.
+"""
 
 _SECONDS = 6.0
 """Time limit of a search in seconds. With this limit, toolkit reads, searches and explains an output of 200
@@ -118,8 +120,8 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
 
 
 def _fits(signature: LogSignature, found: PatternLines) -> bool:
-    """Return whether the output contains the line that a log signature requires (``seen``), and lacks the
-    line that excludes the signature (``unless``).
+    """Return whether a log signature fits the output: the output contains the line that the signature
+    requires (``seen``), and contains no line that excludes the signature (``unless``).
     """
     has = (not signature.seen) or bool(found.positions[signature.seen])
     return has and not (signature.unless and found.positions[signature.unless])

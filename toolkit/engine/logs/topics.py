@@ -34,11 +34,13 @@ _LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
 """A pattern for a line after which PyTorch quotes an error from NCCL."""
 
 _INNERMOST = 2
-"""Number of innermost traceback files from which toolkit finds the subject of the fault."""
+"""Number of a traceback's innermost files in which toolkit looks for the subject of the fault, such as a
+library.
+"""
 
 _VALUE = re.compile(r"(['\"`])(?:(?!\.so\b)[^'\"`/]){1,80}\1|\bcuda:\d{1,3}\b")
-"""A pattern for a quoted name or value that is not a path, or for a PyTorch device; neither shows
-the fault.
+"""A pattern for a quoted name or value that is not a path, or for a PyTorch device such as ``cuda:0``. Names,
+values and devices do not show the fault.
 """
 
 _FOLDERS = re.compile(r"(?:[\w.+-]{1,60}/){1,20}(?=[\w-]{1,60}\.(?:cc?|cpp|cu|cxx|h|hpp|go|rs)\b)")
@@ -61,7 +63,9 @@ compiling is not from a build.
 
 
 def class_of_text(text: str) -> str | None:
-    """Return the fault class whose subject a line names first; ``None`` if the line names no subject."""
+    """Return the fault class whose subject (a library or a device) a line names first; ``None`` if the line
+    names no subject.
+    """
     text = _FOLDERS.sub("", _VALUE.sub("''", text))
     found = ((match.start(), class_) for class_, pattern in _subjects() if (match := pattern.search(text)))
     return min(found, default=(0, None))[1]

@@ -77,13 +77,17 @@ _INNERMOST = 8
 """Number of innermost frames; toolkit finds the subject of the exception from the files of these frames."""
 
 _INTRODUCED = 6
-"""Maximum number of lines between an exception and the traceback of the wrapped exception."""
+"""Maximum number of lines between an exception that wraps another exception and the traceback of this other
+exception.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Raised:
     """The exception of a traceback, the frame in the user's code, the numbers of the traceback's lines, the
-    files of its frames (innermost last), and the source code of the innermost frame.
+    files of its frames (innermost last), and the source code of the innermost frame. ``chained`` is true if
+    Python raised another exception because of this exception. ``wraps`` is true if this exception only wraps
+    another exception, whose traceback follows.
     """
 
     position: int
@@ -99,7 +103,8 @@ class Raised:
 def tracebacks(output: Output, positions: list[int]) -> list[Raised]:
     """Return the exceptions of the tracebacks whose first lines are at ``positions``.
 
-    Of chained exceptions, return only the first, or a later exception that says more about the fault.
+    If exceptions are chained (Python raised the later exception because of the earlier exception), return
+    only the first, or a later exception that says more about the fault.
     """
     found: list[Raised] = []
     for position in positions:
@@ -228,8 +233,8 @@ def _with_message(
 
 
 def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int]) -> tuple[bool, bool]:
-    """Return two values: whether Python raised another exception because of ``end``, and whether ``end`` only
-    wraps an exception whose traceback follows.
+    """Return two values: whether Python raised another exception because of the exception ``end``, and
+    whether ``end`` only wraps an exception whose traceback follows.
 
     After a wrapping exception, the output has a line such as ``-- Process 1 terminated with the following
     error:``. The traceback of the wrapped exception follows this line.

@@ -1,1 +1,1 @@
-"""Find the line to which a root line refers, such as the error before an abort."""
+"""Find the earlier or later line to which a root line refers, such as the error before an abort."""

@@ -11,8 +11,8 @@ from toolkit.engine.logs.line_class import classify, is_harmless
 from toolkit.engine.logs.topics import GENERAL_CLASSES
 
 _BEFORE = 6
-"""Maximum number of lines between a program's complaint and the report that the program
-called ``MPI_Abort``.
+"""Maximum number of lines between a program's own error message and the report that the program called
+``MPI_Abort``.
 """
 
 _ABORT = re.compile(r"MPI_ABORT was invoked|application called MPI_Abort")
@@ -51,7 +51,7 @@ def is_abort(clue: Clue) -> bool:
 
 def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the program's own error message, from the few lines around the report of ``MPI_Abort``."""
-    del causes  # a complaint need not be one of the causes
+    del causes  # the program's own error message need not be one of the causes
     if not is_abort(clue):
         return None
     found = None
@@ -66,7 +66,7 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
         if line.task not in {"", clue.line.task, rank_number(clue)}:
             continue
         if text and PROGRESS.search(text):
-            break  # the line is about progress, not a complaint
+            break  # the line reports progress, not an error
         if ANNOUNCES.match(text):
             continue
         if _COMPLAINS.search(text) and not is_harmless(text):

@@ -1,4 +1,4 @@
-"""Find the exception that ended a rank long before the other ranks noticed that the rank was gone."""
+"""Find the exception that ended a rank long before the other ranks reported that they lost this rank."""
 
 import re
 from collections.abc import Sequence

@@ -9,7 +9,9 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.topics import GENERAL_CLASSES
 
 _BEFORE = 200
-"""Number of lines before the report that no GPU was found in which toolkit looks for a GPU error."""
+"""When a rank reports that it found no GPU, toolkit looks for a GPU error in this number of lines before the
+report.
+"""
 
 _NO_GPU_FOUND = re.compile(
     r"(?i)no (?:supported |usable |visible |available )*(?:cuda |hip |rocm |gpu |accelerator )?"

@@ -1,5 +1,5 @@
-"""Find the first sentence of a message if the root line is a later sentence that explains the failure in
-general.
+"""Find the first sentence of a message if the root line is a later sentence that only gives usual reasons of
+such failures.
 """
 
 import re

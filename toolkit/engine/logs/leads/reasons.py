@@ -23,7 +23,9 @@ _REFUSED = re.compile(
     r"\b(?:sbatch|salloc|srun): error: (?:Batch job submission failed|Job submit/allocate failed"
     r"|Unable to allocate resources): (?!Unspecified error)"
 )
-"""Patterns for a message of a site's plugin that Slurm prints for a submitted job, and for Slurm's reason."""
+"""Patterns for a message that a site's Slurm plugin prints for a submitted job, and for the line with Slurm's
+own reason.
+"""
 
 _PLUGIN = 10
 """Maximum number of messages from a site's plugin before Slurm's reason."""
