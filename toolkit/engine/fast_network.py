@@ -9,7 +9,7 @@ from toolkit.knowledge.settings import settings
 
 Way = Literal["open", "shut", "not known"]
 """Whether ranks can use a fast network. ``shut``: the host has no fast network, the image has no driver for
-the network, or a setting disables it.
+the network, or a setting disables the network.
 """
 
 _TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}
@@ -83,8 +83,8 @@ def judge_libfabric(case: Case, provider: str = "") -> Way:
 
 
 def judge_mtl(case: Case, provider: str = "") -> Way:
-    """Return whether Open MPI's pml/cm has a transport (mtl) for a fast network; ``provider`` is the value of
-    FI_PROVIDER.
+    """Return whether Open MPI's messaging layer pml/cm has a transport (mtl) for a fast network; ``provider``
+    is the value of FI_PROVIDER.
     """
     found = networks(case)
     mpi = case.image_facts.mpi
@@ -95,8 +95,8 @@ def judge_mtl(case: Case, provider: str = "") -> Way:
 
 
 def judge_openib(case: Case, allowed: str = "") -> Way:
-    """Return whether Open MPI's btl/openib uses a fast network; ``allowed`` is the value of
-    btl_openib_allow_ib.
+    """Return whether Open MPI's InfiniBand transport btl/openib uses a fast network; ``allowed`` is the value
+    of the setting btl_openib_allow_ib.
     """
     found = networks(case)
     taken = [row for row in found if "openib" in row.btl]

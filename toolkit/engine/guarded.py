@@ -42,8 +42,8 @@ def settle(answer: _T | Undecided) -> _T:
 
 
 _OPTIONAL: dict[type, Collection[str]] = {
-    # The rule image-mpi-not-measured reports an MPI of unknown release.
-    # For all other rules, an unknown release of the MPI matches no version range.
+    # The rule image-mpi-not-measured reports an MPI of unknown release. In all other rules, an MPI of unknown
+    # release matches no row with a version range.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),

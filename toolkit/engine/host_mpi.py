@@ -1,4 +1,4 @@
-"""Find the facts of an image for programs that start after a launch mounts the host's MPI over the image's
+"""Find the facts of an image that apply to its programs after a launch mounts the host's MPI over the image's
 MPI.
 """
 
@@ -61,8 +61,8 @@ def _sonames(host: HostMpi) -> tuple[str, ...]:
 
 
 def finds_own_mpi(image: ImageFacts) -> bool:
-    """Return whether all programs find the image's MPI through DT_RPATH, which the loader searches before
-    LD_LIBRARY_PATH.
+    """Return whether all programs find the image's MPI through DT_RPATH. DT_RPATH is a library path in a
+    program's file, which the loader searches before LD_LIBRARY_PATH.
     """
     users = {path for path, library in image.programs.items() if image.mpi and library == image.mpi.library}
     return bool(users) and users <= set(image.programs_fixed)
@@ -204,8 +204,8 @@ def _without_mpi(book: dict[str, str], names: set[str]) -> dict[str, str]:
 def _client(
     provider: HostMpi, image: ImageFacts, plan: Plan, line: str
 ) -> tuple[dict[str, Any], dict[str, str], dict[str, str]]:
-    """Return three tables about the PMIx client that programs load: its facts, its absent facts, its unknown
-    facts.
+    """Return three tables about the PMIx client that programs load: known facts, absent facts and unknown
+    facts about this client.
 
     If the host's MPI loads the image's libpmix, the facts about the PMIx client do not change, and all three
     tables are empty.

@@ -42,8 +42,8 @@ class Judged:
         return first.rule.id if first else ""
 
     def findings(self, works: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
-        """Return the findings; ``works`` are the working launch modes that a fix may name, the best mode
-        first.
+        """Return the findings. ``works`` are the launch modes that work, the best mode first; a fix may
+        recommend one of these modes.
         """
         return tuple(_finding(self.case, answer, works) for answer in self.answers)
 
@@ -82,9 +82,9 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     """Predict the outcome of a launch from the results of the rules; the results are in the order of the
     rules.
 
-    If a rule is certain of a failure, this failure decides the outcome, even if later rules need unknown
-    facts. If an earlier rule needs an unknown fact, another failure may come first, so the outcome is
-    unknown. The prediction also lists the outcomes that, according to the rules, sometimes occur by chance.
+    The first failure that a rule predicts decides the outcome, even if later rules need unknown facts. If an
+    earlier rule needs an unknown fact, another failure may come first, so the outcome is unknown. The
+    prediction also lists other outcomes that sometimes occur by chance.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))

@@ -1,4 +1,4 @@
-"""Predict the outcome for a rank whose MPI cannot use the launcher's interface. The rules about launchers use
+"""Predict how a rank starts if its MPI cannot use the launcher's interface. The rules about launchers use
 this module.
 """
 
@@ -34,7 +34,7 @@ list.
 
 def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
     """Yield the rows of ``mpi.toml`` for an MPI that detects the interface ``sees`` but cannot use it;
-    toolkit uses the first row.
+    toolkit uses the first row. ``step`` says whether the MPI detects a Slurm step.
     """
     for row in knowledge.mpi().mismatch:
         told = row.sees in {"", sees} and row.step in {None, step}
@@ -90,7 +90,9 @@ def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bo
 
 
 def _munge_named(case: Case) -> bool | None:
-    """Return whether ranks must authenticate with munge; ``None`` if the PMIx server decides."""
+    """Return whether ranks must prove their identity with munge, Slurm's authentication service; ``None`` if
+    the PMIx server decides.
+    """
     if clearing_options(case):
         return False
     named = case.plan.env.get(_SECURITY)

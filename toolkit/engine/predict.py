@@ -31,9 +31,9 @@ RANKING: tuple[Mode, ...] = (
     "mpirun-container",
     "srun-none",
 )
-"""Launch modes, the best mode first. srun works on several nodes, lets the image's MPI use the fabric, needs
-no MPI on the host and leaves placement to Slurm. Gloo works only for Horovod, so toolkit chooses Gloo only if
-the user requests it.
+"""Launch modes, the best mode first. srun comes first: it works on several nodes, lets the image's MPI use
+the fast network, needs no MPI on the host, and leaves the placement of ranks to Slurm. toolkit chooses
+``gloo`` only if the user requests it, because it works only for Horovod.
 """
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
@@ -197,7 +197,9 @@ def _join_pair(one: Finding, other: Finding, judged: int) -> Finding:
 
 
 def judge_host(host: HostFacts) -> tuple[Finding, ...]:
-    """Return the findings for a host without an image, from the rules that read only facts about the host."""
+    """Return the findings about a host, without an image. The findings are from the rules that read only
+    facts about the host.
+    """
     image = ImageFacts(path="", format="")
     rules = tuple(rule for rule in RULES if _is_of_host(rule))
     # The size of the real job is unknown, so use the smallest job whose ranks must find each other.

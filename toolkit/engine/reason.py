@@ -31,7 +31,7 @@ def _by_mpi(case: Case) -> str:
         case "bind":
             return f"{_loaded_mpi(case)}; {posixpath.basename(case.plan.launcher[0])} supports this MPI"
         case "gloo":
-            return "Horovod's Gloo finds its ranks over TCP, without MPI"
+            return "Gloo in Horovod connects the ranks over TCP, without MPI"
         case _ if AGENT in case.plan.launcher:
             return (
                 f"mpirun of {mpi} starts the ranks; the job script starts mpirun's daemons on the other "

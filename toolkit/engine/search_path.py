@@ -15,8 +15,8 @@ _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 
 
 def forced_paths(host: HostFacts) -> tuple[str, ...]:
-    """Return the host's variables that make the runtime set LD_LIBRARY_PATH in the container; the first
-    variable has precedence.
+    """Return the names of the host's variables, such as APPTAINERENV_LD_LIBRARY_PATH, that make the runtime
+    set LD_LIBRARY_PATH in the container; the first variable has precedence.
     """
     named = (name for name in sorted(host.environment) if name_inside(name) == "LD_LIBRARY_PATH")
     return tuple(name for name in named if name.startswith(runtime_prefixes(host)))

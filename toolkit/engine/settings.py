@@ -192,7 +192,7 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a setting that names a host path: ``ok`` if the container mounts the path."""
+    """Return the effect of a setting that names a path on the host: ``ok`` if the launch mounts this path."""
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
@@ -262,8 +262,8 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of a list of excluded interfaces: ``ok`` if the list contains the loopback interface
-    but not all other interfaces.
+    """Return the effect of a list of network interfaces that Open MPI must not use: ``ok`` if the list
+    contains the loopback interface but not all other interfaces.
     """
     there = case.host_facts.interfaces
     if there is None:
@@ -360,7 +360,7 @@ def _components(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _is_excused(case: Case, component: Component) -> bool:
-    """Return whether other settings let a component work without a fast network."""
+    """Return whether other settings (``unless``) let a component work without a fast network."""
     given = {name: value for name, (value, _) in settings_in_force(case).items()}
     return bool(component.unless) and component.unless.items() <= given.items()
 

@@ -98,8 +98,8 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return the row of ``pmix.toml`` about a launcher, usually of the host, and a PMIx client; ``None`` if
-    no row matches.
+    """Return the row of ``pmix.toml`` about a pair: a launcher, usually the host's mpirun, and a PMIx client.
+    Return ``None`` if no row matches.
 
     ``unset`` names the launcher's variables that the launch removes before the container starts. If ``unset``
     is ``None``, return a row whose outcome is ``ok``.
@@ -226,8 +226,8 @@ def splits_namespaces(host: HostFacts, request: Request, mode: Mode) -> bool | N
 
 
 def brings_orte(mpi: HostMpi | ImageMpi | None) -> bool:
-    """Return whether an MPI is an Open MPI before release 5: its launcher is ORTE, and it uses btl/vader
-    within a node.
+    """Return whether an MPI is an Open MPI before release 5: its launcher is ORTE, and the ranks of a node
+    send messages through btl/vader.
     """
     return mpi is not None and knowledge.mpi().release.orte.of(mpi)
 
@@ -240,9 +240,9 @@ def brings_prrte(mpi: HostMpi | ImageMpi | None) -> bool:
 def copies_across_namespaces(mpi: ImageMpi) -> bool:
     """Return whether an MPI hangs when ranks in different user namespaces exchange large messages.
 
-    btl/vader of Open MPI 4 detects that the kernel refuses cross-memory attach, and waits for fragments that
-    no rank sends. Open MPI 5 does not hang, because it has a separate framework for copies between processes
-    (opal/mca/smsc).
+    btl/vader of Open MPI 4 copies large messages from one process to another (cross-memory attach). If the
+    kernel refuses these copies, btl/vader detects this, but waits for fragments that no rank sends. Open MPI
+    5 does not hang, because it has a separate framework for copies between processes (opal/mca/smsc).
     """
     return brings_orte(mpi)
 
@@ -289,13 +289,12 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
 def needs_named_components(image: ImageFacts) -> bool:
     """Return whether the image's PMIx client fails if it lacks a component that the server names.
 
-    Two changes in PMIx together make a client fail if it lacks a component that the server names. From PMIx
-    3.2.0 on, the client turns the variables PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters
-    (openpmix/openpmix:src/runtime/pmix_init.c); PMIx clients 2.2.5 to 3.1.5 choose only from their own
-    components. Up to PMIx 3.2.3, a missing named component is an error
-    (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on, which Open MPI 4.1.5 contains,
-    abort_on_load_error is off, so a missing component is not an error (#2927). PMIx clients 4.0 to 4.2.2
-    accept missing components (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
+    Two changes in PMIx together cause this failure. From PMIx 3.2.0 on, the client turns the variables
+    PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters (openpmix/openpmix:src/runtime/pmix_init.c);
+    PMIx clients 2.2.5 to 3.1.5 choose only from their own components. Up to PMIx 3.2.3, a missing named
+    component is an error (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on (in Open MPI
+    4.1.5), PMIx's parameter abort_on_load_error is off, so a missing component is not an error (#2927). PMIx
+    clients 4.0 to 4.2.2 accept missing components (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
     """
     return within(image.pmix or "", knowledge.pmix().insists.client)
 

@@ -19,10 +19,10 @@ _Facts = TypeVar("_Facts", HostFacts, ImageFacts)
 
 def possible_images(host: HostFacts, image: ImageFacts, mode: Mode) -> tuple[ImageFacts, ...]:
     """Return the facts of the image. If the image's MPI is unknown, return one copy of the facts for each
-    usual MPI; the copy with the launch mode's MPI is first.
+    usual MPI; the copy with the usual MPI of the launch mode is first.
 
-    In the modes ``mpirun-host`` and ``bind``, the launch mode's MPI is the host's MPI. If toolkit knows no
-    usual MPI for a mode, the unchanged facts come first.
+    In the modes ``mpirun-host`` and ``bind``, this MPI is the host's MPI. If toolkit knows no usual MPI for a
+    mode, the unchanged facts come first.
     """
     if image.mpi is not None or "mpi" in image.absent:
         return (image,)

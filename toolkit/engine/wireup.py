@@ -42,8 +42,8 @@ class Offer:
     """The launch interfaces that a launcher offers to its ranks.
 
     ``pmix`` names the PMIx server (``slurm`` or ``launcher``); it is empty without PMIx. ``pmi`` is true if
-    the launcher offers PMI-1 and PMI-2. ``shared`` is true if all ranks of a node inherit one PMIx identity,
-    which srun gave Hydra's proxy on that node.
+    the launcher offers PMI-1 and PMI-2. ``shared`` is true if all ranks of a node inherit one PMIx identity.
+    srun gave this identity to the proxy (the process of Hydra) on that node.
     """
 
     pmix: str = ""
@@ -79,7 +79,7 @@ def offer(case: Case) -> Offer | None:
 def _to_mounted(case: Case) -> Offer | None:
     """Return the interfaces that the launcher offers to ranks that load the host's MPI.
 
-    Slurm's Cray plugin, PALS and aprun offer Cray's PMI.
+    Slurm's Cray plugin, and PALS and aprun (launchers of Cray systems), offer Cray's PMI.
     """
     if program_of(case.plan.launcher) != "srun":
         provider = mounted_mpi(case.host_facts, case.original_facts)
@@ -156,8 +156,9 @@ def in_slurm(case: Case) -> bool:
 
 
 def step_default(case: Case) -> str | None:
-    """Return the MPI type of a Slurm step without ``--mpi``; Hydra starts its proxies in such a step. Without
-    Slurm, the result is the text ``none``; if the type is unknown, the result is ``None``.
+    """Return the MPI type of a Slurm step without ``--mpi``. Hydra starts its proxies (one process on each
+    node) in such a step. Without Slurm, the result is the text ``none``; if the type is unknown, the result
+    is ``None``.
     """
     if not in_slurm(case):
         return "none"
@@ -176,8 +177,8 @@ def in_step(case: Case) -> bool:
     host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
-    # mpirun (PRRTE) itself starts the ranks on its own node, without srun, outside any Slurm step.
-    # Without a batch script, mpirun runs on a node outside the job, so all ranks are in a Slurm step.
+    # mpirun (PRRTE) itself starts the ranks on its own node, without srun, outside any Slurm step. If mpirun
+    # does not run in a batch script, its node is outside the job, so all ranks are in a Slurm step.
     slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
@@ -285,7 +286,7 @@ def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
     """Return whether the host's launcher continues to wait after a rank fails in MPI_Init.
 
     Hydra of Intel MPI 2021.13 continues to wait if the failed rank had connected to Hydra (``met``). Hydra
-    usually also waits if its proxies are on several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1,
+    usually also waits if the job has several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1,
     mpirun-host). MPICH's Hydra stops the other ranks. Other releases of Intel MPI were not measured.
     """
     host = host_launcher(case.host_facts)
@@ -319,7 +320,8 @@ def alone_in_namespace(case: Case) -> bool | None:
 
 
 def needs_hint(case: Case) -> bool:
-    """Return whether the image's Open MPI 4 starts as a singleton unless it detects a Slurm step.
+    """Return whether each rank of the image's Open MPI 4 starts as a world of size 1 if it detects no Slurm
+    step.
 
     ORTE, Open MPI 4's own launcher, sets variables that Open MPI 4 accepts instead of a Slurm step
     (open-mpi/ompi:orte/mca/ess); PRRTE, the launcher of Open MPI 5, does not set these variables.

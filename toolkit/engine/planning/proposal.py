@@ -126,8 +126,9 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 
 
 def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the launcher for ranks that load the host's MPI: srun, or the MPI's own launcher if the host has
-    no Slurm, or if Slurm offers no MPI type that an MPI with Hydra supports.
+    """Return the launcher for ranks that load the host's MPI: usually srun. The MPI's own launcher starts the
+    ranks if the host has no Slurm, or if the MPI has Hydra and Slurm offers no interface that the MPI
+    supports.
     """
     types = host.slurm.mpi_types if host.slurm else None
     if "slurm" in host.absent and provider is not None:
@@ -222,7 +223,7 @@ def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:
-    """Return the option that skips some binds of the container runtime's settings: binds whose source path is
+    """Return the option with which the container runtime skips binds of its own settings whose source path is
     missing on the host.
 
     The runtime reads the value of ``--no-mount`` as a comma-separated list, so toolkit omits paths with a
@@ -272,7 +273,8 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
 
 def _launcher_folders(image: ImageFacts, request: Request) -> tuple[str, ...]:
     """Return the options of the container runtime, such as ``--env OPAL_PREFIX=/opt/ompi``, that pass the
-    present folder of a relocated Open MPI to mpirun. The plan's variables would reach only the ranks.
+    present folder of a moved Open MPI to mpirun in the container. The plan's variables would reach only the
+    ranks.
 
     The runtime reads the value of ``--env`` as a comma-separated list, so the function omits folders whose
     path contains a comma.

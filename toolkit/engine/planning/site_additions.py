@@ -83,9 +83,8 @@ def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
 
 
 def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
-    """Return variables that name the network interface for sockets. The interface's name is from the site
-    profile. Without a name in the profile, toolkit names interfaces only for NCCL on nodes with several
-    interfaces.
+    """Return variables that name the network interface for sockets. The site profile states this interface.
+    If it states none, toolkit names interfaces only for NCCL on nodes with several interfaces.
     """
     if request.nodes == 1:
         return {}

@@ -110,7 +110,7 @@ these variables if a PMIx server of another release may prefer modules that the 
 
 def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     """Return the variable that selects the PMIx client's security module ``native``, if the PMIx server may
-    list munge first.
+    prefer munge (Slurm's authentication service).
 
     Without the variable, the client still selects ``native``, but each rank prints a long message about the
     missing munge.
@@ -122,8 +122,8 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
 
 def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, str]:
     if mode == "srun-pmix":
-        # PMIx's store ``hash`` works without a shared /tmp.
-        # PMIx servers offer the store ``hash`` in addition to their preferred store.
+        # PMIx's component ``hash``, which stores data without files, works without a shared /tmp. Every PMIx
+        # server offers ``hash`` in addition to the component that it prefers.
         apart = tmp_is_private(host) is not False and within(image.pmix or "", knowledge.pmix().stores.in_tmp)
         plain = PLAIN_PMIX if needs_named_components(image) else _security(host, image)
         return {**_client_env(image), **plain, **({"PMIX_MCA_gds": "hash"} if apart else {})}
@@ -222,9 +222,9 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
     if mode == "mpirun-container" and _misses_launcher(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
-        # Remove the host's paths only if the image's Open MPI has plugins, which it finds by path.
-        # If the host's mpirun was moved after its build, remove all of mpirun's path variables or none.
-        # Ranks fail with only some of these variables (tests/matrix: -clean).
+        # Remove the host's paths only if the image's Open MPI has plugins, which it finds by path. If the
+        # host's mpirun was moved after its build, it sets several path variables. Remove all of them or none,
+        # because ranks fail with only some of them (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):

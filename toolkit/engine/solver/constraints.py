@@ -14,7 +14,7 @@ class StackConstraint:
 
     ``text`` is the constraint as the recipe writes it. ``has`` lists components that the stack must contain.
     ``bounds`` limits the versions of components. ``weaker`` is the text of a constraint that this constraint
-    implies.
+    implies: ``tensorflow = "2.15.*"`` implies ``tensorflow, any version``.
     """
 
     text: str
@@ -40,8 +40,8 @@ class Demand:
 
 
 def constraints_of(recipe: Recipe, host: HostFacts | None) -> tuple[StackConstraint, ...]:
-    """Return the constraints of a recipe, and of a cluster if given. A constraint comes after the constraint
-    that it implies.
+    """Return the constraints of a recipe, and of a cluster if given. If a constraint implies a weaker
+    constraint, the weaker constraint comes first.
     """
     found: list[StackConstraint] = []
     for name, wish in recipe.want.items():

@@ -50,9 +50,10 @@ class RowOrder:
 class SearchProblem:
     """The input of a search, and the facts that made the search reject rows.
 
-    ``asked`` are the components whose opt-in rows the solver may use. The solver does not check whether the
-    pairs of components in ``spared`` are compatible. ``seen`` has, for each fact that rejected a row, the
-    pair of components that the fact concerns.
+    ``asked`` are the components that the recipe names; the solver may use opt-in rows (field ``asked``) only
+    for these components. The solver does not check whether the pairs of components in ``spared`` are
+    compatible. ``seen`` has, for each fact that rejected a row, the pair of components that the fact
+    concerns.
     """
 
     book: RowOrder
@@ -178,8 +179,8 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
 
 
 def _starts(problem: SearchProblem, architecture: str, taken: ChosenRows) -> bool:
-    """Return whether the stack works on the cluster; True until the solver has decided all components that
-    affect the launch.
+    """Return whether the stack works on the cluster. As long as the solver has not decided all components
+    that affect the launch, the result is True.
     """
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True

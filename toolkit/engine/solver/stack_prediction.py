@@ -15,7 +15,7 @@ from toolkit.versions import older
 _GUESSED = "not built yet; the value is from recipes/knowledge/stacks.toml"
 _CITED = ("mpi", "mpi.interfaces", "pmix", "glibc", "distribution", "ucx", "cuda", "horovod", "horovod_built")
 _WITH_SSH = {"openmpi-bin", "openssh-client"}
-"""Packages that install ssh; Debian's openmpi-bin depends on one of them."""
+"""Debian packages with which an image has ssh: openmpi-bin depends on openssh-client."""
 
 _ABSENT = ("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod", "pmix", "ucx")
 
@@ -49,7 +49,7 @@ def stack_facts(
     """Return the facts that an image of a stack would have."""
     base = table.base_of(taken["base"].version)
     mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
-    # Ignore a PMIx or UCX that only another component needs, because the MPI does not use it.
+    # If only another component needs PMIx or UCX, leave it out, because the MPI does not use it.
     used = {c: row.version for c, row in taken.items() if mpi and c in mpi[1].requires}
     version = {component: row.version for component, row in taken.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations

@@ -87,8 +87,8 @@ def _reason(
 def _only_the_cluster_forbids(
     component: Component, row: Version, problem: SearchProblem, taken: ChosenRows
 ) -> bool:
-    """Return whether only the cluster excludes a version, if the solver keeps its earlier decisions about
-    other components.
+    """Return whether a version fails only because of the cluster. The solver keeps the versions of components
+    that it decided before this component.
     """
     order = solving_order()
     before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
