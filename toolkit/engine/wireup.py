@@ -307,7 +307,7 @@ def after_failed_rank(
     """
     if not waits_for_failed_rank(case, met=met):
         return failure, because, ()
-    return "hang", f"{because}; Intel's Hydra keeps waiting for the rank", (failure,)
+    return "hang", f"{because}; mpirun of Intel MPI keeps waiting for the failed rank", (failure,)
 
 
 def alone_in_namespace(case: Case) -> bool | None:

@@ -66,7 +66,7 @@ def image_compression_too_new(case: Case) -> Hit | None:
     if not _by_kernel(case, failed_only=True):
         return None
     kernel = case.host_facts.kernel
-    title = f"a squashfs with {row.name} needs Linux {row.kernel} or later; the host has {kernel}"
+    title = f"an image compressed with {row.name} needs Linux {row.kernel} or later; the host has {kernel}"
     evidence = case.cite("image.compression", "host.kernel", "host.runtime")
     if older(kernel, _MENDED):
         return Hit(evidence, "unavailable", title, title, source=row.source)

@@ -101,7 +101,8 @@ def pmix_components_named(case: Case) -> Hit | None:
     else:
         return None
     fact = "image.pmix_components" if own else "image.pmix"
-    because = f"PMIx {plain(case.image.pmix)} aborts because it lacks {lacking}, which the server names"
+    client = f"PMIx {plain(case.image.pmix)} in the image"
+    because = f"{client} aborts because it lacks the component {lacking}, which the PMIx server names"
     # Ranks that share one PMIx identity usually start as worlds of size 1. With the missing component, they
     # abort earlier.
     outcome, because, chance = after_failed_rank(case, "init-failure", because)

@@ -271,14 +271,14 @@ def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name
 
 def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     evidence = case.cite("host.mpis", "host.slurm.mpi_default", "image.mpi")
-    why = f"{mpi_name(mpi)} uses the PMIx identity that srun gave Hydra's proxy"
+    why = f"{mpi_name(mpi)} uses the PMIx identity that srun gave to the proxy of Hydra (the host's mpirun)"
     if case.request.ranks_per_node == 1:
-        because = f"{why}; with one rank on each node this identity is right"
+        because = f"{why}; with one rank on each node, this identity is right"
         return Hit(evidence, because=because, severity="warning", title=because)
     if case.request.nodes == 1:
         # srun starts Hydra's proxy as the only process of a step, and all ranks inherit the proxy's PMIx
         # identity. A world with this identity has size 1.
-        because = f"{why}, the only process of its step, so each rank starts as a world of size 1"
+        because = f"{why}; the proxy is alone in its step, so each rank starts as a world of size 1"
         return Hit(evidence, "singletons", because)
     client = case.image_facts.pmix or ""
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
@@ -286,9 +286,9 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
         return Hit(
             evidence,
             "unknown",
-            f"{why}, which all ranks of a node share; toolkit does not know how the launch fails",
+            f"{why}, so all ranks of a node share one identity; toolkit does not know how the launch fails",
         )
-    because = f"{why}, which all ranks of a node share"
+    because = f"{why}, so all ranks of a node share one identity"
     stage = LaunchStage.END if row.late else None
     return Hit(evidence, row.outcome, because, source=row.source, stage=stage, by_chance=row.by_chance)
 
