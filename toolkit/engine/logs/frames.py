@@ -76,8 +76,8 @@ def is_raised_by_user(text: str, files: Sequence[str], frame: str, code: str) ->
 
 
 def introduction(output: Output, clue: Clue) -> str | None:
-    """Return the line before the traceback that ends with ``clue``, from the same process; empty if the
-    traceback has no line before it, and ``None`` if ``clue`` is not the end of a traceback.
+    """Return the line that the same process wrote before the traceback that ends with ``clue``. The text is
+    empty if there is no such line. Return ``None`` if ``clue`` is not the end of a traceback.
     """
     before = output.before(clue.position, _MOST)
     texts = ["", *(strip_label(line.text) for _, line in before if line.task == clue.line.task)]

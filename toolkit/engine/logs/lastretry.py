@@ -17,10 +17,10 @@ _NUMBER = re.compile(r"0x[\da-fA-F]+|\d+")
 
 
 def retried_at_end(output: Output, ended: Clue | None) -> Clue | None:
-    """Return the first failure of an operation that the program still retries in the last line of the output,
-    or in the last line before the launcher reports the exit ``ended``.
+    """Return the first failure of an operation that a program still retries in its last line. This is the
+    last line of the output, or the last line before the launcher's report ``ended`` of an exit.
 
-    The result is ``None`` if this line announces no retry, or if the failure has no specific fault class.
+    The result is ``None`` if the last line announces no retry, or if the failure has no specific fault class.
     """
     end = ended.position if ended else output.pages[-1].end if output.pages else 0
     filled = [(at, line) for at, line in output.before(end, _BEFORE) if line.text.strip()]

@@ -316,8 +316,8 @@ def _failed_command(endings: list[Clue], others: list[Clue]) -> Clue | None:
 
 
 def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
-    """Return the exit report of the rank that exited first, if this rank wrote no error and the other ranks
-    only report a lost connection to this rank.
+    """Return the exit report of the rank that exited first, if this rank wrote no error and other ranks
+    report a lost connection; otherwise, return ``None``.
     """
     first, lost = first_exit(endings), _lost_by(others)
     return first if first and lost and not lost & {"", rank_number(first)} else None

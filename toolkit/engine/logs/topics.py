@@ -127,10 +127,10 @@ def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | N
 def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the message below a heading; ``None`` if the line is not a heading.
 
-    The heading ``terminate called after throwing`` has its message on the next line. If a heading ends with a
-    colon and the next line is an error of a compiler, or an indented error of the same fault class, this
-    error is the message. If an indented error also ends with a colon, the function continues with the line
-    below it.
+    The heading ``terminate called after throwing`` has its message on the next line. A heading that ends with
+    a colon has its message on the next line if this line is a compiler's error, or an indented error of the
+    same fault class. If an indented error also ends with a colon, the function continues with the line below
+    it.
     """
     found, known = clue, {cause.position: cause for cause in causes}
     for position, line in output.places_after(clue.position, _MESSAGE):

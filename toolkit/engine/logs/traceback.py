@@ -84,10 +84,11 @@ exception.
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception of a traceback, the frame in the user's code, the numbers of the traceback's lines, the
-    files of its frames (innermost last), and the source code of the innermost frame. ``chained`` is true if
-    Python raised another exception because of this exception. ``wraps`` is true if this exception only wraps
-    another exception, whose traceback follows.
+    """The exception of a traceback. ``frame`` is the traceback's last frame in the user's code. ``numbers``
+    are the line numbers of the traceback. ``files`` are the files of its frames (innermost last), and
+    ``code`` is the source code of the innermost frame. ``chained`` is true if Python raised another exception
+    because of this exception. ``wraps`` is true if this exception only wraps another exception, whose
+    traceback follows.
     """
 
     position: int

@@ -56,8 +56,8 @@ def innermost_level(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue 
 
 
 def reason_of_refusal(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the line in which Slurm gives the reason why it refused a job, if the root line is an earlier
-    message of a site's plugin that reports no fault.
+    """Return the line in which Slurm says why it refused a job. The root line must be an earlier message of a
+    site's plugin that reports no fault; otherwise, return ``None``.
     """
     del causes
     said = _SUBMITS.search(clue.line.text)
