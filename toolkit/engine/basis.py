@@ -1,5 +1,5 @@
-"""Find the evidence on which a prediction is based: a recorded launch, rules about measured causes, or
-neither.
+"""Find the evidence on which a prediction is based: a recorded launch of the same kind, rules about causes
+that the project measured, or neither.
 """
 
 from collections.abc import Iterator
@@ -35,8 +35,8 @@ def basis(case: Case, rule: str = "") -> tuple[Basis, tuple[str, ...]]:
     """Return the basis of a prediction, such as ``measured``, and the properties of the launch that no
     recorded launch has.
 
-    ``rule`` is the id of the rule that decides the outcome. The basis is ``measured`` only if the rule
-    ``rule`` also decided the outcome of a recorded launch.
+    ``rule`` is the id of the rule that decides the outcome. The basis is ``measured`` only if this rule also
+    decided the outcome of a recorded launch.
     """
     outside = tuple(_beyond(case))
     if outside:

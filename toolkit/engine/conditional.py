@@ -65,7 +65,8 @@ def answer_ticket(
     """Predict a launch from the ticket's facts, with usual values for all other facts. Also find which of the
     assumed facts decide the outcome.
 
-    ``words`` is the function that plans the launch; the default is toolkit's own planner.
+    ``words`` is the function that plans the launch from the facts of host and image; the default is toolkit's
+    own planner.
     """
     made = words or (lambda on, of: plan(on, of, request, mode))
     filled, *with_other_mpis = (fill(host, one, mode) for one in possible_images(host, image, mode))
@@ -95,9 +96,9 @@ def answer_ticket(
 def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswers:
     """Predict each launch mode of the image, and find the unstated facts that decide the outcomes.
 
-    If a mode works, the facts that decide the outcome of the best mode come first. If no mode works, facts
-    that decide a mode with an unknown outcome come first. toolkit sorts all further facts by the number of
-    modes that they decide, the largest number first.
+    If a mode works, the facts that decide the outcome of the best mode come first. If no mode works, the
+    facts that decide a mode with an unknown outcome come first. Of the other facts, a fact that decides more
+    modes comes earlier.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")

@@ -46,8 +46,8 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
 
 
 def _served(host: HostMpi, image: ImageFacts) -> frozenset[str]:
-    """For an image without MPI, return the sonames of the host's MPI that the image's programs need; return
-    all sonames if the facts do not show what the programs need.
+    """For an image without MPI, return the sonames (library names) of the host's MPI that the image's
+    programs need. If the facts do not show what the programs need, return all sonames of the host's MPI.
     """
     named = image.program.needs if image.program else ""
     needed = {named} if named else set(image.programs_need.values())
@@ -264,7 +264,7 @@ def _components(provider: HostMpi, image: ImageFacts, plan: Plan) -> dict[str, t
 
 
 def _of_image(soname: str, provider: HostMpi, image: ImageFacts, plan: Plan) -> bool:
-    """Return whether the host's MPI loads the image's copy of the library ``soname``: the MPI needs this
-    library, the launch does not mount it, and the image has it.
+    """Return whether the host's MPI loads the library ``soname`` of the image. The result is True if the MPI
+    needs this library, the launch does not mount it, and the image has it.
     """
     return soname in libraries_of(provider) - mounted_of(provider, plan) and soname in (image.libraries or ())

@@ -57,8 +57,8 @@ def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Findin
 
 
 def ask_rules(case: Case, rules: tuple[Rule, ...]) -> Judged:
-    """Apply the rules to one launch. toolkit creates the findings later, when it knows which launch modes
-    work.
+    """Apply the rules to one launch. This function creates no findings, because their fixes may name launch
+    modes whose predictions are not known yet.
     """
     answers = tuple(a for r in rules if r.concerns(case.plan) if (a := _ask(case, r)))
     judged = Judged(case, answers, _outcome(case, answers))

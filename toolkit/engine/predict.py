@@ -115,8 +115,8 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
     """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it predicts the launch for
     each known release with this major number.
 
-    If the outcome is the same for each of these PMIx releases, the result has this outcome, and the findings
-    that occur with every one of these releases. Otherwise, the outcome is unknown.
+    If the launch has the same outcome with all these PMIx releases, the result has this outcome, and the
+    findings that occur with all these releases. Otherwise, the outcome is unknown.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)

@@ -18,8 +18,8 @@ ConditionState = bool | str
 def matching_reports(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, served: str | None = None
 ) -> Iterator[tuple[Reported, tuple[str, ...]]]:
-    """Yield each row of ``reported.toml`` in which no condition is false, and the unknown facts in the row's
-    conditions.
+    """Yield each row of ``reported.toml`` (a reported fault) in which no condition is false, and the unknown
+    facts on which the row's other conditions depend.
 
     Args:
         host: the facts of the host.

@@ -79,7 +79,9 @@ def image_of(ticket: TicketImage) -> ImageFacts:
 
 
 def named_mpi(name: str, release: str) -> ImageMpi:
-    """Return the facts about an image's MPI of this implementation and release, with usual values."""
+    """Return the facts about an image's MPI of this implementation and release. Facts that a ticket does not
+    state have usual values.
+    """
     is_open = name == "openmpi"
     device = (
         None if is_open else ("ch3:nemesis" if older(release, "3.4") and name != "intelmpi" else "ch4:ofi")

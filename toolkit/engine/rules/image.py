@@ -200,7 +200,7 @@ def libfabric_missing(case: Case) -> Hit | None:
 
 @rule(
     "libfabric-lacks-providers",
-    "The libfabric in the image does not search the folder of its providers",
+    "The libfabric in the image does not search the folder of its providers (network plugins)",
     severity="error",
     fix="set the folder of the providers: `--env FI_PROVIDER_PATH=DIR`",
     source="ofiwg/libfabric:src/fabric.c, fi_ini; measured: Intel MPI 2021.13 alone, on one node and on two",

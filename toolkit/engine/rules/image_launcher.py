@@ -116,8 +116,8 @@ def image_launcher_without_pmix(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def image_launcher_interface(case: Case) -> Hit | None:
-    """Before release 5, Open MPI's launcher connects to its daemons only over the network interfaces in
-    oob_tcp_if_include, and fails if the host has none of these interfaces.
+    """Before release 5, Open MPI's launcher connects to its daemons only over the network interfaces that
+    oob_tcp_if_include names. The launcher fails if the host has none of these interfaces.
     """
     case.ask("image.environment", failed_only=True)
     mpi, image = case.image.mpi, case.image_facts

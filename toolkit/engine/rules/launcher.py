@@ -110,7 +110,7 @@ def launcher_prefix_half_removed(case: Case) -> Hit | None:
     "launcher-pmix-pair",
     "PMIx of the host's mpirun and PMIx in the image are incompatible",
     severity="error",
-    fix="load another release of the host's Open MPI, or rebuild the image with the host's release",
+    fix="load another release of the host's Open MPI, or rebuild the image with the host's Open MPI release",
     instead=MPI_MODES,
     source="recipes/knowledge/pmix.toml, [[mpirun]]; tests/matrix: hybrid-ompi",
     facts=("host.mpis", "image.mpi.interfaces", "image.pmix", *LAUNCHERLESS_FACTS),
@@ -147,8 +147,8 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
 
 
 def _same_release(host: HostMpi, mpi: ImageMpi, client: str) -> bool:
-    """Return whether mpirun and the image's library are of the same Open MPI release and PMIx series, such as
-    3.2.
+    """Return whether mpirun and the image's library are from the same Open MPI release and have the same PMIx
+    series, such as 3.2.
     """
     alike = host.implementation == mpi.implementation and is_same_version(
         host.version or "", mpi.version or ""
@@ -207,8 +207,8 @@ def container_launcher_absent(case: Case) -> Hit | None:
 
 
 def _launcher_of_another_mpi(case: Case) -> Hit | None:
-    """Return the finding about an Open MPI's mpirun in an image whose program needs MPICH or Intel MPI, and
-    whose MPI has no mpirun.
+    """Return the finding about an image in which mpirun is from Open MPI, but the program needs MPICH or
+    Intel MPI, and this MPI has no mpirun.
     """
     mpi = case.image_facts.mpi
     owner = _starter(case, mpi) if mpi is not None and mpi.implementation in HYDRA else None

@@ -120,7 +120,7 @@ def namespaces_split_a_node(case: Case) -> Hit | None:
 
 
 def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
-    """Return whether, with the settings that apply, Open MPI sends messages within a node through UCX and
+    """Return whether Open MPI, with the settings of this launch, sends messages within a node through UCX and
     shared memory.
     """
     pml = setting_value(case, "OMPI_MCA_pml") or ""
@@ -139,7 +139,8 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _still_applies(row: Namespaces, case: Case) -> bool:
-    """Return whether the cause in a row of ``mpi.toml`` exists on this host and in this launch."""
+    """Return whether the cause that a row of ``mpi.toml`` describes exists on this host and in this launch.
+    """
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # MPICH detects that the kernel forbids cross-memory attach, and avoids it
     name, _, value = row.lifted_by.partition("=")

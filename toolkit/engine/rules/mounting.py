@@ -50,9 +50,9 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
 def image_compression_too_new(case: Case) -> Hit | None:
     """With setuid, the kernel mounts the file system in a SIF. If the kernel does not support the
     compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer 1.3
-    and later mount the image with squashfuse instead, unless the setting 'allow setuid-mount squashfs', or a
-    setting that restricts images, such as 'limit container paths', requires a mount through the kernel. A
-    distribution may have added support for the compression to its Linux 4 kernel.
+    and later mount the image with squashfuse instead, unless a setting, such as 'allow setuid-mount squashfs'
+    or 'limit container paths', requires a mount through the kernel. A distribution may have added support for
+    the compression to its Linux 4 kernel.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)

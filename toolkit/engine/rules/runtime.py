@@ -138,9 +138,9 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     advice=True,
 )
 def images_limited(case: Case) -> Hit | None:
-    """The runtime refuses an image in a folder, or of an owner, that the administrators do not allow: 'image
-    is not in an allowed configured path', 'image is not owned by required user(s)'. toolkit does not know
-    which folders and owners the administrators allow.
+    """The runtime refuses an image if the administrators do not allow its folder or its owner: 'image is not
+    in an allowed configured path', 'image is not owned by required user(s)'. toolkit does not know which
+    folders and owners the administrators allow.
     """
     case.ask("host.runtime")
     names = ("limit container paths", "limit container owners", "limit container groups")

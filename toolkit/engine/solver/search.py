@@ -92,8 +92,8 @@ def matches_demand(problem: SearchProblem, component: Component, row: Version) -
 
 
 def _is_opt_in(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Return whether the search must skip a row of ``stacks.toml``: only a recipe that names the component
-    may use the row (field ``asked``), and this recipe does not name the component.
+    """Return whether the search must skip a row of ``stacks.toml``, because it is an opt-in row (field
+    ``asked``). Only a recipe that names the component may use an opt-in row.
     """
     return row.asked and component not in problem.asked
 
