@@ -65,7 +65,8 @@ _LOGRUS = re.compile(
     r"|(?P<short>[A-Z]{4})\[\d{4,}\] |\[conmon:e\]: )"
 )
 """A pattern for the text before a message of podman, buildah, skopeo and other Go programs that log with
-logrus: time and level, or level and seconds. conmon monitors podman's containers.
+logrus: time and level, or level and seconds. The label ``conmon`` is from the program that monitors podman's
+containers.
 """
 
 _LOGRUS_STARTS = frozenset("tlTDIWEFP[")

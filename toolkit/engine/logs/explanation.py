@@ -100,8 +100,8 @@ def _is_about(sentence: str, signal: int | None) -> bool:
 
 
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
-    """Return the fault class of the root line. If the root line's class is general, return the class of a
-    known cause in this line.
+    """Return the fault class of the root line. If this class is general, such as ``unknown-error``, return
+    the class of a known cause in the root line.
     """
     own = root.clue.class_ or "unknown-error"
     if own not in GENERAL_CLASSES:

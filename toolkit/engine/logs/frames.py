@@ -12,8 +12,8 @@ from toolkit.engine.logs.traceback import Raised
 _NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
 _BUSY = re.compile(r"BlockingIOError: \[Errno ")
 _STARTS = re.compile(r"/subprocess\.py$")
-"""The file of Python's module that starts programs. If this module does not find a file, the file is a
-program.
+"""The file of Python's module that starts programs. A file that this module does not find is a program that
+it should start.
 """
 
 _WITHOUT_FILE = re.compile(

@@ -128,8 +128,8 @@ def _fits(signature: LogSignature, found: PatternLines) -> bool:
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
-    """Return the position of the last line that matches ``overcome``, the pattern of lines that show that the
-    ranks continued; 0 without such a line.
+    """Return the position of the last line that shows that the ranks continued (the signature's pattern
+    ``overcome``); 0 without such a line.
     """
     lines = found.positions[signature.overcome] if signature.overcome else ()
     return max(lines, default=0)

@@ -17,7 +17,7 @@ _BEFORE = 6
 
 _ABORT = re.compile(r"MPI_ABORT was invoked|application called MPI_Abort")
 _NOTE_ENDS = "exactly when Open MPI kills them"
-"""The last words of Open MPI's report, before the line of dashes that closes it."""
+"""The last words of Open MPI's report of ``MPI_Abort``; a line of dashes follows."""
 
 _AFTER = 6
 """Maximum number of lines after Open MPI's report in which a program's own error may be. The program

@@ -21,7 +21,8 @@ _STREAM = re.compile(r"(?<=<std)\w{1,4}>:.*")
 """A pattern for the end of a tag of mpirun, which differs between standard output and standard error."""
 
 _CLOCK = re.compile(r"\d\d:\d\d")
-"""A pattern for a time in a tag; the tags of a rank's other lines differ from such a tag."""
+"""A pattern for a time in a tag. A tag with a time changes from line to line, so it does not identify a rank.
+"""
 
 
 def exception_of_ended_rank(output: Output, causes: Sequence[Cause], chosen: Clue | None) -> Cause | None:

@@ -26,7 +26,7 @@ def first_sentence(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
     """Return the first line of the message that contains a sentence about usual reasons. The message starts
     after a line of dashes. Without such a line, return the nearest earlier line that names a fault.
 
-    The result is ``None`` if the root line is another sentence.
+    The result is ``None`` if the root line gives no usual reasons.
     """
     del causes  # the first line may report a consequence
     if not _EXPLAINS.match(strip_label(clue.line.text).strip()):
