@@ -58,9 +58,9 @@ class Case:
 
         Raise :class:`Undecided` for unknown facts. Raise :class:`Moot` for a field of something absent, such
         as the version of an MPI that the image does not have. With ``failed_only``, a fact counts as unknown
-        only if toolkit tried to read the fact and failed. An older toolkit may have written facts without
-        this field. With ``failed_only``, such a missing field raises no exception, so toolkit can still
-        predict launches from these facts.
+        only if toolkit tried to read the fact and failed. Facts that an older toolkit wrote may lack a field.
+        With ``failed_only``, such a missing field raises no exception, so toolkit can still predict launches
+        from these facts.
         """
         unknown: list[str] = []
         for name in names:

@@ -211,7 +211,8 @@ def judge_host(host: HostFacts) -> tuple[Finding, ...]:
     # Keep only launch modes whose prediction does not depend on the image.
     offers = tuple(m for m in working_modes(tuple(one.prediction for one in judged)) if m in _OFFERED)
     found = _merge_findings((f for one in judged for f in one.findings(offers)), len(judged))
-    # Omit undecided advice and undecided findings about single modes: they state no fault of the host.
+    # Omit undecided findings of rules that only advise, and undecided findings about single launch modes.
+    # Such findings state no fault of the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
     return _merge_findings((_lower_severity(finding) for finding in told), len(judged))
 

@@ -20,7 +20,9 @@ _NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL_PROGRAMS if not p.BY_MPI 
 TRY_IT = "try the launch: `toolkit doctor IMAGE --live --mode MODE`"
 """The fix for a launch whose outcome is unknown."""
 TRY_SHORT = "try the launch: `toolkit launch --image IMAGE --mode MODE --force --time 5 -- COMMAND`"
-"""The fix for an unknown outcome in a launch mode without MPI, because ``--live`` does not try such modes."""
+"""The fix for an unknown outcome in a launch mode without MPI; ``toolkit doctor --live`` does not try such
+modes.
+"""
 
 
 def trial_of(mode: Mode) -> str:

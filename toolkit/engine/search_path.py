@@ -125,7 +125,8 @@ def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
 
 
 def _distribution_first(host: HostFacts, image: ImageFacts, plan: Plan) -> bool:
-    """Return whether programs may load the distribution's MPI instead of the MPI that their DT_RUNPATH names.
+    """Return whether programs may load the distribution's MPI instead of the MPI in their DT_RUNPATH (a
+    library path in a program's file).
 
     From 1.5 on, Apptainer sets LD_LIBRARY_PATH to the distribution's folders if the launch has ``--nv`` and
     the image sets no LD_LIBRARY_PATH. The loader searches LD_LIBRARY_PATH before DT_RUNPATH but after

@@ -84,7 +84,7 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
-    named = [row for row in named if row.kind != "tuning"] or named  # prefer rows of other kinds
+    named = [row for row in named if row.kind != "tuning"] or named  # use tuning rows only without other rows
     _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):

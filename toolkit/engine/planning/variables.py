@@ -39,8 +39,8 @@ _GLOO = {"HOROVOD_CONTROLLER": "gloo", "HOROVOD_CPU_OPERATIONS": "gloo"}
 
 
 def provider_folder(image: ImageFacts, mode: Mode) -> dict[str, str]:
-    """Return FI_PROVIDER_PATH for Intel's libfabric, if libfabric would not search the folder of its
-    providers without this variable.
+    """Return FI_PROVIDER_PATH for Intel's libfabric, if libfabric needs this variable to find the folder of
+    its providers (network plugins).
     """
     own = image.mpi is not None and image.mpi.implementation == "intelmpi" and mode not in {"bind", "gloo"}
     folder = image.providers_unsearched if own and "FI_PROVIDER_PATH" not in image.environment else None

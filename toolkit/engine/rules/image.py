@@ -143,8 +143,8 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
-    """toolkit predicts a launch from its developers' test launches of the same MPI implementation. For an
-    MPI without test launches, toolkit predicts a launch only if launcher and image have the same MPI.
+    """toolkit's predictions are based on test launches of its developers with the same MPI implementation.
+    For an MPI without test launches, toolkit predicts a launch only if launcher and image have the same MPI.
     """
     case.ask("image.mpi.version")
     mpi = case.image.mpi

@@ -262,7 +262,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
     if row.outcome != "ok":
         # For several nodes, ssh is not enough, because ssh starts programs outside the container.
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
-        # Hydra does not load the MPI of its ranks; Open MPI's launchers need the MPI's libraries.
+        # Hydra does not load the MPI library of its ranks, so it fails before faults of this library. Open
+        # MPI's launcher loads the library.
         apart = starter.implementation in HYDRA
         stage = LaunchStage.LAUNCHER if apart else LaunchStage.START
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)

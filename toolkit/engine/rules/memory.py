@@ -139,7 +139,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _still_applies(row: Namespaces, case: Case) -> bool:
-    """Return whether the cause that a row of ``mpi.toml`` describes exists on this host and in this launch."""
+    """Return whether the cause that a row of ``mpi.toml`` names exists on this host and in this launch."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # MPICH detects that the kernel forbids cross-memory attach, and avoids it
     name, _, value = row.lifted_by.partition("=")
@@ -221,9 +221,9 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def mpi_shared_memory_small(case: Case) -> Hit | None:
-    """MPICH keeps the queues between ranks of one node in /dev/shm, and uses more of this memory over time.
-    If /dev/shm is full, the kernel kills the rank. Open MPI keeps its queues in other files or works without
-    queues.
+    """MPICH keeps the message queues between ranks of one node in /dev/shm, and uses more of this memory over
+    time. If /dev/shm is full, the kernel kills the rank. Open MPI keeps its queues in other files or works
+    without queues.
     """
     case.ask("image.mpi")
     mpi, there = case.image_facts.mpi, case.host_facts.shm

@@ -14,7 +14,7 @@ from toolkit.versions import older, within
 _IN_EVERY_IMAGE = {"/tmp", "/var/tmp", "/home", "/mnt", "/opt", "/srv", "/etc", "/usr", "/var", "/dev"}  # noqa: S108
 """Folders of the Filesystem Hierarchy Standard, which every image has."""
 _MENDED = "4.0"
-"""The Linux release from which on distributions may have added features of later kernels to their kernel."""
+"""From this Linux release on, a distribution may have added features of later kernels to its kernel."""
 
 
 _GIVEN_FUSE = "3.3"

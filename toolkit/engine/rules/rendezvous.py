@@ -56,7 +56,7 @@ def horovod_lacks_gloo(case: Case) -> Hit | None:
     if not case.image.horovod:
         return None
     built = case.image_facts.horovod_built
-    if built is None:  # Horovod's libraries do not show their controllers
+    if built is None:  # Horovod's libraries do not show whether they were built with Gloo
         raise Undecided("image.horovod_built")
     if "gloo" in built:
         return None

@@ -250,8 +250,8 @@ def image_glibc_too_old(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
-    """PyTorch's wheels have machine code for the GPUs that their CUDA supports. The wheels have PTX code,
-    which the driver compiles for newer GPUs, at most for the newest of these GPUs. On any other GPU, each
+    """PyTorch's wheels have machine code for the GPUs that their CUDA supports. For newer GPUs, the driver
+    compiles PTX code; the wheels have PTX code at most for the newest of these GPUs. On any other GPU, each
     kernel fails: 'no kernel image is available for execution on the device'. The rule does not judge a
     PyTorch that was built from source, because such a PyTorch may have code for other GPUs.
     """

@@ -229,7 +229,7 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
     """Return the finding ``said``. If launcher and MPI are of one family (an MPICH built only for PMIx, or an
-    Open MPI 1), its title and fix name the missing interface instead of two different families.
+    Open MPI 1), the finding's title and fix name the missing interface, not two different families.
     """
     pair = {host.implementation, mpi.implementation}
     if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
