@@ -223,8 +223,8 @@ def _driver(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _left_out(host: HostFacts) -> tuple[str, ...]:
-    """Return the option with which the container runtime skips binds of its own settings whose source path is
-    missing on the host.
+    """Return the option with which the container runtime skips some binds in its settings: the binds whose
+    source path is missing on the host.
 
     The runtime reads the value of ``--no-mount`` as a comma-separated list, so toolkit omits paths with a
     comma. toolkit also omits masked paths, because the facts do not contain the real path.
