@@ -21,8 +21,8 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     "The MPI in the image uses Slurm's PMI-1 library, which does not work inside a container",
     severity="error",
     fix=(
-        "build the MPI with its own PMI (MPICH: leave out `--with-pmi=slurm`), and use Slurm's pmi2 plugin "
-        "(`srun --mpi=pmi2`); or use an MPI that supports PMIx"
+        "build the MPI with its own PMI (MPICH: leave out `--with-pmi=slurm`), and use Slurm's pmi2 plugin; "
+        "or use an MPI that supports PMIx"
     ),
     instead=MPI_MODES,
     source=(
