@@ -101,7 +101,7 @@ def test_faults_of_a_file(lines, expected):
     ("lines", "said"),
     [
         ("FROM my/base:1\nRUN true", "toolkit does not know the base image my/base:1"),
-        ("FROM nvcr.io/nvidia/pytorch:24.01-py3", "the release of its Open MPI or HPC-X is not part"),
+        ("FROM nvcr.io/nvidia/pytorch:24.01-py3", "not contain the release of the image's Open MPI"),
         ("FROM rockylinux:9\nRUN yum install openmpi", "the release of Open MPI: openmpi"),
         ("FROM debian:12\nRUN pip install -r requirements.txt", "is not in the folder of the build file"),
         ("FROM debian:12\nRUN pip install torch", "the version of torch; the next build may differ"),
