@@ -35,7 +35,9 @@ from toolkit.model.finding import (
 
 _SENTENCE = re.compile(r"(?<=\.) ")
 _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
-"""A pattern for the start of a sentence that is true only for some signals, in the text of a fault class."""
+"""The text of a fault class may have sentences that are true only for some signals. The pattern matches the
+start of such a sentence.
+"""
 
 _UNREACHABLE = re.compile(
     r"^(?:\w+\.){0,8}(?:Connect(?:ion)?(?:Refused)?(?:Error|Timeout)|ReadTimeout|TimeoutError)\b"

@@ -17,10 +17,14 @@ _MOST = 200
 """Maximum number of exceptions that toolkit compares with each other."""
 
 _ENOUGH = 2
-"""Number of progress lines without a rank's label that show that the process continued after an exception."""
+"""If lines have no rank's label, this number of progress lines after an exception shows that the process
+continued.
+"""
 
 _LAUNCHER = re.compile(r"torch/distributed/(?:elastic|run\.py|launcher)|/torchrun$")
-"""A pattern for files of torchrun, which starts several processes below one label of srun."""
+"""A pattern for source files of torchrun. torchrun starts several processes, whose lines have the same label
+of srun.
+"""
 
 NOT_MAIN = re.compile(
     r"(?i)exception in (?:thread|callback|initializer)|never retrieved|atexit|exception ignored"

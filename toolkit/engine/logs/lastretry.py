@@ -11,7 +11,7 @@ _RETRIES = re.compile(
     r"(?i)\b(?:retrying|will (?:be )?retr(?:y|ied)|trying again|next attempt|retry in \d)\b"
 )
 _BEFORE = 60
-"""Number of lines before the last retry in which toolkit looks for the first failure of the same kind."""
+"""toolkit looks for the first failure of the same kind in this number of lines before the last retry."""
 
 _NUMBER = re.compile(r"0x[\da-fA-F]+|\d+")
 

@@ -39,7 +39,7 @@ from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
 _WINDOW = 200
-"""Number of lines before the report of an exit in which toolkit first looks for a cause."""
+"""toolkit first looks for a cause in this number of lines before a launcher's report of an exit."""
 
 _LAST_LINES = 8
 """If no launcher reports an exit, toolkit reads general words of failure only in this number of last lines.

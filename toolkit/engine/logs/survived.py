@@ -9,7 +9,7 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.line_class import is_harmless
 
 _AFTER = 200
-"""Number of lines after an error in which progress lines show that a process survived."""
+"""Progress lines within this number of lines after an error show that a process survived."""
 
 _PROGRESS = re.compile(
     r"(?i)^(?:\W{0,3}(?:train|val|test)\w{0,6}\W{0,3})?(?:epoch|step|iter(?:ation)?|batch)s?\b\W{0,3}\d.{0,200}\d"
@@ -88,8 +88,8 @@ _FINISHED = re.compile(
 """A pattern for a line in which a program says that it finished."""
 
 _COPED = 3
-"""Number of lines after an error in which toolkit looks for the first line that is not empty. This line may
-say how the program continues.
+"""The first line after an error that is not empty may say how the program continues. toolkit looks for this
+line in this number of lines.
 """
 
 _LAST = 5
