@@ -290,8 +290,8 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(found: Effect) -> Effect:
-    """Return a component's effect, with the stage ``START`` for an ``init-failure``, because MPI_Init opens
-    components in every rank.
+    """Return the effect of a component. An ``init-failure`` gets the stage ``START``, because every rank
+    opens its components in MPI_Init.
     """
     return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 

@@ -290,11 +290,12 @@ def needs_named_components(image: ImageFacts) -> bool:
     """Return whether the image's PMIx client fails if it lacks a component that the server names.
 
     Two changes in PMIx together cause this failure. From PMIx 3.2.0 on, the client turns the variables
-    PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters (openpmix/openpmix:src/runtime/pmix_init.c);
-    PMIx clients 2.2.5 to 3.1.5 choose only from their own components. Up to PMIx 3.2.3, a missing named
-    component is an error (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on (in Open MPI
-    4.1.5), PMIx's parameter abort_on_load_error is off, so a missing component is not an error (#2927). PMIx
-    clients 4.0 to 4.2.2 accept missing components (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
+    PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters, which are PMIx's settings
+    (openpmix/openpmix:src/runtime/pmix_init.c); PMIx clients 2.2.5 to 3.1.5 choose only from their own
+    components. Up to PMIx 3.2.3, a missing named component is an error
+    (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on (in Open MPI 4.1.5), PMIx's parameter
+    abort_on_load_error is off, so a missing component is not an error (#2927). PMIx clients 4.0 to 4.2.2
+    accept missing components (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).
     """
     return within(image.pmix or "", knowledge.pmix().insists.client)
 

@@ -302,8 +302,8 @@ def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
 def after_failed_rank(
     case: Case, failure: Outcome, because: str, *, met: bool = False
 ) -> tuple[Outcome, str, tuple[Outcome, ...]]:
-    """Return the outcome of a launch whose ranks end with ``failure``, the reason, and other outcomes that
-    occur by chance. If the launcher waits for the failed rank, the launch hangs.
+    """Return the outcome of a launch whose ranks have the outcome ``failure``, the reason, and other outcomes
+    that occur by chance. If the launcher waits for the failed rank, the launch hangs.
     """
     if not waits_for_failed_rank(case, met=met):
         return failure, because, ()
