@@ -8,7 +8,9 @@ StrPath = str | os.PathLike[str]
 """A path on this machine."""
 
 Job = str | JobRecord | None
-"""A job: its record, its key, the start of its key, or Slurm's job number. ``None`` means the newest job."""
+"""A job: its record, its key (the name of its record folder), the start of its key, or Slurm's job number.
+``None`` means the newest job.
+"""
 
 
 def path_text(path: StrPath | None) -> str | None:

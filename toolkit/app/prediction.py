@@ -48,7 +48,8 @@ def probe(
     """Return the facts of a machine and of its compute nodes. The probe changes nothing on the machine.
 
     Args:
-        host: a machine to contact over SSH, as ``HOST``, ``USER@HOST`` or an alias; by default this machine.
+        host: a machine to contact over SSH, as ``HOST``, ``USER@HOST`` or an alias from the SSH
+            configuration; by default this machine.
         cluster: the name of a virtual cluster on this machine, instead of ``host``.
         ssh_config: the SSH configuration file, as for ``ssh -F``.
         partition: the Slurm partition of the compute nodes; by default Slurm's default partition.
@@ -107,7 +108,7 @@ def doctor(
         job: a job file in YAML; the other arguments override its values.
         host, cluster, ssh_config: as in :func:`probe`.
         partition: the Slurm partition of the job; toolkit probes one node of the partition.
-        command: the command that each rank runs. If ``command`` is given, the verdict is about the MPI
+        command: the command that each rank runs. If ``command`` is given, toolkit predicts with the MPI
             library that the command's program loads.
         tell: receives progress messages.
 

@@ -24,7 +24,7 @@ def explain(
 
     Args:
         source: a file with job output, a folder with such files, a job record, or a binary stream.
-        text: the job output as text or bytes, in place of ``source``.
+        text: the job output itself, as text or bytes; give either ``text`` or ``source``.
 
     Returns:
         The explanation that ``toolkit explain --json`` prints. The explanation's ``root`` is None if no line
@@ -66,8 +66,8 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
 
 
 def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResult":
-    """Return the table of a sweep: for each task, the values of the swept options, the state and the last
-    metrics.
+    """Return the table of a sweep: for each task, the values of the options that the sweep varies, the state
+    and the last metrics.
 
     Args:
         source: the job; by default the newest job.

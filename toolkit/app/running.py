@@ -59,8 +59,8 @@ def script(
 ) -> str:
     """Return the job script that :func:`launch` would submit, as ``toolkit launch --dry-run`` prints it.
 
-    This function copies no files and submits no job. If you give ``site`` and no ``host`` on a machine
-    without Slurm, toolkit uses the site profile and contacts no other machine.
+    This function copies no files and submits no job. On a machine without Slurm, if you give ``site`` but not
+    ``host``, toolkit uses only the site profile and contacts no other machine.
 
     The arguments and the errors are the same as for :func:`launch`.
     """
@@ -167,7 +167,7 @@ def resume(
     Args:
         key: the job. If the job runs on this machine without Slurm, the function returns only when the job
             has ended. If Slurm runs the job, the function returns after the submission.
-        verify_key, no_verify: as in :func:`launch`.
+        verify_key, no_verify: the options of :func:`launch` with these names.
         tell: receives progress messages.
 
     Raises:
@@ -187,7 +187,7 @@ def fetch(
 
     Args:
         key: the job whose files to copy.
-        *patterns: names, paths or folders of files, in which ``*`` matches any text; by default all files.
+        *patterns: names, paths or folders of files to copy; ``*`` matches any text. By default, all files.
         target: the folder for the copies; by default a folder with the name of the job.
         tell: receives progress messages.
 
