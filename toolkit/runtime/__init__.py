@@ -26,15 +26,17 @@ class Runtime(Protocol):
     FORMATS: frozenset[str]
     """The image formats that the runtime can start."""
     HIDES: Mapping[Aspect, frozenset[str]]
-    """For each :data:`.Aspect` of a node, the options that stop the container from sharing this aspect."""
+    """For each :data:`.Aspect` of a node, such as ``tmp``, the runtime's options with which the container
+    does not share this aspect.
+    """
     SHARES: Mapping[Aspect, str]
-    """For each aspect that containers do not share by default, the option that shares this aspect; empty if
-    no option shares it.
+    """For each aspect that containers do not share by default, the runtime's option with which a container
+    shares this aspect; empty if there is no such option.
 
     Containers share each aspect that is not a key of this table, unless an option in ``HIDES`` prevents it.
     """
     SPLITS: bool
-    """Whether each start without setuid creates a new user namespace, whatever the options."""
+    """Whether a runtime that is not setuid always creates a new user namespace for each container."""
     BY_ROOT: bool | None
     """Whether a service that runs as root, or a setuid program of root, creates the containers.
 
@@ -50,7 +52,8 @@ class Runtime(Protocol):
     IN_LAUNCHER: bool
     """Whether the runtime's options are options of srun.
 
-    If srun itself starts the container, the job script removes variables with ``env`` inside the container.
+    If srun itself starts the container, ``env`` inside the container removes the variables that ranks must
+    not see.
     """
     GPUS: tuple[str, ...]
     """Options that mount the node's NVIDIA GPUs and their driver into the container."""
@@ -66,7 +69,8 @@ class Runtime(Protocol):
     MEASURED: bool
     """Whether toolkit's developers recorded launches with this runtime.
 
-    Without recorded launches, the command line follows only the runtime's documentation.
+    For a runtime without recorded launches, toolkit writes the command line only from the runtime's
+    documentation.
     """
 
     def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
@@ -84,8 +88,8 @@ class Runtime(Protocol):
         ...
 
     def definition(self, spec: JobSpec, binds: Iterable[str]) -> str:
-        """Return the text of the file from which the runtime reads the image and its mounts. Return an empty
-        string if the runtime reads no such file.
+        """Return the text of the file from which the runtime reads the image's path and the mounts. Return an
+        empty string if the runtime reads no such file.
         """
         ...
 
@@ -119,8 +123,8 @@ _SAME = {"--net": "--network"}
 
 
 def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
-    """Return options in the form that the runtime's module uses. For example, ``--net host`` becomes
-    ``--network=host``.
+    """Return a user's runtime options in the form that the runtime's module uses. For example, ``--net host``
+    becomes ``--network=host``.
 
     The function changes only options that have a value and that the runtime's module lists.
     """

@@ -9,7 +9,9 @@ from toolkit.model.job import JobSpec
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = "singularity"
-"""The command if the host's facts are unknown; Apptainer usually installs a command with this name, too."""
+"""The command that toolkit uses if the host's facts are unknown. Apptainer usually installs a command with
+this name, too.
+"""
 
 NAMES: tuple[str, ...] = ("apptainer", "singularity", "singularity-ce", "singularity-pro")
 SECTION = "runtime"

@@ -1,10 +1,10 @@
 """Runtimes of single centres: podman-hpc and Shifter of NERSC, Sarus of CSCS.
 
 toolkit's developers have run neither podman-hpc nor Shifter nor Sarus. Sources: NERSC/podman-hpc:README.md
-(podman-hpc wraps podman; ``podman-hpc load`` and ``migrate`` put an image into podman-hpc's store; modules
-add options such as ``--gpu``). NERSC/shifter:doc/bash/shifter.rst (``--image``, ``--volume``, ``--workdir``;
-the image gateway stores images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus load my.tar my``,
-``--mount=type=bind``, ``--workdir``).
+(podman-hpc wraps podman; ``podman-hpc load`` and ``migrate`` put an image into podman-hpc's store;
+podman-hpc's own modules add options such as ``--gpu``). NERSC/shifter:doc/bash/shifter.rst (``--image``,
+``--volume``, ``--workdir``; the image gateway stores images). eth-cscs/sarus:doc/user/user_guide.rst (``sarus
+load my.tar my``, ``--mount=type=bind``, ``--workdir``).
 """
 
 import posixpath
@@ -15,7 +15,7 @@ _ARCHIVES = frozenset({"docker-archive", "oci-archive"})
 
 
 def _name(image: str) -> str:
-    """Return the name that an image archive gets in the centre's image store: the file name without its
+    """Return an archive's name in the centre's image store: the name of the archive's file without its
     suffix.
     """
     return posixpath.splitext(posixpath.basename(image))[0].lower()

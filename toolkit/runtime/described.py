@@ -66,7 +66,7 @@ class Described:
         return self.folder(folder)
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Return the facts about the runtime, or ``None`` if the host does not have it.
+        """Return the facts about the runtime, or ``None`` if the host does not have the runtime.
 
         The version in the facts is empty if the probe did not print a version.
         """

@@ -21,7 +21,7 @@ FILE = "toolkit-image.toml"
 
 @dataclass(slots=True)
 class ByFile(Described):
-    """A runtime that reads the image and its mounts from a file."""
+    """A runtime that reads the image's path and the mounts from a file."""
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
         """Return srun's option that names the environment definition file."""

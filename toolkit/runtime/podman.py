@@ -3,8 +3,8 @@
 podman-run(1) documents the options. toolkit's developers ran podman 5.4.2 and crun 1.21 with the options of
 this module on cgroup v1 (tests/matrix, flavour ``podman``). toolkit does not use ``--cgroups=disabled``,
 because podman then refuses ``--pid=host``. Without ``--pid=host``, each rank has process number 1 in a
-separate process namespace. With separate process namespaces, Open MPI confuses the shared memory segments of
-different ranks.
+separate process namespace. Because the process numbers are equal, Open MPI then confuses the shared memory
+segments of different ranks.
 """
 
 import re
@@ -97,7 +97,7 @@ def _volume(bind: str) -> str:
 
 def image(spec: JobSpec) -> tuple[str, ...]:
     """Return the image's name in podman's image store on each node. If the image is an archive, podman loads
-    it under a name that only this job uses.
+    the archive under a name that only this job uses.
     """
     if not spec.image.startswith(("/", "$")):
         return (spec.image,)
