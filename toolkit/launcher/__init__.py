@@ -24,8 +24,8 @@ class Launcher(Protocol):
     def words(
         self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
     ) -> tuple[str, ...]:
-        """Return the launcher's options: the options in the plan (``planned``), and options that bind ranks
-        to cores and GPUs.
+        """Return the launcher's options: the options in the launch plan (``planned``), and options that bind
+        ranks to cores and GPUs.
         """
         ...
 
@@ -38,13 +38,17 @@ LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
 
 
 def site_launcher(site: Site | None, planned: str) -> Launcher:
-    """Return the launcher of a job at a site; ``planned`` is the launcher command in the plan."""
+    """Return the launcher of a job at a site; ``planned`` is the launcher's command in the launch plan, such
+    as ``srun``.
+    """
     if planned == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
         return pals
     return srun if planned == srun.COMMAND else mpirun
 
 
 def launcher_of(plan: Plan) -> Launcher:
-    """Return the launcher of a plan; a launcher inside the container is always the image's mpirun."""
+    """Return the launcher of a launch plan. If the launcher runs inside the container, it is the image's
+    mpirun.
+    """
     outside = () if plan.inside else LAUNCHERS
     return next((one for one in outside if plan.launcher[0] == one.COMMAND), mpirun)

@@ -25,7 +25,9 @@ def words(
     request: Request,  # noqa: ARG001
     site: Site | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return the plan's options (``planned``) unchanged, because mpirun binds ranks to cores by default."""
+    """Return the launch plan's options (``planned``) unchanged, because mpirun binds ranks to cores by
+    default.
+    """
     return planned
 
 

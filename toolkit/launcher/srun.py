@@ -13,8 +13,8 @@ RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
 """Source for the variables: srun(1), section OUTPUT ENVIRONMENT VARIABLES."""
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
-"""Placeholders for values that the script of an elastic job computes. The placeholders start with a NUL
-character, which no text from a user contains.
+"""Placeholders for values that the script of an elastic job (a job with a range of nodes, such as 2 to 4)
+computes. The placeholders start with a NUL character, which no text from a user contains.
 """
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
@@ -22,7 +22,7 @@ IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
 
 
 def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
-    """Return srun's options: first the options in the plan (``planned``), then the options in the site
+    """Return srun's options: first the options in the launch plan (``planned``), then the options in the site
     profile.
     """
     made, more = list(planned), list(site.launch.srun) if site else []
@@ -57,8 +57,8 @@ def counts(spec: JobSpec) -> list[str]:
 
 
 def _site_mpi(site: Site, planned: list[str]) -> str:
-    """Return the site profile's value of ``--mpi``; empty if the plan needs another kind of interface, such
-    as PMI-2 instead of PMIx.
+    """Return the site profile's value of ``--mpi``; empty if the launch plan needs another kind of interface,
+    such as PMI-2 instead of PMIx.
     """
     kind = next((word.removeprefix("--mpi=") for word in planned if word.startswith("--mpi=")), "none")
     if kind == "none" or is_plugin(site.launch.mpi) != is_plugin(kind):
