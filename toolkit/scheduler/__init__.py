@@ -27,8 +27,8 @@ class Scheduler(Protocol):
     """A shell command that prints the names of the job's nodes, one per line; the job script runs on the
     first node."""
     ADDRESS: str
-    """A shell command that prints the address of the node ``$first``, in case the node's name does not
-    resolve; empty if the scheduler has no such command.
+    """A shell command that prints the address of the node ``$first``, for clusters on which the node's name
+    does not resolve; empty if the scheduler has no such command.
     """
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:

@@ -43,9 +43,9 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     lines = [f"--{name}={value}" for name, value in pairs if value not in (None, "")]
     lines += [f"--{line}" for line in _gpus(spec, site)]
     lines += ["--exclusive"] * spec.exclusive + ["--requeue"] * spec.requeue
-    # With --no-kill, Slurm removes a failed node from the job, and the other nodes continue.
+    # With --no-kill, Slurm removes a failed node from the job, and the job continues on the other nodes.
     lines += ["--no-kill"] * spec.elastic
-    # With B:, Slurm sends the signal only to the job script, which then asks the trainer to stop.
+    # With B: in --signal, Slurm signals only the job script, which then asks the trainer to stop.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
     # With --open-mode=append, a job that Slurm starts again appends to its earlier output.
