@@ -1,4 +1,4 @@
-"""Find the faults of a build file that affect its image on any cluster (pure functions)."""
+"""Find the faults of a build file that do not depend on the cluster (pure functions)."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -35,8 +35,8 @@ def faults(
     Args:
         name: the name of the build file.
         mpis: every MPI that the file installs.
-        packages: the Python packages that the file installs, by the name of the fact about each package, for
-            example ``pytorch``.
+        packages: the Python packages that the file installs, by their names in the facts of an image: for
+            example, ``pytorch`` for the package ``torch``.
         base: the row of ``buildfiles.toml`` for the base image, or None if no row matches.
         versions: the versions in the name of the base image, for example ``{"cuda": "12.2"}``.
     """

@@ -71,9 +71,7 @@ def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator
 
 
 _Place = tuple[int, int]
-"""The line number of a step, and the number of one of the step's commands among all commands of the build
-file.
-"""
+"""The place of a command: the line number of its step, and the command's number in the build file."""
 
 
 def _of_command(words: list[str], place: _Place, read: ListReader) -> Iterator[PackageInstall | UnreadList]:

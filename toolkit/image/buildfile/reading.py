@@ -57,7 +57,7 @@ class BuildFile:
 
 @dataclass(slots=True)
 class _Parts:
-    """The facts from the steps that toolkit has read so far."""
+    """The facts that toolkit collects while it reads the steps of a build file."""
 
     name: str
     base: str = ""
@@ -143,7 +143,9 @@ def _label(text: str) -> str:
 
 
 def _begin(step: BuildStep, parts: _Parts, all_steps: tuple[BuildStep, ...]) -> None:
-    """Store the facts of a stage's base image in ``parts``, in place of an earlier base image's facts."""
+    """Store the facts of a stage's base image in ``parts``; they replace the facts of an earlier stage's base
+    image.
+    """
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
     if base in {_label(step.text) for step in all_steps if step.kind == "from"} or not base:

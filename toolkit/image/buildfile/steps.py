@@ -90,7 +90,7 @@ def _header(header: dict[str, tuple[int, str]], stage: int) -> Iterator[BuildSte
 
 
 def _join_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the number of each instruction's first line, and the instruction without comments."""
+    """Yield the number of the first line and the text of each instruction, without comments."""
     waiting, begun, until = "", 0, ""
     for number, line in enumerate(lines, 1):
         if until:
