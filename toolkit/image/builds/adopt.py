@@ -129,8 +129,8 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
 
 
 def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
-    """Return an image's description in the form of a recipe; users can edit it into a recipe for a similar
-    image.
+    """Return an image's description in the form of a recipe. Users can edit this text to make a recipe for a
+    similar image.
     """
     recipe: dict[str, object] = {
         "schema": "toolkit.recipe/2",
@@ -145,7 +145,7 @@ def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
 
 
 def _wish(name: str, version: str) -> str:
-    """Return a version in the form of recipes: ``4.1.4`` for the Debian version ``4.1.4-3``, and ``3.11`` for
+    """Return a version as recipes write it: ``4.1.4`` for the Debian version ``4.1.4-3``, and ``3.11`` for
     Python 3.11.2.
     """
     match = _RELEASE.match(version)

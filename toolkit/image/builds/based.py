@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 def ensure_locked_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], tell: Tell, *, fresh: bool = False
 ) -> str:
-    """Return the reference of a lock's base image; pull or build the image if the engine lacks it.
+    """Return the name of a lock's base image in the Docker engine; pull or build the image if the engine
+    lacks it.
 
     If ``fresh`` is true, toolkit builds the base image again even if the engine has this image.
 

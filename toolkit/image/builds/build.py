@@ -63,8 +63,8 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     If ``fresh`` is true, toolkit compiles all components and builds the image again, without the caches.
 
     Raises:
-        BadInput: if the recipe says that toolkit cannot build it, or its architecture differs from the
-            engine's.
+        BadInput: if the recipe says that toolkit cannot build it, or the recipe and the Docker engine have
+            different architectures.
         CheckFailed: if a build step or a test of the image fails; the image then gets no tag.
         Missing: if the Docker engine does not respond, or toolkit cannot download a file of the lock.
     """
@@ -101,8 +101,8 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
-    """Return the image with a recipe's tag, even if toolkit built it from an earlier lock or code; None if no
-    image has the tag.
+    """Return the image with a recipe's tag, even if toolkit built this image from an earlier lock or with
+    earlier code; None if no image has the tag.
     """
     return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
 

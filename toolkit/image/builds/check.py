@@ -58,8 +58,8 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
 
 def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
     """Return the commands that must succeed in the image, each with a description of its test."""
-    # Both Horovod and TensorFlow contain hwloc, and a process uses the copy that it loads first.
-    # Import Horovod first, so that the process does not use TensorFlow's copy.
+    # Both Horovod and TensorFlow contain hwloc, and a process uses the copy that it loads first. Import
+    # Horovod first, so that the process does not use TensorFlow's copy of hwloc.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
     if "horovod" in versions:

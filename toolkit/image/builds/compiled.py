@@ -118,7 +118,9 @@ class _Work:
     abreast: ParallelBuilds
 
     def compile(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
-        """Compile a component, or return the result that a build in another process has cached meanwhile."""
+        """Compile a component. If a build in another process has compiled it meanwhile, return the cached
+        result.
+        """
         with self._turn(key):
             cached = None if self.options.fresh else _cached_result(step, key)
             return cached or self._compiled(step, key, results)

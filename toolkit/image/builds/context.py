@@ -17,7 +17,7 @@ from toolkit.run.docker.engine import Files
 def compile_context(
     making: Making, step: Step, files: Mapping[str, Path], compiled_files: Mapping[str, Path]
 ) -> Files:
-    """Return the files of the build context that compiles one component, by path in the context.
+    """Return the files of the build context in which Docker compiles one component, by path in the context.
 
     ``files`` maps the SHA-256 of each file in the lock to the file's path. ``compiled_files`` maps the file
     name of each compiled component to its path.

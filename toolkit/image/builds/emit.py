@@ -31,8 +31,8 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
     """An image to build: its lock, its base image, and the components that are already compiled.
 
     ``base`` is the image in the FROM line of the Dockerfile; if ``base`` is empty, the build unpacks
-    ``base.tar`` from the context. ``ready`` has the file name of each component that is already compiled.
-    ``unbuildable`` says why no machine can build this lock; it is empty for a complete lock.
+    ``base.tar`` from the context. ``ready`` maps each component that is already compiled to the name of its
+    file. ``unbuildable`` says why no machine can build this lock; it is empty for a complete lock.
     """
 
     lock: Lock
@@ -122,7 +122,9 @@ def environment(lock: Lock) -> dict[str, str]:
 
 
 def origin(lock: Lock) -> str:
-    """Return a description of the lock's base image; the description is the same on every machine."""
+    """Return a description of the lock's base image. The same lock gives the same description on every
+    machine.
+    """
     if lock.base.published:
         return f"{lock.base.published} (published)"
     return f"{base_name(lock)} (bootstrapped from {len(lock.base.packages)} locked packages)"

@@ -14,7 +14,7 @@ from toolkit.model.lock import encode_lock, lock_sha256
 
 
 def source_hash(making: Making) -> str:
-    """Return a hash of all inputs of an image; the hash is the same on every machine."""
+    """Return a hash of all inputs of an image. Equal inputs give the same hash on every machine."""
     unready = Making(lock=making.lock, unbuildable=making.unbuildable)
     texts = {"Dockerfile": dockerfile(unready).encode(), **parts(), **own_files(unready)}
     return digest_of({name: text for name, text in texts.items() if isinstance(text, bytes)})

@@ -70,7 +70,7 @@ def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
 
 
 def require_python(facts: ImageFacts, name: str) -> None:
-    """Check that the image's Python can run the trainers; an unknown version passes the check.
+    """Check that the image's Python can run the trainers. If the version is unknown, the check succeeds.
 
     Raises:
         BadInput: if the image's Python is too old.
@@ -107,7 +107,8 @@ def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
 
 
 def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell) -> Layered:
-    """Add the trainers to the engine's image ``name``, tag the result, and keep the context in ``folder``.
+    """Add the trainers to the image ``name`` in the Docker engine, tag the result, and keep the build context
+    in ``folder``.
 
     Raises:
         BadInput: if the engine has no image with that name.

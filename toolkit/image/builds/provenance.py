@@ -1,4 +1,4 @@
-"""Write the provenance of an image: SLSA provenance in an in-toto statement.
+"""Write the provenance of an image, that is, from what it was built: SLSA provenance in an in-toto statement.
 
 - ``documents.documents`` puts the provenance into the image, at PROVENANCE_PATH.
 - ``attachments.attach`` adds the provenance to the SIF, as a statement about the squashfs in the SIF.
@@ -33,7 +33,9 @@ def provenance(lock: Lock) -> bytes:
 
 
 def statement(predicate: bytes, subjects: Mapping[str, str]) -> bytes:
-    """Return the in-toto statement that applies ``predicate`` to the files ``subjects`` (name → SHA-256)."""
+    """Return the in-toto statement that states the facts in ``predicate`` about the files ``subjects`` (name
+    → SHA-256).
+    """
     return _text(
         {
             "_type": STATEMENT,

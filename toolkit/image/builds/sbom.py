@@ -4,7 +4,7 @@
 - ``attachments.attach`` adds a copy of the image's SBOM to the SIF, as an object of type SBOM.
 - ``toolkit image sbom`` prints the SBOM of an image.
 
-The package lists in an image name only Debian packages and wheels. The SBOM also names the components that
+An image's own package lists contain only Debian packages and wheels. The SBOM also names the components that
 were compiled from a source archive (an MPI, PMIx, UCX, NCCL, Horovod). For Horovod, the SBOM names the
 frameworks for which it was built. Equal locks give equal bytes, because the serial number depends only on the
 lock's hash, and the time is the lock's epoch.
