@@ -47,7 +47,7 @@ def build(
     """Build a wheel of each source distribution inside the image; return each package with its wheel's path.
 
     Raises:
-        CheckFailed: if a build fails; the message has the last lines of its output.
+        CheckFailed: if a build fails; the message contains the last lines of the build's output.
         Missing: if toolkit cannot download a source distribution.
     """
     built, pairs = [], zip(options[::2], options[1::2], strict=True)

@@ -1,4 +1,4 @@
-"""Check an environment against its checksum, its lock and an image, or compare two environments."""
+"""Compare an environment with its checksum, its lock and an image, or compare two environments."""
 
 from pathlib import Path
 
@@ -41,8 +41,8 @@ class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package whose version differs between two environments. The version is empty for an environment that
-    lacks the package.
+    """A package whose version differs between two environments. ``old`` or ``new`` is empty if that
+    environment lacks the package.
     """
 
     name: str
@@ -97,7 +97,7 @@ def _bytes(env: Path) -> EnvCheck:
     detail = (
         f"sha256:{noted[:12]}…"
         if noted
-        else f"{env.name}.sha256 does not exist, so the file cannot be compared with it"
+        else f"{env.name}.sha256 does not exist, so toolkit cannot check the file"
     )
     return EnvCheck(name="checksum", ok=True, told=detail)
 

@@ -24,8 +24,8 @@ _NAMES = {
     "ruamel_yaml": "ruamel.yaml",
     "pillow-simd": "pillow",
 }
-"""The PyPI name of each conda package that has a different name on PyPI; empty if PyPI has a different
-project with the conda name.
+"""The PyPI name of each conda package that has a different name on PyPI. The name is empty if the PyPI
+project with the conda package's name is an unrelated project.
 """
 _IMAGE = {"python": "the image has its own Python", "pip": "uv installs the packages"}
 _SYSTEM = re.compile(
@@ -37,8 +37,8 @@ _SYSTEM = re.compile(
 
 
 class CondaFile(NamedTuple):
-    """The requirements that PyPI can satisfy, the lines in section ``pip``, and the reason for each omitted
-    package.
+    """The requirements that PyPI can satisfy, the lines in section ``pip``, and each omitted package with the
+    reason.
     """
 
     requirements: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""Make an environment file for an image: resolve, build, install and compile packages, then pack them."""
+"""Make an environment file for an image: resolve, build, install and compile packages, then pack one file."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -102,7 +102,9 @@ def _fill_folder(
     tell: Tell,
     image: Path,
 ) -> EnvLock:
-    """Install the packages and write the lock into the folder ``root`` below ``work``; return the lock."""
+    """Install the packages into the folder ``root`` below ``work``, write the lock there, and return the
+    lock.
+    """
     way, why = startable_here(image) if solution.sources else (None, "")
     require_way(solution.sources, way, why)
     built = build(solution.sources, python, way, work, wanted.options, tell) if way else ()

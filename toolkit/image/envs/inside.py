@@ -79,7 +79,7 @@ def startable_here(image: Path) -> tuple[InsideImage | None, str]:
         if done.ok:
             return InsideImage(program, options, image), ""
         why = why or (done.errors.strip().splitlines() or ["the container does not start"])[-1]
-    return None, f"{Path(program).name} cannot start the image here: {why}"
+    return None, f"{Path(program).name} cannot start the image on this machine: {why}"
 
 
 def _certificates() -> str:

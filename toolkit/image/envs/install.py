@@ -1,4 +1,4 @@
-"""Install packages and their programs into a folder, which toolkit then packs as the environment."""
+"""Install packages and their programs into a folder, which toolkit then packs into the environment file."""
 
 import re
 from collections.abc import Sequence

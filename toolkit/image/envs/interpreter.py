@@ -65,7 +65,8 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
     with open_image(image, tell=tell) as (tree, facts):
         image_python = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            # A job starts this image file, so hash the file if the facts contain no digest of it.
+            # The lock of an environment needs the hash of the image file. For some images, the facts do not
+            # contain this hash.
             digest = f"sha256:{hash_file(image)}"
             return replace(image_python, base=msgspec.structs.replace(image_python.base, digest=digest))
         return image_python
@@ -170,8 +171,8 @@ def _satisfied_requirements(
 ) -> dict[str, InstalledPackage]:
     """Return each distribution with only those requirements that the image satisfies.
 
-    An image can work although it violates a requirement, for example after ``pip install --no-deps``. A
-    requirement that the image violates must not make the resolver fail.
+    An image can work although it violates a requirement, for example after ``pip install --no-deps``. toolkit
+    omits such a requirement, because otherwise uv would find no solution.
     """
     target = markers(base)
     packages = {}

@@ -50,7 +50,7 @@ class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
-    """The lock of an environment: all values that determine the contents of the environment.
+    """The lock of an environment, which lists everything that determines the contents of the environment.
 
     ``requirements`` are the user's requirement lines, and ``options`` are options for the package index.
     ``replaced`` are packages of the image that the environment may hide with another version. ``outside`` are
@@ -114,7 +114,8 @@ def read_env(path: Path, label: str = "") -> EnvLock:
 
     Args:
         path: the environment file.
-        label: the command-line option that names the file, for error messages.
+        label: the command-line option that gave the file, such as ``--env-image``; error messages begin with
+            it.
 
     Raises:
         BadInput: if the path is not an environment file.

@@ -49,7 +49,7 @@ def compile_modules(
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
     todo = list[tuple[Path, list[str]]]()
     for old in list(site.rglob("__pycache__")):
-        shutil.rmtree(old)  # bytecode from another Python, or with wrong modification times
+        shutil.rmtree(old)  # remove bytecode of another Python or with wrong modification times
     records = dict(_records(site))
     for package in packages:
         modules = [name for name in records.get(package.name, ()) if name.endswith(".py")]

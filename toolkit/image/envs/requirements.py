@@ -24,7 +24,7 @@ _PATH = re.compile(r"[./~]|file:")
 
 
 class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
-    """The requirements and constraints of an environment as PEP 508 lines.
+    """The requirements and constraints of an environment, as lines such as ``torch>=2.1`` (PEP 508).
 
     ``options`` are options for uv. ``hashes`` maps the name of each package to its allowed hashes.
     ``outside`` are folders of projects from which jobs read code that is not in the environment. ``left`` are
@@ -184,8 +184,8 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
-    """Return the dependencies of a project in another folder; ``outside`` names the folder of the project's
-    code.
+    """Return the dependencies of a project in another folder. In the result, ``outside`` contains the folder
+    with the project's code.
     """
     bare = requirement.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()

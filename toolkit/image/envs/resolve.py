@@ -36,7 +36,9 @@ class EnvSolution:
 
 
 def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> PinRequest:
-    """Return a uv query with an image's Python, glibc and architecture, but still without requirements."""
+    """Return a query for uv with an image's Python, glibc and architecture, and without requirements; callers
+    add the requirements.
+    """
     wanted = int(python.base.glibc.split(".")[1])
     glibc = max((number for number in _UV_GLIBC if number <= wanted), default=_UV_GLIBC[0])
     return PinRequest((), (), python.minor, f"{python.base.architecture}-manylinux_2_{glibc}", {}, options)
@@ -93,8 +95,8 @@ def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozen
 
 
 class _Search:
-    """The queries to uv for an environment; each query fixes the versions of a different set of the image's
-    packages.
+    """The queries to uv for an environment. The queries differ in which of the image's packages must keep
+    their versions.
     """
 
     def __init__(
@@ -120,8 +122,8 @@ class _Search:
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
     def free(self) -> PinRequest:
-        """Return the query that fixes the version of no package, to find the packages that contradict the
-        requirements.
+        """Return the query that fixes no versions. Its solution shows which of the image's packages
+        contradict the requirements.
         """
         return self._question((), (), {name: package.version for name, package in self.stays.items()})
 

@@ -1,4 +1,4 @@
-"""Write wheels without code, from which uv's resolver learns which distributions an image has."""
+"""Write wheels without code, which show uv's resolver the Python packages that an image already has."""
 
 import zipfile
 from pathlib import Path
