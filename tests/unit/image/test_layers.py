@@ -81,7 +81,7 @@ def test_a_sparse_file_is_unread():
     entry.pax_headers = {"GNU.sparse.major": "1", "GNU.sparse.name": "hole"}
     tree = BoundedTree(united({"hole": entry}), Budget("x"))
     assert tree.content("/hole") == b""
-    assert tree.unread["/hole"] == "it is stored as a sparse file"
+    assert tree.unread["/hole"] == "the layer stores it as a sparse file"
 
 
 def test_links_above_a_name_are_followed_within_the_image():

@@ -12,7 +12,9 @@ thirtieth of each limit; reading up to a limit takes a few seconds.
 """
 _ENTRIES = 800_000
 _INDEX = 96 << 20
-"""Memory limit of the file index in bytes, for about 400,000 files; large training images have 300,000."""
+"""Memory limit in bytes of toolkit's index of files, enough for 400,000 files; large training images have
+300,000.
+"""
 _ENTRY = 220
 """The memory in bytes of one entry of the file index, without the entry's name."""
 _INFLATED = 2 << 30
@@ -50,8 +52,8 @@ class Budget:
             raise self._endless("it lists more files than toolkit's limit")
 
     def keep(self, texts: int) -> None:
-        """Subtract the memory of a new index entry from the budget; ``texts`` is the size of its names in
-        bytes.
+        """Subtract the memory of a new entry of the file index from the budget; ``texts`` is the size of the
+        entry's names in bytes.
         """
         self._index -= _ENTRY + texts
         if self._index < 0:

@@ -17,7 +17,7 @@ BEGINNING = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The PATH that Apptainer sets for an image without a PATH (apptainer:internal/pkg/util/env)."""
 _MOST = 1 << 16
 _ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
-"""Linux's names of architectures by Go's names (GOARCH), which OCI configurations use."""
+"""Linux's name of an architecture for each of Go's names (GOARCH). OCI configurations use Go's names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,8 +58,8 @@ def check_digest(sif: Path) -> str:
 def noted_digest(sif: Path, digest: str) -> str:
     """Return the SHA-256 that the checksum file has for a SIF; ``digest`` is the SIF's real SHA-256.
 
-    Users may rename a SIF together with its checksum file. A line of the checksum file with a different file
-    name also applies to the SIF if the line contains the SIF's real SHA-256.
+    Users may rename a SIF together with its checksum file. A line with a different file name therefore also
+    applies to the SIF if the line contains the SIF's real SHA-256.
 
     Raises:
         BadInput: if the checksum file has no line for the SIF.
@@ -101,7 +101,7 @@ def known_sha256(path: Path) -> str:
 
     toolkit treats a file as unchanged if its :func:`toolkit.image.files.filelock.identity`, which no program
     can forge, is the same. toolkit does not cache the hash of a file that changed in the last two seconds.
-    Within one tick of the file system's clock, a file may change again without a change of its timestamps.
+    The file system's clock is coarse: a file may change twice within one clock tick and keep its timestamps.
     Checks of signatures do not use cached hashes but call :func:`toolkit.files.hash_file`.
     """
     file_identity, now = identity(path), time.time()
@@ -118,8 +118,8 @@ def publish(part: Path, target: Path, digest: str) -> None:
     """Rename a finished SIF to ``target``, then write its checksum file; ``digest`` is its SHA-256.
 
     toolkit first removes old checksum files, so that a SIF never has a wrong checksum. ``part`` must be in
-    the folder of ``target`` (if ``target`` is a link, of the linked file), because a rename cannot move a
-    file to another file system.
+    the folder of ``target``, because a rename cannot move a file to another file system. If ``target`` is a
+    link, ``part`` must be in the folder of the linked file.
     """
     checksums = _checksums(target)
     for noted in checksums:

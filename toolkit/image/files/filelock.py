@@ -12,8 +12,9 @@ from typing import BinaryIO
 def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold an exclusive lock (flock(2)) on the file at ``path``; wait while another process holds the lock.
 
-    If another process replaces the file during the wait, toolkit locks the new file instead. On a network
-    file system without locks, callers detect a change by another process with :func:`identity`.
+    If another process replaces the file during the wait, toolkit locks the new file instead. If a network
+    file system has no locks, this function locks nothing; callers then detect a change by another process
+    with :func:`identity`.
 
     Args:
         path: an existing regular file.

@@ -1,8 +1,9 @@
 """Read gzip and zstd files at any offset, with limits on the unpacked size.
 
-toolkit saves the state of a gzip decoder every few megabytes, so that a backward read is fast. ``zstandard``
-cannot save the state of a decoder. A backward read in a zstd file therefore starts from the beginning of the
-file. For such a source, ``slow`` is true, so that callers cache the content that they need later.
+toolkit saves the state of a gzip decoder every few megabytes, so that a backward read (at an earlier offset)
+is fast. ``zstandard`` cannot save the state of a decoder. A backward read in a zstd file therefore starts
+from the beginning of the file. For such a source, ``slow`` is true, so that callers cache the content that
+they need later.
 """
 
 import bisect
@@ -24,8 +25,8 @@ _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"LZIP": "lzip", b"\x04\x22\x4d
 _FEED = 1 << 15
 _CHUNK = 1 << 18
 _WINDOW = 32 << 20
-"""Maximum window of a zstd frame in bytes. ``zstd -19`` needs 8 MiB, and ``zstd --ultra -20`` needs 32
-MiB."""
+"""Maximum size in bytes of a zstd window, the unpacked data that a decoder keeps in memory. ``zstd -19``
+needs 8 MiB, and ``zstd --ultra -20`` needs 32 MiB."""
 
 
 def is_packed(head: bytes) -> bool:

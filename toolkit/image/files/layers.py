@@ -200,7 +200,7 @@ class LayeredTree:
     def _leaf(self, entry: TarMember, layer: int) -> _Leaf:
         if entry.hard:
             return self._other_name(entry, layer)
-        why = "it is stored as a sparse file" if entry.sparse else ""
+        why = "the layer stores it as a sparse file" if entry.sparse else ""
         target = entry.target if entry.kind == "link" else ""
         leaf = _Leaf(entry.kind, layer, layer, entry.offset, entry.size, target, why)
         if self._sources[layer].slow and entry.kind == "file" and not why:
@@ -227,7 +227,9 @@ class LayeredTree:
         return compressed
 
     def _hide(self, folder: _Folder, name: str, layer: int) -> None:
-        """Apply a whiteout file: remove from ``folder`` one entry, or all entries, of lower layers."""
+        """Apply a whiteout file: remove one entry of the lower layers from ``folder``, or remove all of their
+        entries.
+        """
         self._last = None
         if name == _OPAQUE:
             self._prune(folder, layer)

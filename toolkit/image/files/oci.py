@@ -103,7 +103,8 @@ def _candidates(
         if (descriptor.digest, own) in {(c.descriptor.digest, c.names) for c in candidates}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
-            # Skip Docker's attestations in the index (docs.docker.com/build/metadata/attestations).
+            # Skip Docker's attestations, which are records of a build
+            # (docs.docker.com/build/metadata/attestations).
             continue
         if descriptor.digest in digests and deep:
             continue

@@ -28,8 +28,9 @@ _NAME = re.compile(
 class Reference:
     """A parsed image name.
 
-    ``transport`` is None if the image's name is a path; toolkit then reads the file to find its format.
-    ``tag`` selects one image of an archive with several images.
+    ``transport`` is the prefix of the image's name, such as ``oci``. It is None if the name is a path;
+    toolkit then reads the file to find its format. ``tag`` selects one image of an archive with several
+    images.
     """
 
     shown: str

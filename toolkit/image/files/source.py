@@ -47,7 +47,9 @@ class SourceRange:
 
 
 class HashingSource:
-    """A source that computes its digest while callers read it in order, so toolkit reads each byte once."""
+    """A source that computes its own digest while callers read it from start to end, so toolkit reads each
+    byte once.
+    """
 
     def __init__(self, source: ByteSource, digest: str, name: str) -> None:
         algorithm, _, self._wanted = digest.partition(":")

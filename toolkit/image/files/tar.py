@@ -125,7 +125,7 @@ def _entry(block: bytes, kind: bytes, headers: dict[str, str], at: int, size: in
 
 
 def _checked(block: bytes, name: str) -> tuple[bytes, int]:
-    """Return the type and the size in a header, after a check of the header's checksum."""
+    """Check the checksum of a header, and return the type and the size in the header."""
     try:
         if _number(block[148:156]) != _sum(block):
             raise _broken(name, "a header whose checksum is wrong")

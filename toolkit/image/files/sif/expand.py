@@ -10,7 +10,7 @@ import zlib
 from collections.abc import Callable
 
 WINDOW = 8 << 20
-"""Maximum window of a zstd block in bytes, as RFC 8878 (3.1.1.1.2) recommends."""
+"""Maximum size in bytes of a zstd window, the data that a decoder keeps in memory (RFC 8878, 3.1.1.1.2)."""
 _DICTIONARY = 16 << 20
 """Memory limit of the xz decoder in bytes; a squashfs from mksquashfs needs at most the size of one block."""
 

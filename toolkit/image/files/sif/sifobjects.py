@@ -1,4 +1,4 @@
-"""Read the descriptor table of a SIF, and add objects to a SIF (apptainer/sif: pkg/sif)."""
+"""Read the descriptor table of a SIF (the list of its objects), and add objects (apptainer/sif: pkg/sif)."""
 
 import struct
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0
 """The type numbers of SIF objects (apptainer/sif:pkg/sif/sif.go)."""
 
 CYCLONEDX_JSON = struct.pack("<i", 1)
-"""The number of the format CycloneDX JSON, as an SBOM's descriptor stores it."""
+"""The number by which the descriptor of an SBOM names the format CycloneDX JSON."""
 
 MAGIC = b"SIF_MAGIC\0"
 

@@ -27,8 +27,9 @@ _MAX_NAMES = 200_000
 _MAX_NAME = 256
 _MAX_DEPTH = 256
 _COST = {"lz4": 8}
-"""The cost per byte of LZ4, relative to the other codecs: this LZ4 decoder is Python code and eight times
-slower than a library."""
+"""How much slower a codec is than the other codecs. toolkit's LZ4 decoder is Python code, and eight times
+slower than a library in C.
+"""
 _MAX_BLOCKS = 1 << 14
 """Maximum number of blocks of one file: 2 GiB with mksquashfs's default block size."""
 
@@ -41,14 +42,14 @@ class _Inode:
     offset: int = 0
     fragment: int = _NO_FRAGMENT
     blocks: bytes = b""
-    """The list of the file's blocks in the format of the squashfs, because thousands of Python integers take
-    more memory.
+    """The list of the file's blocks as the squashfs stores it: a list of thousands of Python integers would
+    take more memory.
     """
     target: str = ""
 
 
 class SquashTree:
-    """The files of a squashfs that starts at ``offset`` in ``file``; error messages contain ``name``."""
+    """The files of a squashfs that starts at ``offset`` in ``file``. Error messages begin with ``name``."""
 
     def __init__(self, file: BinaryIO, offset: int, name: str, budget: Budget | None = None) -> None:
         self._file, self._offset, self._name = file, offset, name
@@ -185,8 +186,8 @@ class SquashTree:
         return self._block(start, word)
 
     def _data(self, position: int, word: int, expected: int) -> bytes:
-        """Return a data block of a file, after a check of its size that Linux also makes
-        (fs/squashfs/file_direct.c).
+        """Return a data block of a file. The size of the block must be ``expected``; Linux makes the same
+        check (fs/squashfs/file_direct.c).
         """
         block = self._block(position, word)
         if len(block) != expected:

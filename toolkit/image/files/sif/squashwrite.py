@@ -28,8 +28,8 @@ Blocks of 128 KiB need more reads, and blocks of 1 MiB need twice the CPU time (
 """
 _METADATA = 8192
 _LEVEL = 3
-"""The compression level of zstd. The level is low, which is fast, because toolkit packs the whole squashfs
-again for each changed package.
+"""The compression level of zstd. Low levels are fast, and toolkit packs the whole squashfs again after each
+change of a package.
 """
 _PLAIN, _PLAIN_TABLE = 1 << 24, 0x8000
 _NONE32, _NONE64 = 0xFFFFFFFF, 0xFFFFFFFFFFFFFFFF
@@ -141,7 +141,9 @@ def _node(path: bytes, name: bytes) -> _Node:
 
 
 def _number_inodes(node: _Node) -> Iterator[_Node]:
-    """Number the inodes of all nodes below a node, then its own inode; yield the nodes in this order."""
+    """Number the inodes of all nodes below ``node``, then the inode of ``node``; yield the nodes in this
+    order.
+    """
     count = 0
     waiting = [(node, False)]
     while waiting:
@@ -260,7 +262,9 @@ def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
 
 
 def _entries(below: list[_Node]) -> Iterator[bytes]:
-    """Yield a folder's entries; one header precedes the entries whose inodes are in one metadata block."""
+    """Yield the bytes of a folder's entries. A header precedes each group of entries whose inodes are in one
+    metadata block.
+    """
     at = 0
     while at < len(below):
         first, span = below[at], list[_Node]()
@@ -277,7 +281,9 @@ def _entries(below: list[_Node]) -> Iterator[bytes]:
 
 
 def _write_index(entries: list[bytes], most: int, out: BinaryIO) -> int:
-    """Write a table in blocks of ``most`` entries, then the index of blocks; return the index's offset."""
+    """Write a table in blocks of ``most`` entries, then the positions of these blocks; return the offset of
+    the positions.
+    """
     starts = []
     for at in range(0, len(entries), most):
         table = _Table()
