@@ -21,10 +21,11 @@ _READERS = ("image", "knowledge", "model", "program")
 
 
 def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[], ImageFacts]) -> ImageFacts:
-    """Return the cached facts of the file with this SHA-256; if the cache lacks them, call ``read``.
+    """Return the cached facts of the image file with the SHA-256 ``digest``. If the cache does not contain
+    them, return and cache the result of ``read``.
 
-    The cache key contains the file's hash, ``view`` and the modification times of toolkit's code, but not the
-    file's path. Copies of an image therefore share one cache entry.
+    The cache key contains the file's hash, ``view`` (the rank's program and its mounts) and the modification
+    times of toolkit's code, but not the file's path. Copies of an image therefore share one cache entry.
     """
     key = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
     name = hashlib.sha256(key).hexdigest()

@@ -22,7 +22,8 @@ def check_startable(path: Path, option: str) -> None:
 
     Args:
         path: the image file.
-        option: the command-line option that names the image, for error messages.
+        option: the command-line option that gave the image, such as ``--image``; the error message begins
+            with it.
 
     Raises:
         BadInput: if the path is not a file, is not an image, or is an image in another format.

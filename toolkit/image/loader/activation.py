@@ -1,4 +1,4 @@
-"""Find how the activation of a conda or Python environment changes PATH, without running its scripts."""
+"""Find how the activation of a conda or Python environment changes PATH, without running the scripts."""
 
 import re
 from dataclasses import dataclass

@@ -1,5 +1,5 @@
-"""Read the ELF headers of a program or a library, such as the libraries that it needs and their search
-folders.
+"""Read the ELF headers of a program or a library. The headers name, for example, the libraries that the file
+needs and the folders in which ld.so searches.
 
 This module reads only the segment table and the dynamic section of an ELF file, and limits how many of their
 entries it reads. Other libraries that parse ELF files read as many entries as a file claims to have, which
@@ -49,7 +49,7 @@ class Elf:
     ``rpath`` is empty if the file has a RUNPATH, because ld.so then ignores the RPATH.
 
     ``versions`` are the symbol versions that the file needs from libraries, for example ``GLIBC_2.34``.
-    ``level`` is the x86-64 level that the file needs, from 1 to 4.
+    ``level`` is the x86-64 level (the set of CPU instructions) that the file needs, from 1 to 4.
     """
 
     architecture: str | None
@@ -176,7 +176,9 @@ class Tables:
         return None if address is None else self.place(address)
 
     def level(self) -> int | None:
-        """Return the x86-64 level in the file's property note (``.note.gnu.property``), or None."""
+        """Return the x86-64 level (the set of CPU instructions) in the file's ``.note.gnu.property``, or
+        None.
+        """
         for kind, offset, _, size, _ in self._segments:
             if kind != _PROPERTY:
                 continue
@@ -201,7 +203,8 @@ class Tables:
         if wanted < 0:
             return None
         # The name of a symbol has at least two bytes, so the size of the names limits the number of symbols.
-        # Do not derive a limit from the position of the table of names, because some tools move this table.
+        # Do not assume that the table of names directly follows the symbols, because some tools move this
+        # table.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:

@@ -13,9 +13,10 @@ _ABI = {"x86_64": 0x0300, "i386": 0x0000, "aarch64": 0x0A00, "ppc64le": 0x0500, 
 
 
 def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str] | None:
-    """Return the path of each library in the index, by soname; None if the index is invalid.
+    """Return the path of each library in the index, by soname (such as ``libmpi.so.40``); None if the index
+    is invalid.
 
-    If several libraries have the same soname, the result has the build that runs on every processor. ld.so
+    If the index has several builds of a library, the result has the build that runs on every processor. ld.so
     may prefer a build of the same library for newer processors (glibc-hwcaps).
     """
     start = content.find(_MAGIC)

@@ -74,8 +74,8 @@ class Loader:
 
     @cached_property
     def preloaded(self) -> dict[str, str]:
-        """The libraries in LD_PRELOAD, by soname. ld.so loads them first, so it does not search for their
-        sonames later.
+        """The libraries in LD_PRELOAD, by soname. ld.so loads these libraries first. If a program needs one
+        of their sonames, ld.so does not search again.
         """
         named = re.split(r"[:\s]+", self.environment.get("LD_PRELOAD", ""))
         paths = [path for path in named if path.startswith("/") and self._file(path)]
@@ -122,7 +122,8 @@ class Loader:
         return tuple(sorted({*(self.index or ()), *lying}))
 
     def find(self, soname: str, *users: str) -> str | None:
-        """Return the path of the library that ld.so loads for ``soname``, or None if ld.so does not find it.
+        """Return the path of the library that ld.so loads for ``soname``, such as ``libmpi.so.40``, or None
+        if ld.so does not find the library.
 
         ``users`` are the file that needs the library, then the file that loaded that file, up to the program.
         ld.so searches the RPATH of each file in ``users``, then LD_LIBRARY_PATH, then ldconfig's index, then

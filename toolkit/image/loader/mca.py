@@ -1,9 +1,10 @@
-"""Find the components of Open MPI, PMIx and PRRTE that a library or a plugin contains.
+"""Find the components (modules) of Open MPI, PMIx and PRRTE (Open MPI 5's launcher) in a library or plugin.
 
 For each component, the data of its library contains a structure (open-mpi/ompi:opal/mca/mca.h
 ``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). A component's structure contains, as text,
-the names and versions of the project, the framework and the component. toolkit searches libraries for
-components' structures and needs no symbol table, so it also finds components in stripped libraries.
+the names and versions of the project, of the framework (the kind of component) and of the component. toolkit
+searches libraries for components' structures and needs no symbol table, so it also finds components in
+stripped libraries.
 """
 
 import re
@@ -50,15 +51,17 @@ def components(content: bytes) -> tuple[McaComponent, ...]:
 
 
 def release(components: tuple[McaComponent, ...], *projects: str) -> str | None:
-    """Return the version that most components of the projects ``projects`` have, or None if no component is
-    of these projects.
+    """Return the version that most components of ``projects`` have, such as ``pmix``. Return None if no
+    component belongs to these projects.
     """
     named = Counter(c.release for c in components if c.project in projects)
     return named.most_common(1)[0][0] if named else None
 
 
 def by_framework(components: tuple[McaComponent, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
-    """Return the sorted names of the components of each framework, without the placeholder ``base``."""
+    """Return the sorted names of the components of each framework. The name ``base`` is not a component, so
+    the result omits it.
+    """
     return {
         framework: names
         for framework in frameworks

@@ -22,7 +22,9 @@ _MOST = 20
 
 
 def with_own_folder(tree: FileTree, path: str, text: str) -> str:
-    """Return the text of the script ``path`` with its folder in place of the expressions that find it."""
+    """Return the text of the script ``path``, in which the script's folder replaces the expressions that
+    compute this folder.
+    """
     plain = posixpath.dirname(path)
     resolved = posixpath.dirname(files.resolve(tree, path) or path)
     physical = files.resolve(tree, plain) or plain

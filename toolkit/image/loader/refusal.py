@@ -33,7 +33,7 @@ class SymbolCheck:
     def refusal(self, path: str, *, symbols: bool = True, scope: Iterable[str] = ()) -> str | None:
         """Return the error that ld.so prints when it loads a file, or None.
 
-        None means that ld.so loads the file, or that toolkit cannot predict whether it does.
+        None means that ld.so loads the file, or that toolkit cannot predict whether ld.so loads the file.
 
         ``scope`` are files that the process has already loaded. If ``symbols`` is false, toolkit compares
         only versions: for example for a Python extension, whose symbols the interpreter defines.

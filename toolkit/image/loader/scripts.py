@@ -26,7 +26,7 @@ DRIVER = "/.singularity.d/libs"
 """The folder where ``--nv`` and ``--rocm`` mount the host's GPU driver libraries."""
 _EXPORTING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _RUNNING = frozenset((".", "source", "eval", "module", "ml", "spack", "conda", "mamba", "micromamba"))
-"""Commands that set variables to values that depend on the machine."""
+"""Commands that may set variables; the values can depend on the machine."""
 _SOURCING = frozenset((".", "source"))
 _ASKING = frozenset(("-e", "-f", "-r", "-s"))
 _FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)
@@ -99,7 +99,7 @@ class ImageShell:
         self.conda = ""
 
     def read(self, script: str, text: str) -> bool:
-        """Update the variables for a script; return False if the script stops the shell with ``exit``."""
+        """Update the variables as a script would; return False if the script exits the shell (``exit``)."""
         self.script = script
         depth, rounds, sure = 0, 0, True
         for before, words in commands(text):
@@ -126,7 +126,9 @@ class ImageShell:
         return True
 
     def _activated(self, command: list[str]) -> bool:
-        """Update the variables if the command activates an environment; return whether it does."""
+        """If the command activates an environment, update the variables and return True; otherwise return
+        False.
+        """
         if command[0] not in _RUNNING:
             return False
         words = [expand(word, self.values.get) for word in command]
@@ -182,7 +184,7 @@ class ImageShell:
         return Environment({"PATH": BEGINNING, **values}, undecided)
 
     def _command(self, words: list[str], *, certain: bool) -> bool:
-        """Update the variables for a command; return whether the command certainly succeeds."""
+        """Update the variables as a command would; return whether the command certainly succeeds."""
         place = next((n for n, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
         if place == len(words):
             self._assign(words, certain=certain, export=self.all)
@@ -222,7 +224,7 @@ class ImageShell:
             value = f"{value}:{UNTOLD}"
         elif UNTOLD in value:
             self.why.setdefault(
-                name, (f"{self.script} sets it to a value that is known only at run time: {word[:200]}")
+                name, (f"{self.script} sets {name} to a value that is known only at run time: {word[:200]}")
             )
         else:
             self.why.pop(name, None)

@@ -186,7 +186,9 @@ class _Walk:
 
 
 def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
-    """Return the software folders of an image; Python folders on PATH come first, and /usr comes last."""
+    """Return the software folders of an image. Of the Python package folders, those that variables such as
+    PATH select come first, and those in /usr come last.
+    """
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)
     named = tuple(dict.fromkeys(_named_prefixes(environment)))
@@ -212,8 +214,8 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
 
 @contextmanager
 def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
-    """Ignore read errors in folders that the user has no permission to enter, because the user's ranks cannot
-    enter them either.
+    """Ignore read errors in folders that the user has no permission to enter: the user's ranks cannot enter
+    these folders, either.
     """
     unread = tree.unread if isinstance(tree, BoundedTree) else {}
     before = set(unread)

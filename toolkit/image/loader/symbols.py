@@ -23,9 +23,9 @@ _RELATIVE = 24
 class Symbols:
     """The symbols that a file defines, and the symbols that ld.so must find before a program starts.
 
-    ``imports`` are the symbols that ld.so binds when the program starts, without functions that ld.so binds
-    at their first call. ``needs`` maps a library's soname to the versions that the library must define.
-    ``defines`` are the versions that the file itself defines.
+    ``imports`` are the symbols whose addresses ld.so looks up when the program starts. They do not include
+    functions that ld.so looks up at their first call. ``needs`` maps a library's soname to the versions that
+    the library must define. ``defines`` are the versions that the file itself defines.
     """
 
     exports: frozenset[bytes]
@@ -88,7 +88,7 @@ def _count(file: Tables) -> int:
 
 
 def _bound(file: Tables) -> set[int]:
-    """Return the numbers of the symbols that ld.so binds before the program starts."""
+    """Return the numbers of the symbols whose addresses ld.so looks up before the program starts."""
     now = (
         file.first(_BIND_NOW) is not None
         or bool((file.first(_FLAGS) or 0) & 8)
@@ -108,7 +108,7 @@ def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
 
 
 def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
-    """Return the versions that the file needs from each library, without weak references."""
+    """Return the symbol versions that the file needs from each library, without optional (weak) versions."""
     versions_by_file: dict[str, tuple[str, ...]] = {}
     at = file.offset(_VERNEED)
     for _ in range(_MOST_FILES):

@@ -39,7 +39,7 @@ def read_wrapper(
 
 
 def certain_programs(text: str) -> tuple[str, ...]:
-    """Return the programs that a script always starts, by the names that the script uses."""
+    """Return the programs that a script always starts, as the script writes them: names or paths."""
     return tuple(words[0] for sure, words, _ in _started_commands(text) if sure)
 
 
