@@ -105,7 +105,7 @@ def test_an_image_of_pytorch_or_jax_needs_no_mpi():
 )
 def test_an_index_is_an_https_address_without_a_login(index):
     said = refusal(GOOD.replace("title =", f'indexes = ["{index}"]\ntitle =', 1))
-    assert "is not an https address without a login" in said
+    assert "is not valid; write an https address without a login" in said
     assert "secret" not in said.partition(": ")[2]
 
 

@@ -188,8 +188,8 @@ def _take_in_the_end(url: str, file: LockedFile, part: int, stop: threading.Even
 
 
 def _before_next(error: Missing, pause: float) -> float:
-    """Return the seconds until the next retry: toolkit's own pause, or the server's ``Retry-After`` if it is
-    longer.
+    """Return the seconds until the next retry: ``pause``, or the server's ``Retry-After`` if ``Retry-After``
+    is longer.
     """
     retry_after = error.retry_after if isinstance(error, Busy) else ""
     return max(pause, pause_before(1, retry_after)) if retry_after else pause
@@ -238,7 +238,9 @@ def _interrupted_fetch() -> Missing:
 
 
 def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:
-    """Return the error for a file that no source provided; a wrong hash has priority over other failures."""
+    """Return the error for a file that no address provided. If an address sent a file with a wrong hash, the
+    error is about this file, even if other addresses failed.
+    """
     detail = [error.message for error in failures]
     again = _UPGRADE.replace("RECIPE", recipe)
     if any(isinstance(error, _Wrong) for error in failures):

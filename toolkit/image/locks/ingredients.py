@@ -1,4 +1,4 @@
-"""Collect the packages, Python requirements and archives that a stack's build needs (pure functions)."""
+"""Collect the packages, Python requirements and archives that an image's build needs (pure functions)."""
 
 from collections.abc import Iterable, Mapping
 from typing import get_args
@@ -39,8 +39,8 @@ class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
     ``debian_build`` and ``debian_run`` are the names of the Debian packages for the build and for the
     finished image. ``wheels``, ``packages`` and ``tools`` are Python requirements; ``packages`` are from the
     recipe. ``compiled`` are the compiled components in build order. ``helpers`` are components that toolkit
-    does not compile, but whose archives a compile script unpacks. ``indexes`` are the recipe's additional
-    package indexes.
+    does not compile; a compile script of another component unpacks their archives. ``indexes`` are the
+    recipe's additional package indexes.
     """
 
     base: Base

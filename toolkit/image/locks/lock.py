@@ -30,7 +30,7 @@ _LONGEST_FAULT = 300
 
 
 class EarlierLock(BadInput):
-    """The error for a lock that lacks build steps, because an earlier release of toolkit wrote the lock."""
+    """The error for a lock that an earlier release of toolkit wrote; such a lock has no build steps."""
 
 
 class _Head(msgspec.Struct):
@@ -42,8 +42,8 @@ class _Head(msgspec.Struct):
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file, build step or environment variable that differs between two locks.
 
-    ``old`` and ``new`` are the versions, options or values in the two locks; the text is empty for a lock
-    that lacks the entry.
+    ``old`` and ``new`` are the versions, options or values in the two locks. ``old`` or ``new`` is empty if
+    that lock lacks the entry.
     """
 
     where: str
@@ -80,8 +80,8 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
 
     Args:
         content: the lock as JSON.
-        name: the file name, with which an error message starts.
-        fix: the hint of the error message.
+        name: the lock's file name; error messages begin with it.
+        fix: the hint that the error message shows.
 
     Raises:
         EarlierLock: if the lock has the schema of an earlier release.

@@ -31,7 +31,7 @@ def lock_of(
 
     Raises:
         BadInput: if the recipe says that toolkit cannot build it.
-        CheckFailed: if no stack satisfies the recipe, or a package is not available.
+        CheckFailed: if no set of versions satisfies the recipe, or a package is not available.
         Missing: if the Docker engine or a package source does not respond.
     """
     if named.recipe.unbuildable:

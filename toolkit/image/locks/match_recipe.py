@@ -1,4 +1,4 @@
-"""Choose a recipe for an image that works on a host, among the stacks that toolkit can build."""
+"""Choose a recipe for an image that works on a host, among the sets of versions that toolkit can build."""
 
 import msgspec
 
@@ -17,7 +17,7 @@ _PLACEHOLDER = "*"
 def match_recipe(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
-    """Of the recipes with the image's frameworks, return the first whose image toolkit predicts to work on
+    """Return the first recipe that has the image's frameworks and whose image, as toolkit predicts, works on
     the host.
 
     The recipe has exact versions, so that toolkit can later build the same image without the host's facts.

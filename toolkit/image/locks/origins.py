@@ -116,8 +116,8 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
 def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, ...]]:
     """Return the addresses of files on the package indexes, by SHA-256.
 
-    toolkit first queries all indexes together, and then queries each index alone for the missing files. The
-    result omits a file that no index has.
+    toolkit first queries all indexes together, and then queries each index alone for the missing files. A
+    file that no index has gets an empty tuple.
     """
     urls = _offered(files, python, index=None)
     indexes = ("", *pip_places().indexes)

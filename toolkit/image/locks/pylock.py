@@ -29,13 +29,14 @@ DatedFile = tuple[LockedFile, int]
 def wheels_of(
     text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
 ) -> tuple[DatedFile, ...]:
-    """Return, for each package in the lock ``text``, the wheel that fits a version of Python.
+    """For each package in the lock ``text``, return the wheel that fits the image's Python, glibc and
+    architecture.
 
-    If ``text`` does not state the size of a wheel, the returned size is 0, except for a wheel on this
-    machine.
+    If ``text`` does not state the size of a wheel, the returned size is 0. For a wheel on this machine,
+    toolkit reads the size from the file.
 
-    ``python`` is a full version such as 3.11.4. The origin of a wheel from one of the hosts ``foreign`` is
-    the URL of the wheel.
+    ``python`` is a full version such as 3.11.4. For a wheel from one of the hosts ``foreign``, the returned
+    origin is the URL of the wheel.
 
     Raises:
         CheckFailed: if a package has no wheel for this Python.

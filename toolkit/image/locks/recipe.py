@@ -70,8 +70,8 @@ def load(name: str, table: Stacks | None = None) -> Named:
 
 
 def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
-    """Parse the text of a recipe; ``file`` is its name in error messages. If ``table`` is given, the recipe's
-    base and architecture must be in ``table``.
+    """Parse the text of a recipe; ``file`` is the name of the recipe's file in error messages. If ``table``
+    is given, the recipe's base and architecture must be in ``table``.
 
     Raises:
         BadInput: if a field is invalid; the message has the file, the line, the field and the choices.
@@ -117,7 +117,7 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
     for index in recipe.indexes:
         if not _INDEX.fullmatch(index):
             shown = index.rpartition("@")[2]
-            yield FieldFault("indexes", f"{shown!r} is not an https address without a login")
+            yield FieldFault("indexes", f"{shown!r} is not valid; write an https address without a login")
     for package in recipe.packages:
         if not _PINNED.fullmatch(package):
             yield FieldFault("packages", f"{package!r} is not pinned; write NAME==VERSION")

@@ -102,8 +102,8 @@ def _debian(
     row, foreign = needs.base, wanted != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the packages")
-    # The engine has base images only for this machine's architecture.
-    # For another architecture, toolkit treats no package as installed in the base image.
+    # The engine has base images only for this machine's architecture. For another architecture, the lock
+    # lists all packages, as if the base image contained none of them.
     published = base.published and not foreign
     minimal = () if published else ESSENTIAL_PACKAGES
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
@@ -191,8 +191,8 @@ def _build_requirements(sdists: Sequence[DatedFile], python: _Python) -> tuple[s
 
 
 def required_by(sdist: Path) -> tuple[str, ...]:
-    """Return all requirements in a source distribution's metadata; the marker of an optional requirement
-    names its extra.
+    """Return all requirements in a source distribution's metadata. An optional requirement has a marker such
+    as ``extra == 'test'``.
 
     Old source distributions do not list requirements in PKG-INFO but in ``requires.txt``. ``requires.txt``
     has a section for each extra; the first section has no name.

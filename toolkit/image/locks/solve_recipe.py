@@ -23,8 +23,8 @@ def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solu
     """Return the versions that toolkit chooses for a recipe, and the row of ``stacks.toml`` for each version.
 
     Raises:
-        CheckFailed: if no stack satisfies the recipe; the message lists the constraints that contradict each
-            other.
+        CheckFailed: if no set of versions satisfies the recipe; the message lists the constraints that
+            contradict each other.
     """
     solution = solve_rows(named.recipe, named.name, stacks(), host)
     if isinstance(solution, Conflict):
@@ -50,7 +50,7 @@ def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
 
 
 def refusal(conflict: Conflict) -> CheckFailed:
-    """Return the error for constraints that no stack satisfies.
+    """Return the error for constraints that no stack (set of versions) satisfies.
 
     The error lists the reasons and, for each constraint, the stack that is possible without this constraint.
     """
