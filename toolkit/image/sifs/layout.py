@@ -76,7 +76,9 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[str, _Blob]]:
-    """Write each file of the archive to ``blobs/SHA256``; yield the name in the archive and the new blob."""
+    """Write each file of the archive to ``blobs/SHA256``; yield the file's name in the archive, and the new
+    file.
+    """
     done = 0
     with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks), _CHUNK), mode="r|") as archive:
         for member in archive:
@@ -100,7 +102,9 @@ def _copy(source: IO[bytes], blobs: Path) -> _Blob:
 
 
 def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]:  # noqa: ANN401 - JSON of any shape
-    """Check the digest of each decompressed layer against the image's configuration; yield the layers."""
+    """Compare the digest of each decompressed layer with the digest in the image's configuration; yield the
+    layers.
+    """
     named = config["rootfs"]["diff_ids"]
     if len(named) != len(layers):
         raise ValueError(f"it has {len(layers)} layers, but its configuration names {len(named)}")

@@ -24,7 +24,7 @@ class Node:
 
 
 def pseudo_file(nodes: Iterable[Node], epoch: int) -> bytes:
-    """Return a pseudo file: one definition for each node, then the content of the files."""
+    """Return a pseudo file: a line for each node, then the content of all files."""
     lines, data = [], bytearray()
     for node in nodes:
         name, common = _escaped(node.path), f"{epoch} {node.mode:o} 0 0"

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
     from docker.models.images import Image
 
 _LEAST_SHARE = 8
-"""The divisor for the minimum size of a SIF: a SIF has at least one eighth of its image's size. Before
-toolkit writes a SIF, it checks that the disk has space for the minimum size.
+"""A SIF has at least one eighth of its image's size. Before toolkit writes a SIF, it checks that the disk has
+space for this minimum size.
 """
 _FULL = "no space left on device"
 _KEPT_LINES = 12
@@ -189,7 +189,8 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
     if done.status == 0:
         return ""
     last = done.output.strip().splitlines()[-_KEPT_LINES:]
-    # The runtime reports the same error for a broken image and for a machine that forbids mounts.
+    # The runtime's error is the same for a broken image and for a machine that forbids mounts, so check the
+    # machine.
     if why := start_obstacle():
         return why
     raise CheckFailed("toolkit wrote the SIF, but a test command in the SIF failed", detail=last)
@@ -215,7 +216,7 @@ def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
 
 @contextlib.contextmanager
 def full_disks(where: Path) -> Iterator[None]:
-    """Convert the operating system's error for a full disk to an error message with the path."""
+    """If the disk is full, replace the operating system's error by an error message with the path."""
     try:
         yield
     except OSError as error:

@@ -20,7 +20,7 @@ from toolkit.image.sifs.pseudo import Node
 ROOT = ".singularity.d"
 EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
 """Files of the image over which the Docker engine mounts its own files. In the SIF, these files are empty;
-the container runtime fills them at the start.
+the container runtime fills them when a container starts.
 """
 
 KERNEL_FOLDERS = ("dev", "proc", "sys")

@@ -43,12 +43,14 @@ def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
 
 
 def start_obstacle() -> str:
-    """Return the reason why this machine cannot start containers, or an empty text."""
+    """Return the reason why this machine cannot start containers. Return an empty text if toolkit finds no
+    reason.
+    """
     if not os.access(_FUSE, os.R_OK | os.W_OK):
         return f"{_FUSE} is missing or not accessible; without it no SIF can be mounted"
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         result = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # toolkit finds the reason only with the program ``unshare``
+    except Missing:  # without the program ``unshare``, toolkit finds no reason
         return ""
     return "" if result.ok else f"this machine does not allow user namespaces: {result.errors.strip()}"
