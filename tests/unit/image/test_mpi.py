@@ -746,7 +746,7 @@ def test_a_mpi4py_for_several_takes_the_extension_of_what_opens_first(tmp_path, 
 def test_a_program_with_an_mpi_linked_into_it_leaves_the_mpi_unknown(tmp_path, text):
     facts = inspect(sandbox(tmp_path / "a", {**BASE, "/opt/solver": elf(text=text)}))
     assert (facts.mpi, facts.programs) == (None, {})
-    assert "/opt/solver contains a static" in facts.unknown["mpi"]
+    assert "/opt/solver contains a statically linked" in facts.unknown["mpi"]
     assert "pmix" in facts.unknown
     missing = {"/opt/solver": elf(text=text, needed=("libmpi.so.12",))}
     assert "mpi" in inspect(sandbox(tmp_path / "b", {**BASE, **missing})).absent

@@ -26,11 +26,10 @@ def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
     """Return the path of the program with which mpirun starts daemons, and the variable or file that names
     it.
 
-    A variable of the image, or the settings file of its Open MPI, may list programs that start daemons. If a
+    A variable of the image, or the settings file of the image's Open MPI, may list such programs. If a
     variable or the file lists several programs, mpirun uses the first program that exists in the image. If
-    the image does not name a program for starting daemons, mpirun uses ssh. The returned path is empty if a
-    variable restricts mpirun to one node. ``mpirun`` is the real path of the launcher, which determines the
-    folder of the settings file.
+    neither names a program, mpirun uses ssh. The returned path is empty if a variable restricts mpirun to one
+    node. ``mpirun`` is the real path of the launcher, which determines the folder of the settings file.
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":

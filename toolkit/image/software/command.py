@@ -86,7 +86,7 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
                 return started
             words, program = started
         elif starter:
-            return replace(program, why=f"{path}: started by {starter[0]}")
+            return replace(program, why=f"{path}: a script for {starter[0]}, which toolkit cannot read")
         elif _LOADER.match(posixpath.basename(path)) and len(words) > 1:
             words, program = _of_loader(words, program)
         else:
@@ -127,7 +127,7 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Remove ``env`` and its arguments from a command, and set and unset the variables that they name."""
+    """Remove ``env`` and its arguments from a command; set and unset the variables in these arguments."""
     if not words or posixpath.basename(words[0]) != "env":
         return words, program
     environment, rest, clears = dict(program.environment), words[1:], program.clears
@@ -137,12 +137,12 @@ def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], 
         elif rest[0] in _CLEARING:
             environment, clears = {}, (program.chain or ("env",))[-1]
         elif unset := _UNSET.fullmatch(rest[0]):
-            rest = rest if unset["name"] else rest[1:]  # the name may be the next word
+            rest = rest if unset["name"] else rest[1:]  # the variable's name may be the next word
             environment.pop(unset["name"] or "".join(rest[:1]), None)
         elif rest[0] in {"-C", "--chdir"}:
             rest = rest[1:]
         elif not _OF_ENV.match(rest[0]):
-            break  # an option that toolkit does not know, so the program stays unknown
+            break  # toolkit does not know this option, so the program stays unknown
         rest = rest[1:]
     return rest, replace(program, environment=environment, clears=clears)
 
@@ -168,7 +168,9 @@ def _after_login(loader: Loader, environment: Mapping[str, str]) -> dict[str, st
 
 
 def _of_loader(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Return the command that ld.so starts, and the folders that its option --library-path names."""
+    """Return the command that ld.so starts. In its environment, LD_LIBRARY_PATH has the folders of
+    --library-path.
+    """
     environment, rest = dict(program.environment), words[1:]
     while len(rest) > 1 and rest[0].startswith("--"):
         option, equals, value = rest[0].partition("=")
@@ -183,7 +185,7 @@ def _of_loader(words: list[str], program: StartedProgram) -> tuple[list[str], St
 def _of_binary(
     loader: Loader, words: list[str], program: StartedProgram, script: str | None
 ) -> StartedProgram:
-    """Return a binary as the started program; for a Python interpreter, add the modules that the script
+    """Return the program for a binary. If the binary is a Python interpreter, add the modules that the script
     imports.
     """
     if not _PYTHON.match(posixpath.basename(words[0])):

@@ -109,8 +109,8 @@ def _module(name: str) -> str:
 def linked_folders(tree: FileTree, folder: str, name: str) -> tuple[list[str], bool]:
     """Return the folders that a ``.pth`` file adds to Python's path.
 
-    The second returned value is false if the ``.pth`` file may add other modules, through the code of an
-    editable installation.
+    The second returned value is false if the ``.pth`` file runs code of an editable installation (``pip
+    install -e``), which may add other modules.
     """
     text = files.text(tree, posixpath.join(folder, name), _LONGEST) or ""
     lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]

@@ -25,7 +25,7 @@ container starts, if their check of the driver succeeds.
 """
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
-"""The folder below site-packages/nvidia that contains a library, by the library's name. The name of an NVIDIA
+"""For each library, the folder below site-packages/nvidia that contains the library. The name of an NVIDIA
 wheel consists of ``nvidia_``, the name of the wheel's folder below site-packages/nvidia, and a suffix such as
 ``_cu12``.
 """
@@ -57,7 +57,8 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 
 
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
-    """Return the driver version of the forward-compatibility package cuda-compat, and its folders.
+    """Return the driver version and the folders of cuda-compat, a package with which newer CUDA runs on older
+    drivers.
 
     The version is in the file name of the package's ``libcuda.so``. A cuda-compat in /usr/local/cuda has
     priority.
@@ -131,7 +132,9 @@ def pytorch_rocm(finder: Finder) -> PackageVersion | UnknownVersion | None:
         r"^hip(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)[\w.-]*['\"])", content, re.MULTILINE
     )
     if match is None:
-        return UnknownVersion(f"{path or 'torch/version.py'} does not name the ROCm of the build")
+        return UnknownVersion(
+            f"{path or 'torch/version.py'} does not name the ROCm release of the PyTorch build"
+        )
     return PackageVersion(match[2], f"{path}: hip = {match[2]}") if match[2] else None
 
 
@@ -152,7 +155,9 @@ def _folders(finder: Finder) -> Iterator[str]:
 
 
 def _newest(finder: Finder, folder: str, name: str) -> str | None:
-    """Return the path of the library file whose name contains the longest, most exact version, or None."""
+    """Return the path of the library file whose name contains the most exact version (the longest name), or
+    None.
+    """
     form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
     named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]
     return posixpath.join(folder, max(named, key=len)) if named else None

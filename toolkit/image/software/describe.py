@@ -70,7 +70,7 @@ def describe(
 ) -> ImageFacts:
     """Return the facts of an image; ``config`` is the image's OCI configuration.
 
-    With ``view``, the facts describe the MPI of the rank's program, and ignore files that mounts hide.
+    With ``view``, the facts describe the MPI of the rank's program, and omit files that mounts hide.
 
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.
@@ -122,7 +122,7 @@ def _add_software(
     mpirun: str | None,
     book: ImageEvidence,
 ) -> ImageFacts:
-    """Return the facts with additional facts about the software in the image.
+    """Add the facts about the software in the image to ``facts``, and return the result.
 
     Args:
         facts: the facts known so far.
@@ -337,7 +337,7 @@ def _real(loader: Loader, name: str) -> str | None:
 
 
 def _libc(loader: Loader, first: MpiFound | None) -> str | None:
-    """Return the path of the C library that the first MPI loads; without an MPI, that /bin/sh loads."""
+    """Return the path of the first MPI's C library or, without an MPI, of the C library of /bin/sh."""
     loaded = first.loads.get("libc.so.6") if first else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 

@@ -6,7 +6,9 @@ from dataclasses import dataclass, field
 from toolkit.image.software.packages import PackageVersion, UnknownVersion
 
 _SURELY = {"digest"}
-"""The facts whose absence does not depend on files in the image, so unread files do not make them unknown."""
+"""The facts whose absence does not depend on files in the image. If toolkit cannot read a file, these facts
+stay absent.
+"""
 
 
 @dataclass
@@ -23,7 +25,8 @@ class ImageEvidence:
 
     def take(self, name: str, version: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
         """Record the evidence of the fact ``name``, or why the fact is absent or unknown. Return the fact's
-        value, or None.
+        value, or None. ``looked_for`` is the reason for an absent fact, such as ``torch: no Python package of
+        that name``.
         """
         if isinstance(version, UnknownVersion):
             self.unknown[name] = version.reason
@@ -48,8 +51,8 @@ class ImageEvidence:
     ) -> tuple[str, ...] | None:
         """Record ``line`` as the evidence of the list ``names``, and return the list.
 
-        If ``names`` is None, ``line`` is the reason: why the image has no list if ``known`` is true,
-        otherwise why the list is unknown.
+        If ``names`` is None, ``line`` is a reason. If ``known`` is true, ``line`` says why the image has no
+        such list; otherwise, ``line`` says why the list is unknown.
         """
         book = self.evidence if names is not None else self.absent if known else self.unknown
         book[name] = line

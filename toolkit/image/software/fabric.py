@@ -39,7 +39,8 @@ _PREFIXES = {
     "usdf": "usnic",
     "ucx": "ucx",
 }
-"""The name of each libfabric provider, by the prefix of its function names (ofiwg/libfabric:prov).
+"""The name of each libfabric provider (the driver for one kind of network), by the prefix of its function
+names (ofiwg/libfabric:prov).
 
 Log messages contain the function names, so stripped libraries contain the names, too.
 """
@@ -57,8 +58,8 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, ``line`` is the reason why toolkit has no list. If ``names`` is None, ``known`` says
-    whether the image certainly has no such transports, providers or drivers.
+    If ``names`` is None, toolkit has no list, and ``line`` is the reason. ``known`` is then true if the image
+    certainly has no such transports, providers or drivers.
     """
 
     names: tuple[str, ...] | None
@@ -119,7 +120,7 @@ def libfabric_version(finder: Finder, path: str | None) -> PackageVersion | Unkn
 
 
 def carries_libfabric(mpi: ImageMpi) -> bool:
-    """Return whether an MPICH contains its own libfabric: a build with the network module ``ofi`` that is not
+    """Return whether an MPICH contains its own libfabric: it has the network module ``ofi``, but is not
     linked with libfabric.
 
     Source: pmodels/mpich:src/mpid/ch4/netmod/ofi/subconfigure.m4, option --with-libfabric=embedded.
@@ -174,8 +175,8 @@ def unsearched_folder(finder: Finder, path: str | None) -> str | None:
 
 
 def _plugin_folders(finder: Finder, path: str) -> list[str]:
-    """Return the folders in which packages put libfabric's plugins: the library's folder, ``libfabric`` and
-    ``prov`` in it, and ``libfabric`` beside it.
+    """Return the folders in which packages put libfabric's plugins: the library's folder, its subfolders
+    ``libfabric`` and ``prov``, and the folder ``libfabric`` beside the library's folder.
     """
     folder = finder.folder(path)
     return [
@@ -191,7 +192,9 @@ def _named_folders(finder: Finder, default: str = "") -> set[str]:
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:
-    """Return the names of the libfabric providers that a library contains, from the function names in it."""
+    """Return the names of the libfabric providers that a library contains, from the names of functions in the
+    library.
+    """
     counted: dict[str, set[bytes]] = {}
     for match in _FUNCTION.finditer(finder.loader.texts(path)):
         if name := _PREFIXES.get(match[1].decode()):

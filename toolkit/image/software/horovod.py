@@ -1,4 +1,4 @@
-"""Read how the Horovod in an image was built, from its native libraries."""
+"""Find out from its native libraries how the Horovod in an image was built."""
 
 import re
 from dataclasses import dataclass
@@ -28,7 +28,9 @@ information, and function names (horovod/horovod:horovod/common/ops).
 
 @dataclass(frozen=True, slots=True)
 class HorovodPackage:
-    """A Horovod installation; ``libraries`` maps each framework to the path of its native library."""
+    """A Horovod installation; ``libraries`` maps each framework to Horovod's native library for this
+    framework.
+    """
 
     libraries: dict[str, str]
     built: tuple[str, ...]

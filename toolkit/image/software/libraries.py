@@ -23,8 +23,8 @@ _LIBC = (
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Find libraries in an image; ``loads`` has the path of each library that the image's MPI loads, by
-    soname.
+    """Find libraries in an image. ``loads`` maps the soname of each library that the image's MPI loads to its
+    path.
     """
 
     loader: Loader
@@ -37,8 +37,8 @@ class Finder:
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
-        """Return the path of the library if programs can load it, otherwise of any file with this name, or
-        None.
+        """Return the path of the library that programs can load; otherwise the path of any file with this
+        name, or None.
         """
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.find_reachable(soname) or next(
@@ -50,8 +50,8 @@ class Finder:
     ) -> PackageVersion | UnknownVersion | None:
         """Return a library's version from its package, or from a text in the library.
 
-        ``form`` is a regular expression for the version in a library's text; the version is unknown unless
-        exactly one number matches.
+        ``names`` are the Debian packages that may contain the library. ``form`` is a regular expression for
+        the version in a library's text; the version is unknown unless exactly one number matches.
         """
         package = next((name for name in names if name in self.packages), None)
         if package and (path is None or _of_system(self.loader, path)):

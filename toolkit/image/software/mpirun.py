@@ -47,8 +47,8 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
 
 
 def _started_by(loader: Loader, real: str, path: str) -> tuple[str, str]:
-    """Return the launcher; if it is a script that would start another MPI's Hydra, return the Hydra beside
-    the script.
+    """Return the launcher. If it is a script that would start Hydra (the launch program) of another MPI,
+    return the Hydra beside the script.
 
     Intel MPI's mpirun starts mpiexec.hydra through PATH, on which MPICH's mpiexec.hydra may come first.
     """

@@ -1,4 +1,4 @@
-"""Find the newest glibc and the highest x86-64 level that programs and libraries of an image need."""
+"""Find the newest glibc and the highest x86-64 level (set of CPU instructions) that an image's files need."""
 
 import re
 

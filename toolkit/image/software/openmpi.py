@@ -15,7 +15,7 @@ interface."""
 _FRAMEWORKS = (
     "btl", "pml", "mtl", "pmix", "ess", "plm", "ras", "schizo", "smsc", "shmem", "accelerator", "hwloc",
 )  # fmt: skip
-"""The MCA frameworks whose components communicate or start ranks."""
+"""The MCA frameworks (kinds of component) whose components communicate or start ranks."""
 _PLUGIN = re.compile(r".*/mca_([a-z]+)_(\w+)\.so\Z")
 _PMIX = re.compile(r"(ext|pmix)\d+x{0,2}\Z")
 _OWN_PMIX = re.compile(r"pmix\d+x{0,2}\Z")
@@ -28,8 +28,8 @@ _MOST_PLUGINS = 300
 class OpenMpi:
     """The facts of an Open MPI.
 
-    ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` has the missing
-    libraries of each plugin that ld.so cannot load.
+    ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` maps each plugin
+    that ld.so cannot load to the plugin's missing libraries.
     """
 
     release: str | None
@@ -70,7 +70,9 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 def interfaces(
     loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
-    """Return how toolkit found each launch interface (None if unknown), and a line of evidence."""
+    """Return how toolkit found each launch interface, such as ``pmix`` (None if unknown), and a line of
+    evidence.
+    """
     how, reason = _seen_interfaces(loader, openmpi, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
@@ -109,8 +111,8 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 class OpenMpiFolder:
     """An Open MPI that is not in the folder for which it was built.
 
-    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` has a variable and the value that
-    would make Open MPI use the real folder, for example ``OPAL_PREFIX`` and ``/opt/hpcx/ompi``.
+    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` has a variable and its value with
+    which Open MPI would use the real folder, for example ``OPAL_PREFIX`` and ``/opt/hpcx/ompi``.
     """
 
     library: str
@@ -125,9 +127,9 @@ def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) 
     another variable of the image names a plugin folder, the result is None.
 
     HPC-X is built for a folder that does not exist. A conda package also names a missing folder if conda did
-    not replace the prefix in the package's files (conda/conda#10284). If its shared memory components are
-    plugins, Open MPI does not start without its plugin folder; otherwise, it runs without plugins. Source:
-    open-mpi/ompi:opal/mca/installdirs.
+    not replace the prefix in the package's files (conda/conda#10284). If Open MPI's shared memory components
+    are plugins, Open MPI does not start without the plugin folder; otherwise, Open MPI runs without plugins.
+    Source: open-mpi/ompi:opal/mca/installdirs.
     """
     pal = next(
         (p for soname, p in needed.items() if p and without_hash(soname).startswith("libopen-pal.")), None

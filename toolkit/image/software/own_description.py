@@ -18,8 +18,8 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """Values to compare with stack.json: None if toolkit cannot read the value, empty if the image has no
-    such value.
+    """Values in the image to compare with stack.json. A value is None if toolkit cannot read it, and empty if
+    the image has no such value.
     """
 
     numpy: str | None = None

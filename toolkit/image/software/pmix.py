@@ -1,4 +1,4 @@
-"""Find the PMIx client of an MPI, its version and its components."""
+"""Find the PMIx client of an MPI (the PMIx library of its ranks), the client's version and its components."""
 
 import posixpath
 import re
@@ -11,7 +11,9 @@ from toolkit.image.loader.loader import Loader
 from toolkit.image.software.packages import PackageVersion
 
 _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
-"""The PMIx frameworks, such as security and transport, in which client and server must be compatible."""
+"""The PMIx frameworks (kinds of component), such as security and transport, in which client and server must
+be compatible.
+"""
 _VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
 """The frameworks without which a PMIx client does not start."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")

@@ -21,7 +21,8 @@ MPI_SONAME = re.compile(
 )
 """A pattern for the file names of MPI libraries, except libraries for language bindings.
 
-auditwheel adds a hash to the file names of bundled libraries (pypa/auditwheel:src/auditwheel/repair.py).
+auditwheel adds a hash to the file names of libraries that it copies into a wheel
+(pypa/auditwheel:src/auditwheel/repair.py).
 """
 _MPI4PY = "mpi4py/MPI.*so"
 _EXTENSIONS = (
@@ -56,8 +57,8 @@ _ALL = 96 << 20
 thousand bytes.
 """
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
-"""For each MPI, texts that all occur in a program with this MPI statically linked. Hydra and Slurm contain
-some texts of MPI libraries for debuggers, so one text is not enough.
+"""For each MPI, texts that all occur in a program with this MPI statically linked. One text is not enough,
+because Hydra and Slurm also contain some of these texts, for debuggers.
 """
 _MOST_READ = 48 << 20
 
@@ -220,8 +221,8 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # toolkit derives the glibc that an image needs from all files that `loader` has read.
-    # Use a second loader first, so that files without an MPI do not count.
+    # toolkit derives the glibc that an image needs from all files that `loader` has read. Read all files with
+    # a second loader first, so that files without an MPI do not count.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     libraries: dict[str, str] = {}
     # If reading exceeds a limit of toolkit (CheckFailed), skip the remaining files.

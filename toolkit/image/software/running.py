@@ -17,7 +17,7 @@ from toolkit.model.rank import RankView
 
 @dataclass(frozen=True, slots=True)
 class RankPrograms:
-    """The program that a rank runs, and the files through which it loads an MPI.
+    """The program that a rank runs, and the program's files that load an MPI, such as Python extensions.
 
     ``programs`` has the path of the MPI for each file through which a rank loads an MPI. ``loader`` finds
     libraries with the environment variables of the program.

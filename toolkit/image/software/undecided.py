@@ -126,4 +126,4 @@ def why_undecided(
     if why or any(programs.values()):
         return why
     inside = static(loader, places, entrypoint, programs)
-    return "{} contains a static {}, which toolkit cannot read".format(*inside) if inside else None
+    return "{} contains a statically linked {}, which toolkit cannot read".format(*inside) if inside else None
