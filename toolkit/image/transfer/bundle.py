@@ -66,8 +66,8 @@ def bundle(
     """Write a bundle of ``recipes`` to ``target``, and its checksum file beside ``target``.
 
     ``client`` may be ``None`` if there are no recipes, because only recipes need images of the Docker engine.
-    ``sifs`` are SIF files to include. ``pythons`` are the Python versions of the target machine, by default
-    this machine's version. If ``builder`` is true, the bundle includes the image that builds base images.
+    ``sifs`` are SIF files to include. ``pythons`` are the Python versions of the target machine; the default
+    is this machine's version. If ``builder`` is true, the bundle includes the image that builds base images.
     ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
     index.
 
@@ -207,7 +207,8 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
 def _require_names(option: str, names: tuple[str, ...]) -> None:
     """Check the names of the files that ``option`` lists, before any work starts.
 
-    Each name must be valid in a bundle, and two names must differ in more than the case of letters.
+    Each name must be valid in a bundle. Names that differ only in the case of letters, such as ``A.sif`` and
+    ``a.sif``, are not allowed.
 
     Raises:
         BadInput: if a name is invalid; the message has the first such name.

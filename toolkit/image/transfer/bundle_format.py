@@ -27,7 +27,7 @@ _PATH = re.compile(
 )
 _LONGEST_PATH = 400
 _LONGEST_VALUE = 260
-"""Maximum number of characters of a value in the index; the longest value is a file name with its folder."""
+"""Maximum number of characters of a value in the index; the longest values are file names with a folder."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _MOST_FILES = 20_000
 """Maximum number of files in a bundle; a bundle of one recipe has about 400 files."""
@@ -86,7 +86,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
 
 
 def is_path(name: str) -> re.Match[str] | None:
-    """Return a regular expression match if a path is valid in a bundle, otherwise None."""
+    """Return the match of a regular expression if a path is valid in a bundle, otherwise None."""
     return _PATH.fullmatch(name) if len(name) <= _LONGEST_PATH else None
 
 

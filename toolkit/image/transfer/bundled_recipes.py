@@ -69,7 +69,8 @@ def require_unused_names(staged: StagedBundle, source: Path) -> None:
     """Check that no recipe of the bundle would replace an existing recipe with different content.
 
     Raises:
-        BadInput: if a recipe would do so; the message names these recipes and the existing files that differ.
+        BadInput: if a recipe would replace such a recipe; the message names the recipes and the existing
+            files that differ.
     """
     different = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if different:
@@ -96,8 +97,8 @@ def different_recipes(staged: StagedBundle) -> Iterator[tuple[str, Path]]:
 
 
 def install_recipes(staged: StagedBundle) -> tuple[str, ...]:
-    """Install recipes and locks in the user's folder, except files that this folder or toolkit already has
-    with equal content.
+    """Install recipes and locks in the user's folder. Skip a file if this folder or toolkit already has a
+    file with the same name and content.
 
     Returns:
         the names of the written files.

@@ -129,7 +129,8 @@ def _choose_platform(
 
 @contextlib.contextmanager
 def _room(target: Path) -> Iterator[Path]:
-    """Lock the folder for partial downloads, which is beside ``target``, and yield the path of the folder.
+    """Lock the folder beside ``target`` in which toolkit stores partial downloads, and yield this folder's
+    path.
 
     Raises:
         BadInput: if another process downloads an image to the same file.

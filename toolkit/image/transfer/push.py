@@ -64,7 +64,7 @@ def push(
 def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, tell: Tell) -> tuple[Blob, ...]:
     """Upload the parts in a thread, so that an interrupt stops the upload between two chunks.
 
-    If an upload stops inside a chunk, old registries discard the earlier chunks.
+    If an upload stopped inside a chunk, old registries would discard the earlier chunks.
     """
     total = sum(blob.size for blob in cargo.blobs)
     tell.step(f"Sending {len(cargo.blobs)} parts ({format_size(total)}) to {target}")

@@ -19,8 +19,8 @@ from toolkit.run.registry.upload import Blob
 _GZIP = f"{OCI_LAYER}+gzip"
 _LEVEL = 6
 _WINDOW = 31
-"""The value of zlib's ``wbits`` for the gzip format. zlib writes neither a time nor a file name to a gzip
-header, so equal layers give equal bytes.
+"""The value of zlib's argument ``wbits`` for which zlib writes the gzip format. zlib writes neither a time
+nor a file name to a gzip header, so equal layers give equal bytes.
 """
 _STEP = 1 << 20
 _PACKED = "registry/packed"

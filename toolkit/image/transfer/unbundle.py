@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an installation; ``waiting`` are images that toolkit could not load because it found no
+    """The result of an installation. ``waiting`` are images that toolkit did not load, because it found no
     Docker engine.
 
     ``recipes`` are the names of the written recipes and locks. ``replaced`` are the names of recipes whose
@@ -64,7 +64,7 @@ def unbundle(
 
     Args:
         source: the archive or the folder.
-        connect: returns the Docker engine, or None if no engine responds.
+        connect: a function that returns the Docker engine, or None if no engine responds.
         tell: receives progress messages.
         keyring: a file of public keys; if given, the bundle must have a signature by one of these keys.
         replace: whether the bundle's recipes may replace different recipes of the user.
