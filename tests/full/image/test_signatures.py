@@ -168,7 +168,7 @@ def test_papers_are_attached_once_and_the_same_each_time(engine, files, whole, t
     shutil.copy(files / "image.sif", again)
     attachments.attach(again)
     assert again.read_bytes() == whole.read_bytes()
-    with pytest.raises(CheckFailed, match="already has a bill of materials or provenance"):
+    with pytest.raises(CheckFailed, match="already has an SBOM or a signature"):
         attachments.attach(again)
     listed = apptainer(engine, tmp_path, 'apptainer sif list "/w/$1"', again.name)
     assert any("SBOM (cyclonedx-json)" in line for line in listed.lines), listed.lines

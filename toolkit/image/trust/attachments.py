@@ -59,9 +59,7 @@ def attach(sif: Path) -> tuple[str, ...]:
     with sif.open("r+b") as file:
         sif_file = read_sif(file, sif)
         if any(entry.kind in {SBOM, SIGNATURE} for entry in sif_file.table.used):
-            raise CheckFailed(
-                f"{sif}: the SIF already has a bill of materials or provenance", fix="build the SIF again"
-            )
+            raise CheckFailed(f"{sif}: the SIF already has an SBOM or a signature", fix="build the SIF again")
         tree = SquashTree(file, sif_file.root.offset, str(sif))
         objects = []
         if package_sbom := files.read(tree, SBOM_PATH, _MOST):
@@ -102,7 +100,7 @@ def full_file(sif: Path) -> Path:
 
 
 def full_object(sif: Path) -> Object:
-    """Return the full provenance as a SIF object, after a check that the provenance describes this SIF.
+    """Check that the full provenance describes this SIF, and return the provenance as a SIF object.
 
     Raises:
         BadInput: if the file is missing, invalid, or describes another image.

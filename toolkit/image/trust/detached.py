@@ -57,8 +57,8 @@ def sign_file(path: Path, key: str) -> SignedFile:
 
 
 def signature_of(path: Path, keyring: Path | None) -> FileSignature:
-    """Return the state of a file's signature (such as ``good``), its signer, and the SHA-256 that it
-    contains.
+    """Return the state of a file's signature (such as ``good``), the signer, and the SHA-256 in the
+    signature.
 
     Args:
         path: the bundle or lock. This function reads only the signature of ``path``; :func:`require_signed`

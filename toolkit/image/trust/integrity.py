@@ -31,7 +31,7 @@ class _Object(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """The signed text for one group of objects; object numbers are relative to the group's lowest number."""
+    """The signed text for one group of objects. Object numbers count from the group's lowest number."""
 
     version: int
     header: _Header

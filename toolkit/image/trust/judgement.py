@@ -102,7 +102,9 @@ def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
 
 
 def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
-    """Return the fingerprints of the missing public keys; empty if the signatures have any other problem."""
+    """Return the fingerprints of the public keys that this machine lacks; empty if the signatures have
+    another problem, too.
+    """
     if any(signature.differences or signature.signature.state != "unknown-key" for signature in found):
         return ()
     if coverage_gap(file, sif, {signature.group for signature in found}):

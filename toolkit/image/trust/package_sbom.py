@@ -1,8 +1,8 @@
 """Write an SBOM for an image that contains no SBOM, from its package lists and its libraries.
 
 toolkit reads the package lists of Debian and Python, and the libraries that toolkit finds, such as a compiled
-MPI. The SBOM also names the package lists that toolkit cannot read, such as RPM's list; the SBOM lacks the
-packages in these lists.
+MPI. The SBOM also names the package lists that toolkit cannot read, such as RPM's list. The packages in these
+lists are not in the SBOM.
 """
 
 import hashlib

@@ -67,9 +67,9 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     Existing signatures stay valid, because the added objects are in a separate group. If ``sif`` is a
     symbolic link, toolkit signs the file to which the link points.
 
-    toolkit signs and checks a copy, and then renames the copy to the SIF, so that the SIF is complete at any
-    time. Running containers continue to use the old file. Processes that sign the same SIF wait for
-    each other.
+    toolkit signs and checks a copy, and then replaces the SIF by the copy with a rename, so that the SIF is
+    complete at any time. Running containers continue to use the old file. Processes that sign the same SIF
+    wait for each other.
 
     Raises:
         CheckFailed: if the SIF is damaged, differs from its checksum, or gpg fails to sign.
@@ -170,7 +170,7 @@ def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
 
 
 def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
-    """Return the objects, in a new group if the SIF has a signature.
+    """Return the objects ``extra``. If the SIF has a signature, put them into a new group.
 
     A signature covers all objects of a group, so a new object in a signed group would make the signature
     invalid.
