@@ -171,7 +171,7 @@ def test_a_signature_that_was_edited_is_refused(keys, bundle):
     text = signature_file(bundle).read_text()
     (line,) = (line for line in text.splitlines() if line.endswith("  toolkit.tar"))
     signature_file(bundle).write_text(text.replace(line, f"{'0' * 64}  toolkit.tar"))
-    assert "was changed later" in failed("unbundle", bundle).message
+    assert "was changed after signing" in failed("unbundle", bundle).message
 
 
 def test_the_signature_of_an_expired_key_is_refused(keys, bundle):

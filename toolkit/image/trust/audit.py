@@ -93,7 +93,7 @@ def _differing_files(
     missing = sum(path not in hashes for path, _ in record)
     left_out = manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0)
     if missing != left_out:
-        yield f"{wheel}: {missing} of its files are missing; the build left out {left_out}"
+        yield f"{wheel}: {missing} of its files are missing; the build removed {left_out}"
 
 
 def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:

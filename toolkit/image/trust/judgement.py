@@ -14,7 +14,7 @@ NO_SIGNATURE = "the SIF has no signature"
 """The message for a SIF without a signature."""
 
 WORDS: dict[SignatureState, str] = {
-    "bad": "the signature by {} does not match: the signed text was changed later",
+    "bad": "the signature by {} does not match: the signed text was changed after signing",
     "expired-key": "signed by {}, whose key has expired",
     "expired": "signed by {}, but the signature has expired",
     "revoked": "signed by {}, whose key was revoked",
@@ -52,7 +52,7 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 
 
 def _way_out(found: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
-    """Return the hint for a SIF that toolkit refuses to run.
+    """Return the hint of the error message for a SIF that toolkit refuses to run.
 
     The hint suggests ``--no-verify`` only if all bytes match the signature and ``keyring`` is None.
     """

@@ -48,8 +48,8 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSignature:
-    """The result of a signature check: the signed object group, and the SIF's differences from the signed
-    text.
+    """The result of a signature check: the number of the signed group of objects, and the differences between
+    the SIF and the signed text.
     """
 
     signature: Signature
@@ -80,7 +80,7 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     real, maker = behind_links(sif), signing_key(key)
 
     def waiting() -> None:
-        tell.step(f"{sif.name} is being signed by another process; waiting for it")
+        tell.step(f"{sif.name} is being signed by another process; toolkit waits for this process")
 
     with hold_lock(real, waiting):
         digest = _replace_by_signed(sif, real, maker, tell, extra)
