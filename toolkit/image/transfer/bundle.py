@@ -254,7 +254,7 @@ def _save_image(client: "DockerClient", name: str, work: Path, tell: Tell) -> Bu
 
 
 def _check_sif(sif: Path) -> Path:
-    """Return the path of a SIF, after a check that the SIF is complete and matches its checksum file.
+    """Check that a SIF is complete and matches its checksum file, and return the SIF's path.
 
     Raises:
         BadInput: if the file is not a SIF.

@@ -95,7 +95,7 @@ def _archive(source: Path, folder: Path) -> StagedBundle:
 
 
 def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
-    """Yield the members of an archive, after a check that each is an ordinary file with a valid name.
+    """Check that each member of an archive is an ordinary file with a valid name, and yield the members.
 
     Raises:
         BadInput: if a member is not an ordinary file with a valid name, or the archive is damaged or

@@ -39,7 +39,7 @@ def require_recipes(staged: StagedBundle, source: Path) -> None:
 
 
 def _lock(staged: StagedBundle, name: str, source: Path) -> Lock:
-    """Return the lock of a recipe in the bundle, after a check that the lock fits the recipe."""
+    """Check that the lock of a recipe in the bundle fits the recipe, and return the lock."""
     place = f"{source}: recipes/{name}{SUFFIX}"
     text, locked = (_content(staged.files[f"recipes/{name}{e}"], source) for e in (".toml", SUFFIX))
     try:
@@ -69,8 +69,8 @@ def require_unused_names(staged: StagedBundle, source: Path) -> None:
     """Check that no recipe of the bundle would replace an existing recipe with different content.
 
     Raises:
-        BadInput: if a recipe would replace such a recipe; the message names the recipes and the existing
-            files that differ.
+        BadInput: if a recipe of the bundle would replace a different recipe; the message names the recipes
+            and the existing files that differ.
     """
     different = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if different:
