@@ -55,7 +55,8 @@ class _StoredConfig(msgspec.Struct, frozen=True):
 
 
 def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]]:
-    """Return an image's configuration (opencontainers/image-spec:config.md) and its layers' ``diff_ids``.
+    """Return an image's configuration (opencontainers/image-spec:config.md) and the digests of its unpacked
+    layers (``diff_ids``).
 
     Raises:
         Damaged: if the configuration is not valid JSON.

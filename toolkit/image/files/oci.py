@@ -60,8 +60,8 @@ class _Candidate:
 def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     """Return the image with the name ``tag`` for the platform ``wanted``, for example ``linux/arm64``.
 
-    If ``wanted`` is empty, the function returns the image for this machine's platform, or the only image of
-    the layout whatever its platform.
+    If ``wanted`` is empty, the function returns the image for this machine's platform. If the layout has only
+    one image, the function returns this image for any platform.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.

@@ -101,7 +101,7 @@ def _header(source: ByteSource, at: int, name: str) -> bytes | None:
 def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
     """Return the values of an extended header by name; the values apply to the next member."""
     if size > _EXTENDED:
-        raise _broken(name, f"an extended header of {size} bytes")
+        raise _broken(name, f"an extended header of {size} bytes, more than toolkit's limit")
     # Read the padding too, because a HashingSource hashes only bytes that callers read without gaps.
     raw = source.read_at(at, padded_size(size))[:size]
     match kind:

@@ -93,7 +93,7 @@ def _lz4(data: bytes, most: int) -> bytes:
         if length <= distance:
             out += out[start : start + length]
         else:
-            # If a match is longer than its distance from the end of the output, its bytes repeat.
+            # If a match (copied earlier output) is longer than its distance from the end, its bytes repeat.
             out += (out[start:] * (length // distance + 1))[:length]
     return bytes(out)
 

@@ -59,7 +59,7 @@ class SquashTree:
             raise self._broken("it has no squashfs 4 superblock")
         self._block_size, self._fragments = fields[3], fields[4]
         if not 4096 <= self._block_size <= 1 << 20:
-            raise self._broken(f"a block size of {self._block_size}")
+            raise self._broken(f"an impossible block size of {self._block_size} bytes")
         self._codec = codec_of(fields[5], name)
         self.compression = method(fields[5])
         self._root, _, _, _, self._inodes, self._folders, self._fragment_table, _ = fields[11:19]
@@ -202,7 +202,7 @@ class SquashTree:
         stored = word & (_STORED - 1)
         # Linux also refuses a block whose stored size exceeds the block size (fs/squashfs/block.c).
         if stored > self._block_size:
-            raise self._broken(f"a block of {stored} stored bytes")
+            raise self._broken(f"a block with {stored} stored bytes, more than the block size")
         return self._content(position, stored, self._block_size, plain=bool(word & _STORED))
 
     def _cursor(self, table: int, block: int, offset: int) -> Callable[[int], bytes]:
@@ -262,5 +262,5 @@ class SquashTree:
     def _broken(self, what: str) -> Damaged:
         return Damaged(
             f"{self._name}: the image is damaged: {what}",
-            fix="copy or build the image again; compare its sha256",
+            fix="copy the image again and compare its SHA-256, or build the image again",
         )
