@@ -1,4 +1,4 @@
-"""Find the folders in an image that contain software which the system's package manager did not install.
+"""Find the folders of an image's software that the system's package manager did not install.
 
 toolkit searches installations below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), below /usr/local and
 below folders of / that a usual distribution lacks. toolkit also searches the folders in PATH, LD_LIBRARY_PATH

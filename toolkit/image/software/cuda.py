@@ -18,7 +18,7 @@ _TOOLKITS = (
     "/usr/lib64",
 )
 _COMPAT = ("compat", "compat/lib", "compat/lib.real")
-"""The folders of the libraries of cuda-compat, in its package and in NVIDIA's framework images.
+"""The folders with cuda-compat's libraries, in the package cuda-compat and in NVIDIA's framework images.
 
 NVIDIA's images have ``compat/lib`` in LD_LIBRARY_PATH. NVIDIA's images create the link ``compat/lib`` when a
 container starts, if their check of the driver succeeds.
@@ -85,7 +85,9 @@ def tensorflow(finder: Finder) -> PackageVersion | None:
 
 
 def tensorflow_built(finder: Finder, name: str) -> PackageVersion | UnknownVersion | None:
-    """Return the value ``name`` in TensorFlow's ``build_info``; None if TensorFlow was built without CUDA."""
+    """Return a value of TensorFlow's ``build_info``; ``name`` is for example ``cuda_version``. Return None if
+    TensorFlow was built without CUDA.
+    """
     for site in finder.places.sites:
         path = f"{site}/tensorflow/python/platform/build_info.py"
         content = files.text(finder.loader.tree, path, _MOST)

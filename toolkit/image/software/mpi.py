@@ -316,7 +316,7 @@ def _version(
     packages: dict[str, str],
     places: SearchFolders,
 ) -> tuple[str | None, str]:
-    """Return the version of an MPI, and its source: a description, file name, dist-info, package or text."""
+    """Return the version of an MPI, and where toolkit found it: for example, in a file name or a package."""
     if description.version:
         return description.version, "by its version text"
     if by_name := knowledge.mpi_of_file(implementation, real):

@@ -1,7 +1,8 @@
 """Find the MPI that mpi4py loads, if mpi4py was built for several MPIs.
 
-Wheels of mpi4py since 4.1 have one extension module for each MPI ABI. mpi4py tries MPI libraries in a fixed
-order. The first library that mpi4py can open selects the extension (mpi4py:src/mpi4py/_mpiabi.py).
+Wheels of mpi4py since 4.1 have one extension module for each MPI ABI (binary interface). mpi4py tries MPI
+libraries in a fixed order. The first library that mpi4py can open selects the extension
+(mpi4py:src/mpi4py/_mpiabi.py).
 """
 
 import posixpath

@@ -29,7 +29,8 @@ is set.
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
-    """Return the real path of an installation's launcher, and the path at which toolkit found the launcher.
+    """Return the real path of an MPI installation's launcher, and the path at which toolkit found this
+    launcher.
 
     If several MPIs are installed in /usr, ``mpirun`` may belong to another MPI (update-alternatives). toolkit
     skips a launcher that belongs to another MPI.

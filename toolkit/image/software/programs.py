@@ -110,8 +110,8 @@ def named_mpi(loader: Loader, path: str) -> str:
 
 
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
-    """Return the file through which a program loads an MPI, with the MPI's path; None if toolkit finds no
-    such file.
+    """Return the file of a program that loads an MPI (the program itself or a Python extension), with the
+    MPI's path. Return None if toolkit finds no such file.
 
     For a program with a statically linked MPI, the MPI's path is the path of the program.
     """
@@ -166,8 +166,8 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 
 def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs that load another MPI, or no MPI, if LD_LIBRARY_PATH is not set, each with this
-    other MPI's path.
+    """Return the programs that load another MPI, or no MPI, without LD_LIBRARY_PATH. Each program maps to the
+    path of this other MPI.
     """
     if not loader.library_path:
         return {}
