@@ -51,8 +51,8 @@ def dockerfile(
 ) -> str:
     """Return a Dockerfile for ``stages``, or for the compilation of one component if ``only`` is given.
 
-    If ``stages`` does not contain the stage ``stack``, the stage ``image`` starts from the image that the
-    argument ``stack`` names.
+    The argument ``stack`` names the image from which the stage ``image`` starts; it is needed if ``stages``
+    does not contain the stage ``stack``.
     """
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     compiled = (only,) if only else waiting if "stack" in stages else ()

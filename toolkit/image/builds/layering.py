@@ -90,7 +90,7 @@ def require_folder(folder: Path, fix: str) -> None:
     toolkit writes to a folder only if it does not exist, is empty, or contains an earlier build context.
 
     Raises:
-        BadInput: if the folder contains other files; ``fix`` is the hint of the error message.
+        BadInput: if the folder contains other files; ``fix`` is the hint that the error message shows.
     """
     empty = folder.is_dir() and not any(folder.iterdir())
     if not empty and not os.path.lexists(folder / _TEXT):

@@ -28,7 +28,9 @@ BUILDER = "urn:toolkit:image-build"
 
 
 def provenance(lock: Lock) -> bytes:
-    """Return the SLSA predicate that the image contains: the lock and the files that the build used."""
+    """Return the SLSA predicate that the image contains: a JSON document about the lock and the files of the
+    build.
+    """
     return _text(_predicate(lock))
 
 

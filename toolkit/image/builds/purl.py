@@ -19,7 +19,7 @@ def debian(file: LockedFile, base: str) -> str:
 
 
 def deb(distribution: str, release: str, name: str, version: str) -> str:
-    """Return the package URL of an installed Debian package of which toolkit has no package file."""
+    """Return the package URL of an installed Debian package for which toolkit has no package file."""
     distro = f"?distro={_quoted(f'{distribution}-{release}')}" if release else ""
     return f"pkg:deb/{_quoted(distribution)}/{_quoted(name)}@{_quoted(version)}{distro}"
 

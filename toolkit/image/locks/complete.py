@@ -73,8 +73,8 @@ def _step(
 
 
 def _is_needed(wheel: LockedFile, component: CompiledComponent, needs: Ingredients) -> bool:
-    """Return whether the compilation of a component needs ``wheel``: whether the component is a Python
-    package, and ``wheel`` is one of the MPI's wheels.
+    """Return whether the compilation of a component needs ``wheel``, that is, whether the component is a
+    Python package and ``wheel`` belongs to the MPI.
     """
     words = [word for c, row in needs.rows.items() if c in MPIS for word in row.wheels]
     return component in PYTHON_PACKAGES and wheel.name in {word.partition("==")[0] for word in words}
