@@ -70,7 +70,7 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     """
     if named.recipe.unbuildable:
         raise BadInput(
-            f"{named.name} cannot be built here: {named.recipe.unbuildable}",
+            f"toolkit cannot build {named.name}: {named.recipe.unbuildable}",
             fix=f"build the image on another machine; `toolkit image render {named.name}` prints the "
             f"Dockerfile",
         )

@@ -107,7 +107,7 @@ def _contents(tree: SquashTree, lock: EnvLock) -> EnvCheck:
     versions = {canonicalize_name(stem.partition("-")[0]): stem.partition("-")[2] for stem in stems}
     wanted = {package.name: package.version for package in lock.packages}
     odd = sorted({*versions} ^ {*wanted} | {name for name in wanted if versions.get(name) != wanted[name]})  # type: ignore[call-overload]  # a normalised name is a text
-    detail = f"{', '.join(odd[:5])}: different from the lock" if odd else f"{len(wanted)} packages"
+    detail = f"packages that differ from the lock: {', '.join(odd[:5])}" if odd else f"{len(wanted)} packages"
     return EnvCheck(name="packages", ok=not odd, told=detail)
 
 
@@ -116,7 +116,7 @@ def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
     why = differs(lock.base, base.digest, base.python, base.glibc, base.architecture)
     same = EnvCheck(name="image", ok=not why, told=why or f"the environment was made over {image.name}")
     changed = [
-        f"{name} {version} is now {base.has.get(name, 'missing')}"
+        f"{name}: the lock has {version}, the image has {base.has.get(name, 'none')}"
         for name, version in lock.base.has.items()
         if base.has.get(name) != version and (is_kept(name) or not lock.version(name))
     ]

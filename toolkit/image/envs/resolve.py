@@ -183,8 +183,8 @@ def _conflicting_pins(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[
         name = canonicalize_name(pin.name)
         package = search.stays.get(name)
         if package is not None and is_kept(name) and pin.version and pin.version != package.version:
-            whose = f"the packages that {', '.join(pin.via)} needs include" if pin.via else "the file needs"
-            yield name, f"{name}: the image has {package.version}; {whose} {name} {pin.version}"
+            user = f" because of {', '.join(pin.via)}" if pin.via else ""
+            yield name, f"{name}: the image has {package.version}; the environment needs {pin.version}{user}"
 
 
 def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:
