@@ -63,7 +63,7 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Unknown
 
 
 def _of_text(loader: Loader, real: str, minor: str) -> PackageVersion | None:
-    """Return the version in a text of the interpreter or of its libpython, or None."""
+    """Return the version that the interpreter or its libpython contains as text, or None."""
     libraries = [p for s, p in loader.closure(real)[0].items() if p and s.startswith("libpython3")]
     for path in (real, *libraries):
         versions = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))

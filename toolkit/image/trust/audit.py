@@ -51,8 +51,8 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
     """Compare the image's wheels with the lock, and the files of each wheel with its RECORD.
 
     ``hashes`` maps the path of each file of the image to its SHA-256. The manifest lists files that the build
-    changed or removed. Without a manifest, toolkit does not compare files, because it would report files that
-    the build changed as damaged.
+    changed or removed. Without a manifest, toolkit does not compare files, because files that the build
+    itself changed would seem to be damaged.
     """
     installed = _installed_wheels(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
