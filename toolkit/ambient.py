@@ -18,7 +18,7 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_trusted(path: Path, fix: str = "") -> None:
-    """Raise an error if a user other than the current user and root owns a file, or can change or replace it.
+    """Raise an error if another user, except root, owns a file, or can change or replace the file.
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
     For a symbolic link, the rule applies to the folder of the link, to the target, and to the target's

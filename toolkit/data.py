@@ -10,7 +10,7 @@ from toolkit.folders import at_home, no_file
 from toolkit.near import suggest_near
 
 _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
-"""For each kind of data, the name of one item in messages, such as ``recipe``."""
+"""Folder of data files → the word for one file of this folder in messages, such as ``recipe``."""
 
 
 @cache
@@ -60,8 +60,9 @@ def config_dir() -> Path:
 
 
 def find(kind: str, name: str, suffix: str) -> Path:
-    """Return the path of a data file. ``name`` is a path, or the name of a file without ``suffix``. The
-    user's own file has precedence over a shipped file of the same name.
+    """Return the path of a data file. ``kind`` is the folder with such files, such as ``recipes``. ``name``
+    is a path, or the name of a file without its ending ``suffix``. The user's own file has precedence over a
+    shipped file of the same name.
 
     Raises:
         BadInput: no file has that name (the message lists the choices), or other users can write the user's

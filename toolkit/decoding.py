@@ -3,6 +3,6 @@
 import msgspec
 
 DECODE_ERRORS = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
-"""The exceptions for text that is not JSON or has a different structure, for bytes that are not UTF-8, and
-for nesting that is too deep.
+"""msgspec raises one of these exceptions if the text is not JSON or does not have the expected structure, if
+the bytes are not UTF-8, or if the nesting is too deep.
 """

@@ -66,12 +66,12 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
 
 
 def read_private(path: Path, *, most: int, label: str = "") -> bytes:
-    """Return the content of a file that only this user may read. ssh requires the same of a private key.
+    """Return the content of a file that only this user may read. ssh has the same rule for private keys.
 
     See :func:`read_given` for the arguments.
 
     Raises:
-        BadInput: another user owns the file or may read it, or for the reasons of :func:`read_given`.
+        BadInput: another user owns the file or may read it, or :func:`read_given` rejects the file.
     """
     name = f"{label} {path}".lstrip()
     with open_given(path, label=label) as file:
@@ -150,8 +150,8 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write a file so that a reader sees either the whole old or the whole new content.
 
     The function writes a temporary file beside ``path`` and renames it. Without ``mode``, the umask decides
-    the mode, as for any new file. With ``mode``, users without permission cannot read the file even while it
-    is written. If anything fails, the old file is unchanged and no temporary file remains.
+    the mode, as for any new file. With ``mode``, users without permission cannot read the file, even while
+    toolkit writes it. If anything fails, the old file is unchanged and no temporary file remains.
 
     Raises:
         OSError: the folder does not exist or is not writable, or the disk is full; the error names ``path``.
@@ -183,7 +183,8 @@ def write_all(number: int, content: bytes) -> None:
 
 
 def require_own(path: Path, mark: str, fix: str) -> None:
-    """Check that toolkit may overwrite a file: the file does not exist, or starts with ``mark``.
+    """Check that toolkit may overwrite a file: the file does not exist, or starts with ``mark``, the text
+    with which toolkit begins such files.
 
     Raises:
         BadInput: toolkit did not write the file, or cannot read it; ``fix`` says how to keep the file.

@@ -6,11 +6,15 @@ from pathlib import Path
 
 _OWN = ("/usr", "/lib", "/lib64")
 _LOCAL = ("/usr/local", "/usr/local/lib", "/usr/local/lib64")
-"""System folders that an image also has. A mount of the host's folder would hide the image's folder."""
+"""System folders that an image also has. If a job mounts such a folder of the host, the container no longer
+sees the image's folder.
+"""
 
 
 def is_below(path: str, folder: str) -> bool:
-    """Return whether a path equals ``folder`` or is below it; compare texts and do not access files."""
+    """Return whether a path equals ``folder`` or is below it. The function compares only the texts; it
+    accesses no files.
+    """
     return f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/")
 
 

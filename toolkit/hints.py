@@ -17,8 +17,8 @@ from toolkit.files import write_whole
 _Value = TypeVar("_Value")
 
 SETTLED_SECONDS = 2.0
-"""If a file changed less than this number of seconds ago, a later change may have the same time stamp. FAT
-has the coarsest time stamps, 2 s.
+"""If a file changed less than this number of seconds ago, a later change may have the same time stamp. The
+file system FAT has the coarsest time stamps: 2 s.
 """
 
 

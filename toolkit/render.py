@@ -73,8 +73,8 @@ def quote_words(words: Iterable[object]) -> str:
 
 
 def quote_around(word: str, pieces: Mapping[str, str]) -> str:
-    """Quote a word for a shell, but replace each key of ``pieces`` in the word with its value. A value is
-    shell code, which stays unquoted.
+    """Quote a word for a shell. If the word contains a key of ``pieces``, replace the key with its value. The
+    value is shell code, so it stays unquoted.
     """
     if not any(piece in word for piece in pieces):
         return quote_word(word)
@@ -93,7 +93,7 @@ def with_variables(text: str) -> str:
     words = []
     for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
         words += [quote_word(plain)] if plain else []
-        # With an unset variable, the path would be wrong, so ``:?`` makes the script exit.
+        # If a variable is not set, the path would be wrong, so ``:?`` makes the script exit.
         words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
     return "".join(words) or "''"
 

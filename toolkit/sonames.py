@@ -1,4 +1,6 @@
-"""File names and sonames of shared libraries, with and without the hash that auditwheel adds."""
+"""File names and sonames of shared libraries, with and without the hash that auditwheel adds. A soname is the
+name by which the loader finds a library. auditwheel copies libraries into Python wheels.
+"""
 
 import re
 
