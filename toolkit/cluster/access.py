@@ -20,7 +20,8 @@ _MUNGE_KEY_BYTES = 128
 CONFIG = "config"
 """The file name of the SSH configuration in the folder of a learner's account.
 
-Learners copy the folder of their account to the path that :func:`place_of_learner` returns.
+Learners (the students of a class) copy the folder of their account to the path that :func:`place_of_learner`
+returns.
 """
 
 

@@ -61,7 +61,7 @@ def packed_file(path: str, content: bytes) -> bytes:
 
 
 def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
-    """Return, by path, the contents of a node's files that all users can read."""
+    """Return the contents of the files on a node that all users can read. Each key is the path of a file."""
     everybody = ",".join(layout.hosts)
     return {
         "/etc/slurm/slurm.conf": render("containers", "cluster/slurm.conf.j2", layout.slurm()).encode(),
@@ -71,8 +71,8 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
-    """Return, by path, the contents of a node's files that only root can read. ``node.sh`` moves each file to
-    the folder of its service.
+    """Return the contents of the files on a node that only root can read. Each key is the path of a file.
+    ``node.sh`` moves each file to the folder of its service.
     """
     contents = {
         "/etc/toolkit/munge.key": secrets.munge,
@@ -85,7 +85,9 @@ def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
 
 
 def code_files() -> dict[str, bytes]:
-    """Return the contents of toolkit's code and data files on this machine, by path in the package."""
+    """Return the contents of toolkit's code and data files on this machine. Each key is a path in the
+    package.
+    """
     files = _read(package(), Path())
     for kind in _SHIPPED:
         files |= _read(shipped_folder(kind), Path("_data", kind))

@@ -48,7 +48,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
     Raises:
         CheckFailed: if a container stops, the nodes are not ready after ``patience`` seconds, or the test job
-            fails; the error has the last messages of the services.
+            fails; the error contains the last log lines of the nodes.
     """
     deadline = time.monotonic() + patience
     states: dict[str, str] = {}
@@ -71,7 +71,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
 
 
 def _prove(nodes: Nodes, layout: Layout) -> None:
-    # srun waits at most five seconds for nodes, because another queued job may use them for hours.
+    # srun waits at most five seconds for nodes, because another job may occupy the nodes for hours.
     words = ("srun", f"-N{layout.nodes}", "--immediate=5", f"--job-name={_PROOF}", "--mpi=none", "hostname")
     answer = nodes.run(layout.container("login"), Command.of(*words, timeout=30.0))
     proven = answer.ok and sorted(answer.text.split()) == sorted(layout.hosts[1:])

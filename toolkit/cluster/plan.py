@@ -25,8 +25,8 @@ FLAVOUR = "toolkit.flavour"
 """A label of every container. The value of the label is the cluster's flavour, such as ``pmix``."""
 
 LISTEN = "toolkit.listen"
-"""A label of every container if the user chose an address for the login node. The value of the label is the
-chosen address.
+"""If the user chose an address for the login node, every container has this label. The value of the label is
+the chosen address.
 """
 
 MOST_NODES = 16

@@ -32,12 +32,12 @@ def execute(
     check_user(cluster, user)
     name = container(cluster.name, host)
     # Docker cannot stop a command that it started in a running container.
-    # The script writes its process group to a file, so that toolkit can kill the group.
+    # The script writes the number of its process group to a file, so that toolkit can kill the group.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
         # Docker's SDK cannot close only the sending direction of a TLS socket.
-        # The command would not see the end of its input, so the command reads its input from a file.
+        # The command would not see the end of such an input, so the command reads its input from a file.
         # The script removes the input file after opening it.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)

@@ -56,14 +56,14 @@ def up(
 
     ``nodes`` is the number of compute nodes, and ``flavour`` is the name of the flavour, such as ``pmix``.
     ``users`` is the number of learners' accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the
-    login node. For an argument that is not given, an existing cluster keeps its present value. A new cluster
-    has by default two nodes, the default flavour, no accounts, and a port that only this machine can reach. A
-    later call of ``up`` can add accounts. If the start of a new cluster fails or is interrupted, toolkit
-    removes the new cluster. This function never removes an existing cluster.
+    login node. If an argument is not given, an existing cluster keeps its value. A new cluster has by default
+    two nodes, the default flavour, no accounts, and a port that only this machine can reach. A later call of
+    ``up`` can add accounts. If the start of a new cluster fails or is interrupted, toolkit removes the new
+    cluster. This function never removes an existing cluster.
 
     Raises:
         BadInput: if the name is invalid, or an existing cluster has other values than the arguments.
-        CheckFailed: if the cluster does not work; the error has the messages of its services.
+        CheckFailed: if the cluster does not work; the error contains the last log lines of its nodes.
     """
     check_name(name)
     if flavour is not None:
@@ -291,7 +291,7 @@ def _complete(
 
 
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
-    """Copy this version of toolkit to nodes that have a different version.
+    """Copy this version of toolkit to nodes that have another version.
 
     The user root compiles the files to bytecode, because the cluster's user cannot write to the folder of the
     code.
