@@ -26,7 +26,9 @@ _AR_HEADER = 60
 
 
 class Archive:
-    """The regular files below ``folder`` in a tar. ``place`` names the tar in error messages."""
+    """The regular files below ``folder`` in a tar. ``place`` is the source of the tar, such as a host name;
+    error messages begin with this text.
+    """
 
     def __init__(self, tar: tarfile.TarFile, folder: str, place: str) -> None:
         self._tar, self._folder, self.place = tar, folder, place

@@ -77,7 +77,7 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``pixels`` is a PNG image with one sample in each row. ``classes`` is a JSON list with the class of each
     sample.
 
-    ``first`` is the index in ``classes`` of the entry for the first sample in ``pixels``.
+    The entry of ``classes`` with the index ``first`` is the class of the first sample in ``pixels``.
     """
 
     pixels: FileName

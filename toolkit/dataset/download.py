@@ -73,10 +73,10 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
         digest = _digest(part)
         if digest != sha256:
             part.truncate(0)
-            if not resumed:  # a resumed file may begin with an older version
+            if not resumed:  # a resumed file may begin with bytes of an older version
                 raise CheckFailed(
                     f"{without_login(url)} has a wrong checksum: SHA-256 {digest} instead of {sha256}",
-                    fix="do not use this source: the file was changed there or during the transfer",
+                    fix="do not use this source: the file was changed at the source or during the transfer",
                 )
 
 

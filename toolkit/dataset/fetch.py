@@ -80,7 +80,7 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
         if digest != file.sha256:
             raise CheckFailed(
                 f"{file.name} from {place} has a wrong checksum: SHA-256 {digest} instead of {file.sha256}",
-                fix="do not use this source: the file was changed there or during the transfer",
+                fix="do not use this source: the file was changed at the source or during the transfer",
             )
         beside.replace(folder / file.name)
     except OSError as error:
