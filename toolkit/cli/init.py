@@ -145,7 +145,8 @@ def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]
             answers[question.option] = question.default
         elif _is_interactive():
             kind = click.Choice(question.choices) if question.choices else None
-            # readline prints the prompt without toolkit's output stream, so remove control characters here.
+            # readline prints the prompt itself. toolkit's output stream would remove control characters, but
+            # readline does not use this stream, so remove the control characters before the call.
             answers[question.option] = click.prompt(
                 one_line(question.text), default=one_line(question.default), type=kind, err=True
             )

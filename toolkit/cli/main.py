@@ -42,8 +42,8 @@ class MainGroup(LazyGroup):
     cls=MainGroup,
     table=COMMANDS,
     params=flags(),
-    # Let click keep colours, because SafeStream removes colours if the output is not a terminal.
-    # click would also silently remove all other escape sequences.
+    # Let click keep colours: toolkit's SafeStream removes colours if the output is not a terminal.
+    # Without this setting, click would also silently remove all other escape sequences.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(

@@ -200,7 +200,8 @@ def _probe_site(
     if facts is not None:
         if host is not None or cluster is not None:
             raise BadInput("--facts: cannot be combined with --host or --cluster")
-        # Drop the facts about modules and commands, because the probe may have used another profile.
+        # Drop the facts about modules and commands: the probe that wrote the file may have used another
+        # profile.
         said = load_bundle(facts)
         return replace(
             said, site=replace(said.site, loaded=None, commands=None, there=None, there_nodes=None)
