@@ -91,7 +91,7 @@ def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
         for call in source.calls():
             name = source.dotted_name(call.func)
             if method(call) in _TRAINS or name.endswith((".DataLoader", "torch.save")):
-                what = f"`{ast.unparse(call.func)}` is in a file that adapt does not change"
+                what = f"`{ast.unparse(call.func)}` is in a file that `toolkit adapt` does not change"
                 changes.append(ScriptChange(line=1, what=f"{file.name}, line {call.lineno}: {what}"))
                 break
     return tuple(changes)

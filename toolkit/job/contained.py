@@ -48,7 +48,8 @@ def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
 
 
 def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
-    """Start a container on a node, read the container's variables, and add these variables to ``view``.
+    """Start a container on a node, read the container's variables, and add these variables to ``view``, the
+    description of what a rank sees.
 
     Before toolkit starts the container, it prints the ``srun`` command. If toolkit cannot start the
     container, or the container fails, the function returns ``view`` unchanged.
@@ -65,7 +66,7 @@ def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankVie
     try:
         path = _path_there(runner, question)
         if not path:
-            place, why = runner.place, f"only a container can show {', '.join(names)}"
+            place, why = runner.place, f"only a running container shows the values of {', '.join(names)}"
             tell.step(f"{question.file.name}: {why}, but the image is not on {place}")
             return view
         answer = _variables(runner, question, path, names, tell)
@@ -121,8 +122,8 @@ def _variables(
     call = words(question.host, path, question.partition)
     shown = posixpath.basename(path)
     tell.step(
-        f"{shown}: only a container can show {', '.join(names)}; starting the container (--no-run skips "
-        f"this step): {shlex.join(call)}"
+        f"{shown}: only a running container shows the values of {', '.join(names)}; starting the container "
+        f"(--no-run skips this step): {shlex.join(call)}"
     )
     try:
         done = runner.run(Command(call, timeout=_SECONDS))
@@ -136,6 +137,8 @@ def _variables(
 
 
 def read(text: str) -> dict[str, str]:
-    """Return the variables in the output of ``env``, by name; a value has only its first line."""
+    """Return the variables in the output of ``env``, by name. If a value has several lines, the result
+    contains only its first line.
+    """
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, sign, value in pairs if sign and name.isidentifier()}

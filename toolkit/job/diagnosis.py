@@ -190,7 +190,7 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
 
 
 def with_env(launch_request: LaunchRequest, image: ImageFacts, image_path: str, tell: Tell) -> LaunchRequest:
-    """Return the launch with the user's environment image mounted, as ``toolkit launch`` mounts it."""
+    """Return the launch with an additional mount: the user's environment image, as in ``toolkit launch``."""
     file = Path(image_path)
     if not file.is_file():
         raise BadInput(

@@ -103,7 +103,7 @@ def _of_slurm(number: str) -> OutputExplanation:
 
 
 def _of_folder(folder: Path) -> OutputExplanation:
-    """Explain the job whose run folder or record folder is ``folder``.
+    """Explain the job that ran in ``folder``, or whose record is in ``folder``.
 
     For any other folder, explain its 64 newest output files, in order from the oldest to the newest.
     """
@@ -119,7 +119,9 @@ def _of_folder(folder: Path) -> OutputExplanation:
 
 
 def _record_of(folder: Path) -> JobRecord | None:
-    """Return the record of the job whose run folder or record folder is ``folder``, or ``None``."""
+    """Return the record of the job that ran in ``folder``, or whose record is in ``folder``; otherwise
+    ``None``.
+    """
     resolved = folder.resolve()
     if (resolved / records.RECORD).is_file() and resolved.parent == records.jobs_dir().resolve():
         with contextlib.suppress(BadInput):
@@ -154,7 +156,7 @@ def of_file(path: Path) -> OutputExplanation:
     Raises:
         BadInput: if the file does not exist, or toolkit cannot read it.
     """
-    with open_given(path, fix="give the output file of the job, or -") as opened:
+    with open_given(path, fix="give the output file of the job, or `-` for standard input") as opened:
         return of_stream(opened)
 
 

@@ -145,7 +145,7 @@ def _bench(
         raise BadInput(
             f"{request.image}: the format of this image is {image.format}; --live needs a SIF file"
         )
-    trial.library(image, "srun-pmix")  # raises an error before toolkit copies a file
+    trial.library(image, "srun-pmix")  # raises an error if the image has no MPI, before toolkit copies a file
     programs = trial.programs(image, runner)
     base = directory(runner, None, remote=where.remote)
     cleared = clear(startable, demand, tell)

@@ -62,7 +62,7 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
     sources, job = check_program(sources, request, here, startable, tell, gpus=gpus)
     if image.architecture not in {None, site.architecture}:
-        tell.step(f"{job.image} is for {image.architecture}; {site.title} has {site.architecture}")
+        tell.step(f"{job.image} is for {image.architecture}; {site.title} has {site.architecture} processors")
     if fix:
         tell_fix(flags, fix, image, tell)
     notes = request.notes(explain=flags.explain)
@@ -81,7 +81,10 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
     spec, code = uncontacted.spec, sources.code
     yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
-        yield "Submit the script in the folder of the program: the job starts in the folder of the submission"
+        yield (
+            "Submit the script in the folder of the program, because the job starts in the folder in which you "
+            "submit it"
+        )
     if uncontacted.data:
         yield f"Copy the data{f' in {data}' if data else ''} to {uncontacted.data}"
     if sources.program:
@@ -157,7 +160,7 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
         return None
     if job.data or (cache_dir() / "data" / dataset).is_dir():
         return data_folder(job.data, dataset)
-    tell.step(f"The data set {dataset} is not on this machine yet: toolkit data get {dataset}")
+    tell.step(f"The data set {dataset} is not on this machine yet; download it: toolkit data get {dataset}")
     return None
 
 
@@ -176,7 +179,7 @@ def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
             f"recipes: {', '.join(known)}"
         )
     make = f"toolkit image build {name} && toolkit image sif {name} -o build/images/{name}.sif"
-    tell.step(f"The image {name} is not built yet: `{make}`")
+    tell.step(f"The image {name} is not built yet; build it: `{make}`")
     file = find(_RECIPES, name, ".toml")
     raw = tables(text_of(file), str(file))
     wanted = raw.get("want", {})

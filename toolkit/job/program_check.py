@@ -31,8 +31,8 @@ def check_program(
     ``gpus`` is true if the ranks may have GPUs.
 
     Returns:
-        the files that the launch needs, and the job. If the user gave a script instead of a command, and the
-        image has only ``python3``, the command starts ``python3`` in place of ``python``.
+        the files that the launch needs, and the job. If the user gave a script instead of a command, the
+        command starts ``python``, or ``python3`` if the image has only ``python3``.
 
     Raises:
         ProgramFault: if the job would fail, unless the user gives ``--force``.

@@ -32,8 +32,8 @@ def view_of_job(job: JobFile, site: Site | None) -> RankView:
 
 
 def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
-    """Return the command with the image's folders that mounts hide; ``binds`` have the form
-    ``SRC[:DST[:OPTS]]``.
+    """Return the command, and the image's folders that mounts hide. ``binds`` are the job's additional
+    mounts, ``SRC[:DST[:OPTS]]``.
     """
     targets = [bind_target(bind) for bind in binds if not bind.endswith(IMAGE_BIND)]
     known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]
@@ -48,7 +48,7 @@ def read_command_here(command: Sequence[str]) -> CommandFacts:
 
 
 def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[ImageFacts, Contents | None]:
-    """Return the facts about an image as a rank with the command and mounts in ``view`` sees the image. Also
+    """Return the facts about an image, as seen by a rank with the command and the mounts in ``view``. Also
     return the commands and modules in the image.
 
     Without a command in ``view``, the second value is ``None``, because toolkit does not need the modules.
@@ -60,7 +60,7 @@ def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[Ima
 
 
 def inspect_view(image: str | Path, view: RankView, tell: Tell) -> ImageFacts:
-    """Return the facts about an image as a rank with the command and mounts in ``view`` sees the image."""
+    """Return the facts about an image, as seen by a rank with the command and the mounts in ``view``."""
     from toolkit.image.inspect import inspect  # This import is slow.
 
     return inspect(image, tell=tell, view=view)

@@ -40,7 +40,9 @@ _NEW = (
     "trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site", "sweep",
     "sweep_parallel",
 )  # fmt: skip
-"""The options that conflict with ``--from-job``, because they would make a different job."""
+"""The options that conflict with ``--from-job``, because with such an option the new job would not repeat the
+recorded job.
+"""
 
 
 def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
@@ -49,7 +51,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
     ``remote`` is true if the host of the job is another machine.
 
     Raises:
-        BadInput: if an option would make a different job.
+        BadInput: if an option conflicts with ``--from-job``.
         CheckFailed: if the image has changed, or its signatures do not permit a start.
         Missing: if the image no longer exists.
     """

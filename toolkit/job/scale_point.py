@@ -83,7 +83,7 @@ def submit(
         job = prepare(runner, request, flags, sources, tell, remote=place.remote)
         _check_image(where, study, point, job.record)
         # Save the key of the job before toolkit runs sbatch.
-        # If a signal kills toolkit before sbatch replies, the next call finds the job by its key.
+        # If a signal kills toolkit before sbatch replies, the next `toolkit scale` finds the job by its key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
         folder.save_point(where, point)
         submit_job(job, place, runner, tell)
@@ -96,8 +96,8 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Raise an error if an earlier run of the same series of runs used a different image. Performance figures
-    of different images are not comparable.
+    """Raise an error if an earlier run of the same series of runs used another image. Performance figures of
+    different images are not comparable.
     """
     for earlier in folder.load_points(where, study):
         origin = earlier.origin
@@ -182,7 +182,9 @@ def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
 
 
 def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
-    """Copy the timeline to the study's folder, and return the share of each phase in the time of a step."""
+    """Copy the timeline to the study's folder, and return the fraction of a training step's time that each
+    phase of Horovod takes.
+    """
     remote_file = posixpath.join(record.spec.directory, study_points.TIMELINE)
     with connect_with_retries(record, tell) as runner:
         read = Command.of("head", "-c", str(_MOST), remote_file, timeout=_FETCH_SECONDS)

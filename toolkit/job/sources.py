@@ -31,8 +31,8 @@ class Sources:
 
 
 def check(request: JobRequest, flags: Flags) -> Sources:
-    """Check options and files as far as possible without long reads or a connection; return the files that
-    the launch needs.
+    """Return the files that a launch needs, after toolkit has checked the options and these files. The check
+    opens no connection and reads no large file.
 
     Raises:
         BadInput: if an option is wrong.

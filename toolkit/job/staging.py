@@ -49,7 +49,9 @@ def data_parcels(
 
 
 def program_parcels(local: Path | None, base: str) -> tuple[Parcel, ...]:
-    """Return the user's own trainer as a file to copy to a folder whose name contains the file's digest."""
+    """Return the user's own trainer as a file to copy. The name of the target folder contains the file's
+    digest.
+    """
     if local is None:
         return ()
     digest = hash_file(local)

@@ -27,7 +27,7 @@ from toolkit.study.timeline import tally_events
 from toolkit.study.timeline_file import events
 
 _MEASURED = 2
-"""The number of epochs to measure without the option ``--epochs``."""
+"""The number of epochs that toolkit measures if the user does not give ``--epochs``."""
 
 _JOB_FILES = (".yaml", ".yml")
 
@@ -173,13 +173,13 @@ def _check_settings(study: Study) -> None:
 
 
 def join_studies(where: Path, study: Study) -> Study:
-    """Return the study merged with the earlier study in its folder; a new study may only add runs to an
-    earlier study.
+    """Return the study merged with the earlier study in the folder ``where``. A new study may only add runs
+    to an earlier study.
 
     Options that do not affect the performance figures, such as a time limit, are from the new study.
 
     Raises:
-        BadInput: if the folder contains a different study.
+        BadInput: if the folder contains another study.
     """
     if not folder.is_study(where):
         return study
@@ -211,7 +211,7 @@ def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.
-        CheckFailed: if the timeline has too few reductions.
+        CheckFailed: if the timeline has too few reductions (allreduce operations).
     """
     if options.prove is None:
         return {}

@@ -110,7 +110,9 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
 
 
 def _submitted_jobs(points: dict[str, Point]) -> dict[str, JobRecord]:
-    """Return the jobs that an earlier call submitted; reset a run whose submission did not complete."""
+    """Return the jobs that an earlier ``toolkit scale`` submitted. If the submission of a run did not
+    complete, mark the run as planned again.
+    """
     running = {}
     for name, point in points.items():
         if record := scale_point.job_of(point):

@@ -186,7 +186,7 @@ def _check_again(call: Call) -> None:
     }
     if clashing := [option for option, value in options.items() if value]:
         raise BadInput(
-            f"--from-job: cannot be combined with {' and '.join(clashing)}, because it repeats a recorded "
-            "launch",
+            f"--from-job: cannot be combined with {' and '.join(clashing)}, because --from-job repeats a "
+            "recorded launch",
             fix=f"leave out {' and '.join(clashing)}, or launch without `--from-job`",
         )

@@ -78,7 +78,8 @@ def target_of(
 
     This function does not change the host, so toolkit can safely retry after a broken connection. ``remote``
     is true if toolkit must copy files to the host. If ``compare`` is true, toolkit compares the image with
-    its copy on the host during the probe. ``memory`` may contain the facts of an earlier probe of the host.
+    its copy on the host while the probe runs. ``memory`` may contain the facts of an earlier probe of the
+    host.
     """
     patient = PatientRunner(runner, tell_of_loss(tell), AWAY_SECONDS)
     try:

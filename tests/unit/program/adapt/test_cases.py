@@ -250,7 +250,7 @@ for x in data:
 def test_files_of_the_project_are_named_and_not_changed(adapted, tmp_path):
     (tmp_path / "data.py").write_text("from torch.utils.data import DataLoader\nloader = DataLoader([1])\n")
     result, _ = adapted(f"from data import loader\n{TORCH}for _ in range(3):\n{STEP}")
-    assert "data.py, line 2: `DataLoader` is in a file that adapt does not change" in [
+    assert "data.py, line 2: `DataLoader` is in a file that `toolkit adapt` does not change" in [
         o.what for o in result.left
     ]
 
