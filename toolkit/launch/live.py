@@ -32,8 +32,8 @@ _LOCAL = ("self", "memory", "cma", "sysv", "posix", "knem", "xpmem")
 """The UCX transports that work only within one node."""
 
 _SLOW = re.compile(r"\b(tcp|sockets|udp|net)\b")
-"""A pattern for transports over plain Ethernet, in the names of Open MPI, UCX (``tcp/eth0``) and libfabric
-(``tcp;ofi_rxm``).
+"""A pattern for the names that Open MPI, UCX (``tcp/eth0``) and libfabric (``tcp;ofi_rxm``) give to
+transports over plain Ethernet.
 """
 
 _LOADER = ("missing-", "newer-glibc-needed", "driver-needs-newer-glibc", "mixed-mpi-libraries")
@@ -61,7 +61,7 @@ def verbose(image: ImageFacts) -> dict[str, str]:
 
 
 def read(output: str) -> Seen:
-    """Return the values that a trial's ranks printed: world sizes, hosts, sums, messages and transport."""
+    """Return the values that a trial's ranks printed, such as world sizes, hosts, and times of messages."""
     lines = [_LABEL.sub("", line) for line in output.splitlines()]
     reports = [match[1] for line in lines if (match := _REPORT.search(line))]
     ranks = [match for text in reports if (match := _RANK.match(text))]

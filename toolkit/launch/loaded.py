@@ -17,7 +17,9 @@ _RUNTIMES = ("apptainer", "singularity")
 
 
 def command_of(host: HostFacts, site: Site | None, option: str = "") -> str:
-    """Return the command that starts containers: from the user, else from the site, else from the host."""
+    """Return the command that starts containers: the user's choice, else the command in the site profile,
+    else the runtime on the host.
+    """
     return option or (site.container.command if site else runtime_of(host))
 
 
@@ -38,7 +40,7 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
     return msgspec.structs.replace(
         host,
         runtime=ContainerRuntime(name=posixpath.basename(command), version="", path=command, seen=False),
-        evidence={**host.evidence, "runtime": f"{command} {_ASSUMED}, of unknown release: {why}"},
+        evidence={**host.evidence, "runtime": f"{command} {_ASSUMED}, but its release is unknown: {why}"},
         absent={name: line for name, line in host.absent.items() if name != "runtime"},
         unknown={**host.unknown, **{f"runtime.{part}": unread for part in ("version", "settings", "setuid")}},
     )

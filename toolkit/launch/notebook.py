@@ -33,7 +33,7 @@ busy file system is slow.
 """
 
 _POLLS = (1.0, 5.0)
-"""The pause in seconds between two queries of the job: its first value, and its largest value."""
+"""The pauses in seconds between two queries of the job: the first pause, and the longest pause."""
 
 MODE: Mode = "srun-none"
 """The launch mode of a notebook, which is one task without MPI."""

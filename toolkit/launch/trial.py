@@ -12,7 +12,7 @@ from toolkit.run.command import Command, Runner
 from toolkit.run.local import LocalRunner
 
 SECONDS = 120
-"""The time limit of a rank of a trial in seconds, after which an alarm stops the rank.
+"""The time limit, in seconds, of each rank of a trial. After this time, an alarm signal stops the rank.
 
 A trial takes some seconds on an idle node, and a minute if four ranks share two busy cores.
 """
