@@ -1,8 +1,8 @@
 """Facts that toolkit reads from a host or an image, without conclusions, and the evidence for each fact.
 
-If a field is ``None``, one of two tables contains the reason, under the field's dotted name. The table
-``absent`` lists things that do not exist; the table ``unknown`` lists facts that toolkit could not read.
-``evidence`` maps a dotted name to the line with the fact: ``"srun --mpi=list: pmix_v5 pmi2"``.
+If a field is ``None``, one of two tables contains the reason. The table ``absent`` lists things that do not
+exist; the table ``unknown`` lists facts that toolkit could not read. ``evidence`` maps a field to the line
+with the fact: ``"srun --mpi=list: pmix_v5 pmi2"``. The keys are dotted names, such as ``slurm.mpi_types``.
 """
 
 from typing import Annotated
@@ -107,7 +107,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     glibc: str | None = None
     """Version of the host's C library."""
     slurm: SlurmFacts | None = None
-    """Facts about Slurm; ``absent`` if Slurm's commands do not exist."""
+    """Facts about Slurm; listed in ``absent`` if Slurm's commands do not exist."""
     schedulers: tuple[str, ...] | None = None
     """Schedulers besides Slurm whose commands exist: ``pbs``, ``lsf``, ``flux``, ``grid-engine``."""
     pmix: str | None = None
@@ -133,9 +133,9 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     fuse_device: bool | None = None
     """Whether the user can open ``/dev/fuse``, through which squashfuse mounts an image."""
     kernel_mounts: tuple[str, ...] | None = None
-    """The available kernel features among ``loop`` and ``squashfs``; the kernel needs both to mount a SIF."""
+    """The features ``loop`` and ``squashfs`` that the kernel has; the kernel needs both to mount a SIF."""
     gpu_driver: str | None = None
-    """Version of the NVIDIA driver; ``absent`` without a GPU."""
+    """Version of the NVIDIA driver; listed in ``absent`` if the host has no GPU."""
     gpus: tuple[str, ...] | None = None
     """Names of the GPUs as nvidia-smi prints them, one entry for each GPU."""
     mig: tuple[str, ...] | None = None
@@ -149,7 +149,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     ran in a job without GPUs. Empty without AMD GPUs.
     """
     gpu_libraries_glibc: str | None = None
-    """Newest glibc version that the GPU driver's libraries need; ``--nv`` mounts these libraries."""
+    """Newest glibc version that the GPU driver's libraries need; Apptainer's ``--nv`` mounts these files."""
     cpu_level: str | None = None
     """The newest x86-64 level that the processor fully supports: ``x86-64-v1`` to ``x86-64-v4``."""
     cpu_vendor: str | None = None
@@ -191,9 +191,9 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     munge: bool | None = None
     """Whether a munge socket exists, which PMIx's component psec/munge needs for authentication."""
     tmpdir: str | None = None
-    """The value of TMPDIR, with a placeholder instead of the user's name; ``absent`` if TMPDIR is not set."""
+    """TMPDIR with a placeholder for the user's name; listed in ``absent`` if TMPDIR is not set."""
     tmpdir_usable: bool | None = None
-    """Whether the folder in TMPDIR exists and is writable; ``absent`` if TMPDIR is not set."""
+    """Whether the folder in TMPDIR exists and is writable; listed in ``absent`` if TMPDIR is not set."""
     compute_nodes: tuple[str, ...] | None = None
     """The compute nodes from which toolkit read these facts; their facts are equal. ``None`` if no compute
     node answered: then all facts are from the login node.
@@ -239,8 +239,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     format: str
     """Format of the image: ``sif``, ``oci-sif``, ``squashfs``, ``sandbox``, or a Docker or OCI format."""
     compression: str | None = None
-    """Compression of a SIF's file system: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``;
-    otherwise ``absent``.
+    """Compression of a SIF's file system: ``gzip``, ``zstd``, ``lz4``, ``xz``, ``lzo``. Listed in ``absent``
+    for other formats.
     """
     digest: str | None = None
     architecture: str | None = None
@@ -248,7 +248,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     distribution: str | None = None
     """Name and release of the image's distribution from ``/etc/os-release``: ``debian 12 (bookworm)``."""
     glibc: str | None = None
-    """Version of the image's glibc; ``absent`` if the image has another C library."""
+    """Version of the image's glibc; listed in ``absent`` if the image has another C library."""
     glibc_needed: str | None = None
     """Newest ``GLIBC_`` symbol version that a program or library needs, among the files that toolkit read."""
     cpu_level: str | None = None
@@ -261,8 +261,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     pmix: str | None = None
     """Version of the PMIx client, which is a separate library or part of the MPI library."""
     pmix_components: dict[str, tuple[str, ...]] = {}
-    """PMIx framework (``psec``, ``gds``, ``ptl``) → components of the PMIx client, built in or in separate
-    files.
+    """PMIx framework (type of plugin: ``psec``, ``gds``, ``ptl``) → the PMIx client's plugins of this type,
+    built in or in separate files.
     """
     pmix_plugins: bool | None = None
     """Whether the PMIx client's components are separate files; a variable with a host path can keep the
@@ -292,7 +292,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     programs_need: dict[str, str] = {}
     """Program whose MPI library the loader does not find → soname of this library: ``libmpi.so.40``."""
     program: ImageProgram | None = None
-    """The program that the user's command starts; ``absent`` without a command."""
+    """The program that the user's command starts; listed in ``absent`` if there is no command."""
     hidden: dict[str, str] = {}
     """Program or MPI library of the image that a mount hides → mount point that hides the file."""
     refused: dict[str, str] = {}
@@ -302,7 +302,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     table lists only programs that then load another library.
     """
     programs_fixed: tuple[str, ...] = ()
-    """Programs that find their MPI through a DT_RPATH, which the loader searches before LD_LIBRARY_PATH."""
+    """Programs that find their MPI through DT_RPATH, which the loader reads before LD_LIBRARY_PATH."""
     libraries: tuple[str, ...] | None = None
     """Sorted sonames of all libraries that the loader finds for a program without its own search folders: in
     LD_LIBRARY_PATH, ldconfig's cache and the system's folders.
@@ -320,15 +320,15 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     tensorflow: str | None = None
     """Version of TensorFlow."""
     tensorflow_cuda: str | None = None
-    """CUDA version that TensorFlow was built for; ``absent`` for a build without CUDA."""
+    """CUDA version that TensorFlow was built for; listed in ``absent`` for a build without CUDA."""
     tensorflow_cudnn: str | None = None
     """cuDNN version that TensorFlow was built for."""
     pytorch: str | None = None
     """Version of PyTorch."""
     pytorch_cuda: str | None = None
-    """CUDA version that PyTorch was built for; ``absent`` for a build without CUDA."""
+    """CUDA version that PyTorch was built for; listed in ``absent`` for a build without CUDA."""
     pytorch_rocm: str | None = None
-    """ROCm version that PyTorch was built for; ``absent`` for a build without ROCm."""
+    """ROCm version that PyTorch was built for; listed in ``absent`` for a build without ROCm."""
     jax: str | None = None
     """Version of JAX."""
     cuda: str | None = None
@@ -338,7 +338,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     nccl: str | None = None
     """Version of the NCCL library."""
     nccl_ofi_found: bool | None = None
-    """Whether the image's loader finds aws-ofi-nccl by name; ``None`` in facts from earlier releases."""
+    """Whether the image's loader finds the NCCL plugin aws-ofi-nccl; ``None`` in facts of older releases."""
     nccl_ofi: str | None = None
     """Path of the plugin aws-ofi-nccl, with which NCCL sends through libfabric."""
     cuda_compat: str | None = None
@@ -363,8 +363,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
     """Variables that the image sets for its programs; only variables that affect MPI or search paths."""
     settings: dict[str, str] = {}
-    """Settings in configuration files of the image's Open MPI, PMIx and PRRTE. The key is the variable with
-    the same effect: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
+    """Settings in configuration files of the image's Open MPI, PMIx and PRRTE (Open MPI's launcher). The key
+    is the variable with the same effect: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
     """
     entrypoint: tuple[str, ...] | None = None
     """Entry point and command of the image. The runtime's command ``run`` starts both; ``exec`` skips the

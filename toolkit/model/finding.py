@@ -47,11 +47,11 @@ KnownRole = Literal["cause", "possible", "consequence", "harmless"]
 class RootLine(msgspec.Struct, frozen=True, kw_only=True):
     """The root line: the first line of job output that reports the failure.
 
-    ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame of the
-    user's code in a Python traceback. ``waited`` is true if the rank waited for other ranks until a time
-    limit; ``collectives`` names the collectives in which several ranks waited. If the job has several output
-    files, ``file`` names the file with the line. ``number`` is the line number; 0 means that the text is from
-    ``sacct``.
+    ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame (file and
+    line) of the user's code in a Python traceback. ``waited`` is true if the rank waited for other ranks
+    until a time limit; ``collectives`` names the collective operations, such as allreduce, in which several
+    ranks waited. If the job has several output files, ``file`` names the file with the line. ``number`` is
+    the line number; 0 means that the text is from ``sacct``.
     """
 
     number: int
@@ -65,7 +65,9 @@ class RootLine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
-    """An error number or error name in the root line, and its meaning."""
+    """An error number or error name in the root line (the first line that reports the failure), and its
+    meaning.
+    """
 
     family: str
     number: int | None = None

@@ -39,5 +39,5 @@ class Fix(_FixSection, frozen=True, kw_only=True):
     digest: str | None = None
     """Digest of the image to which the fix applies; toolkit warns about a launch with another image."""
     place: str = ""
-    """Name, in the facts, of the host or cluster to which the fix applies."""
+    """Name of the host or cluster to which the fix applies, as in the facts of this host or cluster."""
     because: tuple[str, ...] = ()

@@ -26,12 +26,12 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     memory on each node, and ``memory_per_cpu`` the requested memory for each core, as in ``16G``. ``tmp`` is
     the minimum size of a node's local disk. ``gpus_per_node`` is a number of GPUs of the type ``gpu``.
     ``gpu_bind`` and ``cpu_bind`` are values of srun's options that bind ranks to GPUs and cores. ``workdir``
-    is the working directory inside the container. ``output`` and ``error`` are files, relative to
-    ``directory``. ``sbatch`` lists further options for ``#SBATCH`` lines. The job writes a checkpoint
-    ``warning`` seconds before its time limit. With ``requeue``, a job that Slurm stops requeues itself and
-    then resumes the training from the checkpoint. ``chain`` is the maximum number of further jobs that resume
-    the training. An ``elastic`` job starts on ``min_nodes`` to ``nodes`` nodes (``min_nodes`` 0 means 1), and
-    continues on the remaining nodes if a node fails.
+    is the working directory inside the container. ``output`` and ``error`` are paths of files, relative to
+    the job's folder ``directory``. ``sbatch`` lists further options for ``#SBATCH`` lines. The job writes a
+    checkpoint ``warning`` seconds before its time limit. With ``requeue``, a job that Slurm stops requeues
+    itself and then resumes the training from the checkpoint. ``chain`` is the maximum number of further jobs
+    that resume the training. An ``elastic`` job starts on ``min_nodes`` to ``nodes`` nodes (``min_nodes`` 0
+    means 1), and continues on the remaining nodes if a node fails.
     """
 
     name: str
@@ -63,8 +63,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     mail_user: str = ""
     array: str = ""
     sweep: tuple[str, ...] = ()
-    """The values of a sweep, such as ``lr=0.1,0.01``; each task of the job array uses a different combination
-    of values. Empty if the job is not a sweep.
+    """The values of a sweep, such as ``lr=0.1,0.01``; each task of the job array uses one combination of
+    values. Empty if the job is not a sweep.
     """
     dependency: str = ""
     begin: str = ""
@@ -87,8 +87,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     """True if Python also loads packages from the home folder."""
     preflight: bool = True
     fabric_gbit: int | None = None
-    """Network speed of a node in Gbit/s. The preflight warns if the measured speed is much lower than this
-    speed.
+    """Network speed of a node in Gbit/s. The preflight (the check at the start of a job) warns if the
+    measured speed is much lower.
     """
     min_free: str = ""
     """Free space that the preflight requires in the job's folder, as in ``20G``; empty for the default of the
@@ -170,7 +170,9 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     env_digest: str = ""
     """Digest of the file that ``--env-image`` names (``sha256:…``); empty without such a file."""
     image_check: ImageCheck | None = None
-    """The signature check of the image; ``None`` in records of earlier releases, which did not check."""
+    """The signature check of the image; ``None`` in records of earlier releases, which did not check
+    signatures.
+    """
     fix: LaunchFix | None = None
     """The changes to the launch that ``--fix`` requested."""
     state: JobState = "pending"

@@ -12,8 +12,8 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
     """A message that a rank sent and received back: its size in bytes, and the time for one direction in
     seconds.
 
-    ``between`` is ``nodes`` for ranks on different nodes, or ``node`` for two ranks of one node. ``seconds``
-    is from the fastest of many exchanges. ``whole`` is true if the message arrived unchanged.
+    ``between`` is ``nodes`` for ranks on different nodes, or ``node`` for two ranks of one node. toolkit
+    takes ``seconds`` from the fastest of many exchanges. ``whole`` is true if the message arrived unchanged.
     """
 
     between: str
@@ -37,9 +37,10 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """The output of the ranks of a trial, which is a small job in one launch mode.
 
-    For each rank, ``sizes`` contains the world size that the rank found, ``hosts`` the rank's node, and
-    ``sums`` whether the rank computed the right sum. ``ended`` is the number of ranks that finished.
-    ``program`` is the language of the trial program, ``python`` or ``c``.
+    ``sizes``, ``hosts`` and ``sums`` have one value for each rank. ``sizes`` contains the world size that the
+    rank found. ``hosts`` contains the rank's node. ``sums`` says whether the rank computed the right sum.
+    ``ended`` is the number of ranks that finished. ``program`` is the language of the trial program,
+    ``python`` or ``c``.
     """
 
     sizes: tuple[int, ...] = ()

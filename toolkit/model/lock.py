@@ -67,11 +67,11 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One component to compile, from the archive of the same name in ``build.sources``.
 
-    ``words`` are the options of the component's configure script, or Horovod's operations. ``after`` names
-    earlier steps whose results this step needs. ``wheels`` names wheels of the image against which the step
-    compiles. ``extra`` names further source archives that the component's script unpacks. ``patches`` maps
-    files of ``recipes/patches`` to their SHA-256; the build applies these patches to the unpacked sources, in
-    the order of the patches' names.
+    ``words`` are the options of the component's configure script or, for Horovod, its operations, such as
+    ``nccl``. ``after`` names earlier steps whose results this step needs. ``wheels`` names wheels of the
+    image against which the step compiles. ``extra`` names further source archives that the component's script
+    unpacks. ``patches`` maps files of ``recipes/patches`` to their SHA-256; the build applies these patches
+    to the unpacked sources, in the order of the patches' names.
     """
 
     component: CompiledComponent

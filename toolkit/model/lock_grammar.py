@@ -1,7 +1,7 @@
 """Check the grammar of a lock: the allowed values of each field.
 
-The fields of a lock become paths, command words and lines of a Dockerfile, and the lock's author may be
-untrusted.
+The fields of a lock become paths, command words and lines of a Dockerfile. toolkit checks them, because it
+cannot trust the author of every lock.
 """
 
 import re

@@ -49,7 +49,7 @@ class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
     """The figures of one epoch for all ranks together. In a benchmark, ``test_loss`` and ``test_accuracy``
-    are ``None``. ``loss`` is ``None`` if it is not a number.
+    are ``None``. ``loss`` is ``None`` if the loss is infinite or NaN.
     """
 
     epoch: Count

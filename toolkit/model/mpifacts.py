@@ -13,9 +13,9 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     version: str | None
     launcher: str
     lacks: tuple[str, ...] = ()
-    """Libraries that the launcher lacked when the probe started it with ``--version``."""
+    """Libraries that the launcher did not find when the probe ran the launcher with ``--version``."""
     leaks: tuple[str, ...] | None = None
-    """Variables with the installation's paths that the launcher sets for its ranks."""
+    """Variables that the launcher sets for its ranks, and that contain paths of the installation."""
     pmix: str | None = None
     """Version of the launcher's PMIx server."""
     prefix: str | None = None
@@ -31,8 +31,8 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     needs: tuple[str, ...] | None = None
     """Sonames of all libraries that the loader loads with libmpi, without the C library."""
     components: dict[str, tuple[str, ...]] | None = None
-    """MCA framework → names of Open MPI's components that connect ranks and send messages, built in or in
-    separate files.
+    """MCA framework (type of plugin in Open MPI) → names of Open MPI's components that connect ranks and send
+    messages, built in or in separate files.
     """
     components_need: dict[str, tuple[str, ...]] | None = None
     """Component in a separate file, such as ``pmix_ext3x`` → sonames that the component loads in addition to
