@@ -16,8 +16,8 @@ class Minima(Row, frozen=True, kw_only=True):
 
 
 class Compat(Row, frozen=True, kw_only=True):
-    """The drivers with which a release of ``cuda-compat`` works; ``drivers`` lists version bounds for each
-    driver branch.
+    """The drivers with which a release of ``cuda-compat`` (NVIDIA's forward-compatibility package) works;
+    ``drivers`` lists version bounds for each driver branch.
     """
 
     cuda: str

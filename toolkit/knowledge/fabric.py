@@ -31,7 +31,9 @@ class Fabric(Row, frozen=True, kw_only=True):
 
 
 class Interfaces(Row, frozen=True, kw_only=True):
-    """Prefixes of the names of fast, parallel, virtual and temporary network interfaces."""
+    """Prefixes of the names of network interfaces. Interfaces in ``side_by_side`` work in parallel;
+    interfaces in ``fleeting`` are temporary.
+    """
 
     fast: tuple[str, ...]
     side_by_side: tuple[str, ...]

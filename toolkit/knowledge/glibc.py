@@ -9,7 +9,7 @@ from toolkit.versions import within
 
 
 class Kernel(Row, frozen=True, kw_only=True):
-    """The oldest kernel on which programs start whose glibc release is within ``glibc``."""
+    """The oldest kernel on which programs start if their glibc release is within ``glibc``."""
 
     glibc: str
     kernel: str
@@ -17,7 +17,7 @@ class Kernel(Row, frozen=True, kw_only=True):
 
 
 class Levels(Row, frozen=True, kw_only=True):
-    """The names of the x86-64 levels, the lowest level first."""
+    """The names of the x86-64 levels (sets of processor instructions), the lowest level first."""
 
     levels: tuple[str, ...]
 
@@ -48,8 +48,8 @@ def glibc() -> GlibcKnowledge:
 
 
 def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
-    """Return the row with the oldest kernel for a glibc release; ``None`` if the release is older than
-    the releases in all rows.
+    """Return the row with the oldest kernel for a glibc release; ``None`` if all rows are about newer
+    releases.
     """
     rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
     return next(rows, None)

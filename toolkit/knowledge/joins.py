@@ -82,7 +82,9 @@ class PlainPackages(Row, frozen=True, kw_only=True):
 
 
 class JoinKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of ``joins.toml``. ``distributions`` maps import names to names on a package index."""
+    """The content of ``joins.toml``. ``distributions`` maps the name that a program imports to the package's
+    name on a package index.
+    """
 
     join: tuple[Join, ...]
     launcher: tuple[RankLauncher, ...]

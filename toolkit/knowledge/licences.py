@@ -11,8 +11,8 @@ from toolkit.model.solution import Component
 from toolkit.versions import older
 
 OWN_LICENCE = "Apache-2.0"
-"""The SPDX identifier of toolkit's licence, which also applies to toolkit's modules in images; ``LICENSE``
-has the text.
+"""The SPDX identifier (standard short name) of toolkit's licence. This licence also applies to toolkit's
+modules in images; the file ``LICENSE`` has the text.
 """
 
 REFERENCE = "LicenseRef-"

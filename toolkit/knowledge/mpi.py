@@ -57,10 +57,10 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):
-    """The outcome of a launch in which the rank's MPI and the daemons that start the rank have different
-    releases.
+    """The outcome of a launch in which the rank's MPI has another release than the launcher's daemons, which
+    start the rank.
 
-    ``launcher`` bounds the release of the daemons.
+    ``launcher`` has version bounds for the daemons.
     """
 
     launcher: str
@@ -94,8 +94,8 @@ class LauncherWords(MpiRow, frozen=True, kw_only=True):
 
     The table ``without_ssh`` has the options with which the launcher starts ranks on its own node although
     the image has no ssh. With the options in the table ``agent``, the launcher itself starts the daemon of
-    each node, through ``toolkit-agent`` instead of ssh. The options also keep the daemons in the foreground,
-    because Slurm stops processes that leave their step.
+    each node, through the program ``toolkit-agent`` instead of ssh. The options also keep the daemons in the
+    foreground, because Slurm stops processes that leave their job step.
     """
 
     words: tuple[str, ...]
@@ -115,13 +115,13 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     avoid the defect.
 
     ``lift`` is a value that avoids the defect on a host without a fast network; on other hosts, the value
-    would disable the fast network. ``{interface}`` in ``lift`` is the name of the host's only network
-    interface. ``by_chance`` lists the other outcomes that repetitions of the same launch had. A defect with
-    the outcome ``ok`` stops only a few launches, so toolkit only warns of the defect. ``under`` bounds the
-    release of the host's Open MPI that starts the ranks. ``batch`` is true if the launcher runs on a node
-    that also runs its ranks. If ``launched_by`` is empty, the defect occurs under srun and under every
-    mpirun. Otherwise, under an mpirun of the host, the defect occurs only if ``launched_by`` lists the host's
-    MPI (``mpich <5``). ``netmod`` is the network module that MPICH uses by default.
+    would disable the fast network. In ``lift``, toolkit replaces ``{interface}`` with the name of the host's
+    only network interface. ``by_chance`` lists the other outcomes that repetitions of the same launch had. A
+    defect with the outcome ``ok`` stops only a few launches, so toolkit only warns of the defect. ``under``
+    has version bounds for the host's Open MPI that starts the ranks. ``batch`` is true if the launcher runs
+    on a node that also runs its ranks. If ``launched_by`` is empty, the defect occurs under srun and under
+    every mpirun. Otherwise, under an mpirun of the host, the defect occurs only if ``launched_by`` lists the
+    host's MPI (``mpich <5``). ``netmod`` is the network module that MPICH uses by default.
     """
 
     id: str
@@ -147,8 +147,8 @@ class Defect(MpiRow, frozen=True, kw_only=True):
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def holds_under(self, mpi: HostMpi | None) -> bool:
-        """Return whether the defect occurs under the mpirun of the host's MPI ``mpi`` or under every
-        launcher.
+        """Return whether the defect occurs if the mpirun of the host's MPI ``mpi`` starts the ranks. True if
+        the defect occurs under every launcher.
         """
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (
@@ -161,7 +161,7 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 class BatchLauncher(Row, frozen=True, kw_only=True):
     """A launcher of a batch system other than Slurm, and the outcome if it starts ranks of an image's MPI.
 
-    An empty ``implementation`` means every MPI. ``versions`` bounds the releases of the MPI. toolkit uses the
+    An empty ``implementation`` means every MPI. ``versions`` has version bounds for the MPI. toolkit uses the
     first matching row; the last row about a launcher matches every MPI.
     """
 
@@ -185,7 +185,8 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
 class OutsideStep(Row, frozen=True, kw_only=True):
     """The variable from which ranks detect that they are in a Slurm job step.
 
-    ``told_by_slurm`` bounds the Slurm releases that set ``variable`` in batch scripts, too.
+    ``told_by_slurm`` has version bounds. Slurm releases within these bounds also set ``variable`` in batch
+    scripts.
     """
 
     variable: str
@@ -269,13 +270,17 @@ class Variables(Row, frozen=True, kw_only=True):
 
 
 class StandardAbi(MpiRow, frozen=True, kw_only=True):
-    """MPI releases that also provide MPI's standard ABI, in the library with the soname ``library``."""
+    """MPI releases that also provide MPI's standard ABI (binary interface), in the library with the soname
+    ``library``.
+    """
 
     library: str
 
 
 class ReleaseRows(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """MPI releases with a property that several rules use. The name of each field describes the property."""
+    """MPI releases with a property that several rules use. The name of each field describes the property. For
+    example, the mpirun of the releases in ``orte`` uses ORTE, the launcher of Open MPI before 5.
+    """
 
     orte: MpiRow
     prrte: MpiRow

@@ -16,7 +16,7 @@ _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 
 
 class Pair(Row, frozen=True, kw_only=True):
-    """The outcome of a launch with this PMIx server and this PMIx client; ``launcher`` bounds the release of
+    """The outcome of a launch with this PMIx server and this PMIx client; ``launcher`` has version bounds for
     the host's Open MPI.
 
     If ``late`` is true, the ranks complete their work, but fail when they exit. ``found`` is false if the
@@ -37,7 +37,8 @@ class Pair(Row, frozen=True, kw_only=True):
 
 
 class Shared(Row, frozen=True, kw_only=True):
-    """The outcome of a launch in which all ranks of a node inherit the PMIx identity of Hydra's proxy.
+    """The outcome of a launch in which all ranks of a node inherit the PMIx identity of Hydra's proxy, the
+    process with which MPICH's launcher starts these ranks.
 
     If ``late`` is true, the ranks form several worlds, each with one rank of every node, and fail only when
     they exit. ``by_chance`` lists the other outcomes that repetitions of the same launch had.
@@ -71,8 +72,8 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Version bounds: PMIx servers within ``server`` list components, and PMIx clients within ``client`` fail
-    if they lack a listed component.
+    """Version bounds. PMIx servers within ``server`` name components to their clients. PMIx clients within
+    ``client`` fail if they lack a component that the server names.
     """
 
     client: str

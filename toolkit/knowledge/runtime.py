@@ -236,5 +236,7 @@ def depends_on_release(name: str) -> bool:
 
 
 def _kin(name: str) -> str:
-    """Return the name under which the tables list a runtime, because related runtimes share rows."""
+    """Return the name under which the tables list a runtime. Related runtimes have one name, because they
+    share rows.
+    """
     return _KIN.get(name, name)

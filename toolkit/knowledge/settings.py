@@ -36,8 +36,9 @@ class Setting(Row, frozen=True, kw_only=True):
 
     - ``components``: a list of components of the MCA ``framework``; a component that the image lacks causes
       ``outcome``.
-    - ``exclusion``: a list after ``^``, which is harmless if it contains no name in ``value``. A list with
-      such a name causes ``outcome`` if the row has ``because``; otherwise another row judges this list.
+    - ``exclusion``: a list of components to exclude, which starts with ``^``. The list is harmless if it
+      contains no name in ``value``. A list with such a name causes ``outcome`` if the row has ``because``;
+      otherwise another row judges this list.
     - ``interfaces``: names of network interfaces; if the host has none of the interfaces, the result is
       ``outcome``.
     - ``left-out``: names of interfaces to exclude; the list replaces the default list, so it must contain the

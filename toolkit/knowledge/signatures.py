@@ -63,8 +63,8 @@ class FaultRow(Row, frozen=True, kw_only=True):
     ``retry`` says what removes the fault: another attempt, another node, or a change by the user, in the
     image or at the site. ``signatures`` are prefixes of the ids of log signatures in this class; toolkit uses
     these prefixes for a line that no row of ``faultlines.toml`` matches. If a line has only general words of
-    failure, a further word that matches ``subjects`` shows that the line is of this class. ``files`` are
-    patterns for files of libraries that raise exceptions of this class.
+    failure, such as "error", a further word that matches ``subjects`` shows that the line is of this class.
+    ``files`` are patterns for files of libraries that raise exceptions of this class.
     """
 
     id: str

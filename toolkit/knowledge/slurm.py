@@ -15,8 +15,8 @@ class States(Row, frozen=True, kw_only=True):
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Why a job waits (``why``, the end of a sentence), and what the user can do about it (``todo``, may be
-    empty).
+    """The reason why a job waits, and what the user can do. ``why`` is the end of a sentence about the job.
+    ``todo`` is an instruction; it may be empty.
 
     ``never`` is true if the job never starts without a change.
     """

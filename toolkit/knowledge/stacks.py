@@ -49,7 +49,8 @@ class Base(Row, frozen=True, kw_only=True):
 
 
 class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The facts that toolkit expects to read from the MPI library that a row of ``stacks.toml`` builds.
+    """Facts about the MPI library of a row of ``stacks.toml``. toolkit expects to read these facts from the
+    library after its build.
 
     ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``). ``launcher`` is the path of the
     MPI's mpirun. ``markers``, ``device``, ``own_shm`` and ``plugins`` are as in
@@ -69,16 +70,17 @@ class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Version(Row, frozen=True, kw_only=True):
     """One version of a component from one provider, and the components that it needs.
 
-    ``requires`` maps each component that the image must contain to the allowed versions. ``fits`` maps
-    components to the allowed versions, for images that contain these components. ``without`` lists components
-    that the image must not contain. If ``asked`` is true, the solver uses the row only if the recipe names
-    the component. Empty ``architectures`` means all architectures.
+    ``requires`` maps each component that the image must contain to the allowed versions. ``fits`` also maps
+    components to the allowed versions, but applies only if the image contains the component. ``without``
+    lists components that the image must not contain. If ``asked`` is true, the solver uses the row only if
+    the recipe names the component. Empty ``architectures`` means all architectures.
 
     The row lists the inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged;
     ``tools`` for compiling; the source ``archive``; options for its ``configure`` script. ``environment``
     sets variables of the finished image. ``patches`` are files of ``recipes/patches`` for the source.
     ``note`` is a reason that the solver adds to its message if it refuses the row. ``speaks`` contains the
-    facts about the MPI library that the row builds. ``driver`` bounds the NVIDIA driver for a CUDA release.
+    facts about the MPI library that the row builds. ``driver`` has version bounds for the NVIDIA driver that
+    a CUDA release needs.
     """
 
     version: str

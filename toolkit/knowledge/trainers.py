@@ -38,8 +38,8 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class WithoutMpi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Strategies of a framework that need neither MPI nor Horovod: the image fact with the framework's
-    version, the strategies, and how their ranks find each other.
+    """Strategies of a framework that need neither MPI nor Horovod. ``fact`` is the image fact with the
+    framework's version. ``program`` says how the ranks find each other.
     """
 
     fact: str
