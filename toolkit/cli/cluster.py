@@ -47,7 +47,7 @@ def command() -> None:
 @click.option(
     "--flavour", metavar="KIND", help="Kind of cluster; `--flavour x` lists all kinds  [default: pmix]"
 )
-@click.option("--users", type=WholeNumber(), help="Number of accounts user01 … for a class")
+@click.option("--users", type=WholeNumber(), help="Number of accounts (user01, user02, …) for a class")
 @click.option(
     "--listen",
     metavar="ADDRESS:PORT",

@@ -33,7 +33,7 @@ from toolkit.report.progress import Progress
 @click.option("--sync/--no-sync", default=True, help="Copy the project to the cluster")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
-@click.option("--explain", is_flag=True, help="Add the source of each value to the job script")
+@click.option("--explain", is_flag=True, help="Show in the job script where each value comes from")
 @click.option("--follow/--no-follow", default=True, help="Show the output until the job ends")
 @click.option(
     "--fetch",

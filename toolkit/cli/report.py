@@ -55,8 +55,9 @@ def command(
     sweep.json. For a job without metrics files, the command prints the values in the job's output, such as
     "loss: 0.31"; with --output, it also writes figures.csv and figures.json.
 
-    STUDY is a folder that toolkit scale made. Several studies share one page. The command writes the page,
-    the plots and the tables (CSV, LaTeX) to --output, or else to the folder report of the first STUDY.
+    STUDY is a folder that toolkit scale made. If you give several studies, one page shows all of them. The
+    command writes the page, the plots and the tables (CSV, LaTeX) to --output, or else to the folder report
+    of the first STUDY.
 
     \b
     Examples:

@@ -71,7 +71,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     type=WholeNumber(),
     default=1,
     show_default=True,
-    help="First epochs of a run that the results ignore",
+    help="Number of first epochs of a run that the results ignore",
 )
 @click.option("--compare", metavar="FIELD=A,B", help="Run one series for each value of an option or variable")
 @click.option(
