@@ -27,7 +27,7 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     device: str | None = None
     """MPICH's device with its network modules: ``ch4:ofi,ucx``."""
     own_shm: bool | None = None
-    """Whether MPICH's ch4 has its own shared-memory transport."""
+    """Whether MPICH's device ch4 has its own shared-memory transport."""
     needs: tuple[str, ...] | None = None
     """Sonames of all libraries that the loader loads with libmpi, without the C library."""
     components: dict[str, tuple[str, ...]] | None = None
@@ -83,12 +83,12 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     device: str | None = None
     """MPICH's device with its network modules, the preferred module first: ``ch4:ucx,ofi``."""
     own_shm: bool | None = None
-    """Whether MPICH's ch4 has its own shared-memory transport. A build with only UCX has no such transport,
-    so ranks of one node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
+    """Whether MPICH's device ch4 has its own shared-memory transport. A build with only UCX has no such
+    transport, so ranks of one node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
     """
     components: dict[str, tuple[str, ...]] = {}
-    """MCA framework → Open MPI's components (``{"btl": ("self", "tcp", "vader")}``), built in or in separate
-    files.
+    """MCA framework (type of plugin in Open MPI) → Open MPI's components (``{"btl": ("self", "tcp",
+    "vader")}``), built in or in separate files.
     """
     how: dict[str, str] = {}
     """Launch interface → its source: ``linked`` (the library's own code or a linked library), or ``component
@@ -97,8 +97,8 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str | None = None
     """The folder of the installation: ``/usr``, ``/opt/venv``."""
     built_for: str | None = None
-    """The missing folder in which a moved Open MPI searches its plugins, if the image sets no
-    other folder.
+    """A folder that does not exist. A moved Open MPI looks for its plugins in this folder, if the image sets
+    no other folder.
     """
     led_by: dict[str, str] = {}
     """The variable that gives a moved Open MPI its real folder, and the value: ``{"OPAL_PREFIX":
@@ -114,6 +114,6 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """
     fabric_asked: str | None = None
     """Newest interface version of libfabric that the library needs, such as ``1.8`` for ``FABRIC_1.8``.
-    ``None`` if the library needs no libfabric, or if the loader finds libfabric through DT_RPATH, before
-    LD_LIBRARY_PATH.
+    ``None`` if the library needs no libfabric, or finds libfabric through DT_RPATH, which the loader reads
+    before LD_LIBRARY_PATH.
     """

@@ -59,8 +59,8 @@ requests no GPUs.
 
 Basis = Literal["measured", "derived", "beyond"]
 """The basis of a prediction. ``measured``: a recorded launch is like this launch. ``derived``: rules predict
-the outcome from measured causes. ``beyond``: the host, the image or the job's shape differs from every
-recorded launch.
+the outcome from measured causes. ``beyond``: the host, the image or the job has a property that no recorded
+launch has.
 """
 
 
@@ -75,8 +75,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     options. ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if
     unknown. ``program`` is the user's choice of how the ranks find each other (``--program``), or ``None``.
     ``command`` is the command of each rank; it is empty if unknown. ``joins`` names the libraries with which
-    the user's script connects its ranks; it is empty if unknown. ``says`` contains the rendezvous settings in
-    the command and the script: the value of each variable or argument, by name.
+    the user's script connects its ranks; it is empty if unknown. ``says`` contains the settings in the
+    command and the script with which ranks find each other: the value of each variable or argument, by name.
     """
 
     nodes: int = 2
@@ -107,7 +107,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def has_one_rank(self) -> bool:
-        """True if the job has one rank, so that a world of size 1 is right."""
+        """True if the job has one rank, for which a world of size 1 is correct."""
         return self.nodes * self.ranks_per_node == 1
 
 
@@ -139,10 +139,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """The predicted outcome of one launch mode.
 
-    ``findings`` are ids of findings. ``missing`` names the unknown facts that make an outcome unknown.
-    ``by_chance`` lists other possible outcomes of the same launch, if the outcome depends on timing. For
-    example, if one rank fails, its launcher either stops the other ranks or waits for them. ``outcome`` is
-    the most frequent outcome. ``beyond`` names the properties of this launch that no recorded launch has.
+    ``findings`` are ids of findings. If the outcome is unknown, ``missing`` names the unknown facts on which
+    the outcome depends. ``by_chance`` lists other possible outcomes of the same launch, if the outcome
+    depends on timing. For example, if one rank fails, its launcher either stops the other ranks or waits for
+    them. ``outcome`` is the most frequent outcome. ``beyond`` names the properties of this launch that no
+    recorded launch has.
     """
 
     mode: Mode

@@ -58,6 +58,6 @@ class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
             case "unknown-key":
                 return f"signed with the key {self.fingerprint}, which is not in your keyring"
             case "no-gpg":
-                return "not checked: the image has a signature, but gpg is not installed"
+                return "not checked: the file has a signature, but gpg is not installed"
             case _:
                 return "not signed"

@@ -34,7 +34,7 @@ class Partition(_SiteSection, frozen=True, kw_only=True):
     memory_mb: int | None = None
     gpus: int | None = None
     gpu: str = ""
-    """The GPU type in GRES, as in ``v100``; empty if GRES has no type."""
+    """The GPU type in GRES (Slurm's generic resources), as in ``v100``; empty if GRES has no type."""
     features: tuple[str, ...] = ()
 
 

@@ -10,7 +10,7 @@ class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     ``max_time`` has Slurm's syntax or is ``UNLIMITED``. ``max_nodes`` is ``None`` if a job may use all nodes.
     ``cores`` is the number of physical cores of a node. ``threads`` is the number of hardware threads of a
-    core. ``gpu`` is the GPU type in GRES. ``gpus`` is 0 if GRES has no GPUs.
+    core. ``gpu`` is the GPU type in GRES (Slurm's generic resources). ``gpus`` is 0 if GRES has no GPUs.
     """
 
     name: str

@@ -29,8 +29,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Solution(msgspec.Struct, frozen=True, kw_only=True):
-    """A stack that satisfies the recipe and the compatibility tables. If the user named a cluster, the stack
-    also satisfies the cluster's requirements.
+    """A stack (versions of components) that satisfies the recipe and the compatibility tables. If the user
+    named a cluster, the stack also satisfies the cluster's requirements.
 
     ``mode`` is the launch mode that toolkit predicts to work on the cluster; ``None`` if the user did not
     name a cluster.

@@ -30,10 +30,10 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     the command line: the command of each run, or the trainer's options. ``compare`` is a job field or, in
     capitals, an environment variable; the study runs each size with each value in ``values``. ``warm_up`` is
     the number of epochs or figures that the study ignores at the start of each run. ``pattern`` is a regular
-    expression that finds figures in a command's output; without ``pattern``, toolkit reads the figures from a
-    trainer's metrics. ``epochs`` is the number of epochs of each run. ``batch`` is the batch size of one rank
-    (weak scaling) or of all ranks (strong scaling). ``created`` is the time of creation, in UTC and in ISO
-    8601 format.
+    expression that finds figures (measured values) in a command's output; without ``pattern``, toolkit reads
+    the figures from a trainer's metrics. ``epochs`` is the number of epochs of each run. ``batch`` is the
+    batch size of one rank (weak scaling) or of all ranks (strong scaling). ``created`` is the time of
+    creation, in UTC and in ISO 8601 format.
     """
 
     schema: str = "toolkit.study/1"
@@ -77,9 +77,9 @@ class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
     """The fractions of a step's time, from Horovod's timeline on rank 0; the sum of the fractions is 1.
 
-    ``negotiate``: ranks wait until all ranks have a gradient. ``queue``: the gradient waits for its turn.
-    ``copy``: Horovod copies into and out of the fusion buffer. ``reduce``: the allreduce itself. ``compute``:
-    no communication is active.
+    ``negotiate``: ranks wait until all ranks have a gradient. ``queue``: the gradient waits for earlier
+    operations. ``copy``: Horovod copies into and out of the fusion buffer. ``reduce``: the allreduce itself.
+    ``compute``: no communication is active.
     """
 
     negotiate: float

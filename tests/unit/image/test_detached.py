@@ -185,7 +185,7 @@ def test_without_gpg_a_signature_is_not_called_good(keys, bundle, monkeypatch, t
     sign_file(bundle, ADA)
     ring = keys.public(tmp_path / "ada.asc", ADA)
     monkeypatch.setenv("PATH", str(tmp_path))
-    said = "not checked: the image has a signature, but gpg is not installed"
+    said = "not checked: the file has a signature, but gpg is not installed"
     assert signature_of(bundle, None).description == said
     with pytest.raises(Missing):
         signature_of(bundle, ring)
