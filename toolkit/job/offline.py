@@ -82,8 +82,8 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
     yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
         yield (
-            "Submit the script in the folder of the program, because the job starts in the folder in which you "
-            "submit it"
+            "Submit the script in the folder of the program, because the job starts in the folder in which "
+            "you submit it"
         )
     if uncontacted.data:
         yield f"Copy the data{f' in {data}' if data else ''} to {uncontacted.data}"
