@@ -155,7 +155,8 @@ def _tell_failure(point: Point, retry: int, tell: Tell) -> None:
 
 def _conclude(sweep: Sweep, points: dict[str, Point], say: Callable[[str], None]) -> None:
     failed = [point for point in points.values() if point.state != "measured"]
-    say(f"{len(points) - len(failed)} of {len(points)} runs are measured; toolkit report {sweep.folder}")
+    count = f"{len(points) - len(failed)} of {len(points)} runs are measured"
+    say(f"{count}; show the results: toolkit report {sweep.folder}")
     if failed:
         raise CheckFailed(
             f"{len(failed)} runs failed; their figures are missing",
