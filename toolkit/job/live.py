@@ -122,8 +122,8 @@ def _check(request: TrialRequest) -> None:
 
 
 def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
-    """Return the launch modes to try: the modes in the request, else the mode that the engine chooses, else
-    the first mode for which the engine found a launch command.
+    """Return the launch modes to try: the modes in the request, else the mode that the engine (toolkit's
+    prediction rules) chooses, else the first mode for which the engine found a launch command.
     """
     if request.modes:
         return list(dict.fromkeys(request.modes))

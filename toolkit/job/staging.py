@@ -14,7 +14,7 @@ from toolkit.run.stage import Parcel
 
 _MOST_FILES = 10_000
 """The largest number of data files that toolkit copies. The limit exists because toolkit computes the hash of
-each data file here and on the cluster.
+each data file on this machine and on the cluster.
 """
 
 

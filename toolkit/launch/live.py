@@ -111,7 +111,7 @@ def transport(lines: Iterable[str]) -> Transport | None:
 
 
 def compare(prediction: Prediction, evidence: Seen, observed: Outcome, host: HostFacts, output: str) -> Trial:
-    """Return the trial: the prediction, the observed outcome, and whether they agree."""
+    """Return the trial: the prediction, the observed outcome, and whether the prediction was right."""
     known = prediction.outcome != "unknown"
     return Trial(
         mode=prediction.mode,
