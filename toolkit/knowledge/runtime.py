@@ -62,8 +62,8 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
     """Releases whose setuid installation mounts images with squashfuse if the settings forbid kernel mounts.
 
     ``setting`` names a setting of the runtime. If this setting has the value in ``always``, the kernel mounts
-    images. If it has the value in ``limited``, the kernel mounts images only if a setting in ``limits``
-    exists.
+    images. If this setting has the value in ``limited``, the kernel mounts images only if a setting in
+    ``limits`` exists.
     """
 
     name: str
@@ -174,9 +174,9 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 _KIN = {"singularity-pro": "singularity-ce"}
-"""Runtime → related runtime whose rows also apply to it. SingularityPRO is SingularityCE of the same release
-number with additions (sylabs/singularity: releases, v4.6.0). Rows of ``retired`` do not apply, because
-SingularityPRO gets fixes for longer.
+"""Runtime → a related runtime; the rows of the related runtime also apply to the first runtime.
+SingularityPRO is SingularityCE of the same release number with additions (sylabs/singularity: releases,
+v4.6.0). Rows of ``retired`` do not apply, because SingularityPRO gets fixes for longer.
 """
 
 

@@ -80,8 +80,8 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     """
     path: str
     setuid: bool | None = None
-    """True if the runtime is installed setuid root. With setuid, the kernel mounts images if the runtime's
-    release and settings allow it.
+    """True if the runtime's program has the setuid bit and belongs to root. The kernel then mounts images if
+    the runtime's release and settings allow this.
     """
     settings: dict[str, str] = {}
     """Settings in ``apptainer.conf`` that change how containers start; other settings have their defaults."""
@@ -286,8 +286,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """User-space drivers for libibverbs: ``mlx5``, ``hfi1verbs``; empty without drivers."""
     hwloc: str | None = None
     programs: dict[str, str] = {}
-    """Path of a program or Python extension that needs an MPI → the MPI library that it loads; empty if the
-    image's loader does not find this library.
+    """Path of a program or Python extension that needs an MPI → the MPI library that the program loads; empty
+    if the image's loader does not find this library.
     """
     programs_need: dict[str, str] = {}
     """Program whose MPI library the loader does not find → soname of this library: ``libmpi.so.40``."""
@@ -371,7 +371,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     entry point.
     """
     entry_script: str = ""
-    """Path of the entry point, if it is a shell script that sets variables and then starts its arguments."""
+    """Path of the entry point, if it is a shell script that sets variables and then starts a command."""
     entry_sets: dict[str, str] = {}
     """Variables that ``entry_script`` sets and that affect MPI or search paths."""
     stack: dict[str, object] | None = None
