@@ -9,7 +9,7 @@ if sys.version_info < (3, 11):  # noqa: UP036 - in a checkout, only this line ch
     sys.stderr.write(
         "error: toolkit needs Python 3.11 or later; this is "
         + ".".join(str(number) for number in sys.version_info[:3])
-        + "; uv installs one: pip install --user uv && uv tool install --python 3.11 '"
+        + "; uv can install a newer Python: pip install --user uv && uv tool install --python 3.11 '"
         + os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # noqa: PTH100, PTH120 - no pathlib in 2.7
         + "'\n"
     )

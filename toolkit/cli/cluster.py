@@ -23,7 +23,7 @@ _user = click.option(
     metavar="USER",
     default=USER,
     show_default=True,
-    help="User on the node: your name, root, user01 …",
+    help="User on the node: ada, root, or an account of a class, such as user01",
 )
 _node = click.option(
     "--node", metavar="NODE", default="login", show_default=True, help="Node that runs the command"
@@ -51,7 +51,7 @@ def command() -> None:
 @click.option(
     "--listen",
     metavar="ADDRESS:PORT",
-    help="Address and port at which other machines connect  [default: only this machine]",
+    help="Address and port of this machine at which other machines connect  [default: only this machine]",
 )
 @_json
 @click.pass_context

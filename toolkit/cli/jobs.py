@@ -52,9 +52,13 @@ def command(ctx: click.Context, as_json: bool) -> None:
 
 
 @command.command("list", short_help="List the jobs, the newest first")
-@click.option("--state", "states", multiple=True, type=click.Choice(_STATES), help="Only jobs in this state")
-@click.option("--site", metavar="NAME", help="Only jobs of this site, host or virtual cluster")
-@click.option("--since", metavar="WHEN", help="Only jobs launched since a time, such as 2h, 3d or a date")
+@click.option(
+    "--state", "states", multiple=True, type=click.Choice(_STATES), help="List only jobs in this state"
+)
+@click.option("--site", metavar="NAME", help="List only jobs of this site, host or virtual cluster")
+@click.option(
+    "--since", metavar="WHEN", help="List only jobs launched since a time, such as 2h, 3d or a date"
+)
 @json_option("Print JSON")
 def list_jobs(
     states: tuple[str, ...] = (), site: str | None = None, since: str | None = None, as_json: bool = False

@@ -52,7 +52,7 @@ class _NotebookCommand(RenamedOptions, GroupedHelp):
 @click.option("--force", is_flag=True, help="Start even if a failure is predicted")
 @key_options
 @click.option("--dry-run", is_flag=True, help="Print the job script and stop")
-@json_option("Print URL and job as one line of JSON")
+@json_option("Print the URL and the job as one line of JSON")
 @place_options
 @click.pass_context
 def command(

@@ -51,7 +51,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     "--ranks-per-node",
     "per_node",
     type=WholeNumber(1),
-    help="Maximum ranks on each node  [default: 1; with --nodes, no limit]",
+    help="Maximum number of ranks on each node  [default: 1; with --nodes, no limit]",
 )
 @click.option(
     "--repeat", type=WholeNumber(1, 1000), default=3, show_default=True, help="Number of runs of each size"
@@ -64,7 +64,11 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     help="Weak scaling: each rank has a full batch (default)",
 )
 @click.option("--strong", "scaling", flag_value="strong", help="Strong scaling: all ranks share one batch")
-@click.option("--batch", type=WholeNumber(1), help="Batch size of each rank; with --strong, of all ranks")
+@click.option(
+    "--batch",
+    type=WholeNumber(1),
+    help="Batch size of each rank; with --strong, batch size of all ranks together",
+)
 @click.option("--epochs", type=WholeNumber(1), help="Epochs of each run  [default: --warm-up plus 2]")
 @click.option(
     "--warm-up",
@@ -73,12 +77,14 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     show_default=True,
     help="Number of first epochs of a run that the results ignore",
 )
-@click.option("--compare", metavar="FIELD=A,B", help="Run one series for each value of an option or variable")
+@click.option(
+    "--compare", metavar="FIELD=A,B", help="Run each size with each of these values of an option or variable"
+)
 @click.option(
     "--prove",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Measure the settings that this timeline suggests, the defaults and autotune",
+    help="Compare the settings that this timeline suggests with the defaults and Horovod's autotune",
 )
 @click.option("--profile", is_flag=True, help="Run each size again with Horovod's timeline")
 @click.option("--pattern", metavar="REGEX", help="Read the values that REGEX finds in the output")
@@ -91,7 +97,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 )
 @click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Retries of a failed run")
 @click.option(
-    "--at-once", type=WholeNumber(1), default=1, show_default=True, help="Maximum jobs in the queue at once"
+    "--at-once", type=WholeNumber(1), default=1, show_default=True, help="Maximum number of jobs in the queue"
 )
 @click.option(
     "--study",
