@@ -114,7 +114,7 @@ def _check_options(call: Call, request: JobRequest) -> None:
     if call.flags.fix is not None:
         raise BadInput("--local: cannot be combined with --fix, which is for a launch on a cluster")
     if call.flags.explain:
-        raise BadInput("--local: cannot be combined with --explain, which is for Slurm scripts")
+        raise BadInput("--local: cannot be combined with --explain, which explains Slurm job scripts")
 
 
 def _job_file(call: Call) -> str:

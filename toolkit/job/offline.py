@@ -171,7 +171,7 @@ def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
     MPI.
     """
     if is_path(name):
-        tell.step(f"{name} is not on this machine; toolkit assumes that it contains Open MPI")
+        tell.step(f"{name} is not on this machine; toolkit assumes that the image contains Open MPI")
         return ImageFacts(path=name, format="sif")
     if name not in (known := names(_RECIPES, ".toml")):
         raise BadInput(
@@ -195,5 +195,5 @@ def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
         jax=wanted.get("jax"),
         horovod=wanted.get("horovod"),
         stack={"recipe": name, "toolkit": __version__},
-        absent={} if mpi else {"mpi": "the recipe does not pin an MPI"},
+        absent={} if mpi else {"mpi": "the recipe does not name an MPI"},
     )

@@ -86,7 +86,7 @@ def assumption_line(host: HostFacts) -> tuple[str, ...]:
 def _why(site: Site | None, modules: Sequence[str]) -> str:
     """Return a phrase about the module or path that provides the container runtime, or an empty text."""
     if site and "/" in site.container.command:
-        return "the site profile names its path"
+        return "the site profile names the path of the runtime"
     if site and site.container.modules:
         return _provides(site.container.modules[-1])
     every = (*(site.modules if site else ()), *modules)
@@ -94,7 +94,7 @@ def _why(site: Site | None, modules: Sequence[str]) -> str:
 
 
 def _provides(module: str) -> str:
-    return f"module {module if module.startswith('swap ') else f'load {module}'} provides it"
+    return f"module {module if module.startswith('swap ') else f'load {module}'} provides the runtime"
 
 
 def _runtime_in(why: str) -> str:

@@ -50,7 +50,9 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     starter = TrialProgram(_STARTER, (folder / _STARTER).read_bytes())
     python = TrialProgram("trial.py", (folder / "trial.py").read_bytes())
     if image.glibc is None and image.python is None:
-        why = image.absent.get("glibc") or image.unknown.get("glibc", "the release of its glibc is unknown")
+        why = image.absent.get("glibc") or image.unknown.get(
+            "glibc", "the release of the image's glibc is unknown"
+        )
         raise Missing(f"--live: the image has no Python, and the test program in C needs glibc: {why}")
     binary = (
         _compile_program((folder / "trial.c").read_bytes(), image.architecture, runner)

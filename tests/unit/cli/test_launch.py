@@ -293,8 +293,8 @@ def profile(tmp_path, container):
 @pytest.mark.parametrize(
     ("container", "said"),
     [
-        ('command = "apptainer"\nmodules = ["apptainer"]', "module load apptainer provides it"),
-        ('command = "/opt/ap/bin/apptainer"', "the site profile names its path"),
+        ('command = "apptainer"\nmodules = ["apptainer"]', "module load apptainer provides the runtime"),
+        ('command = "/opt/ap/bin/apptainer"', "the site profile names the path of the runtime"),
     ],
 )
 def test_a_runtime_that_only_the_job_has_is_taken_to_be_there(image, tmp_path, container, said):
