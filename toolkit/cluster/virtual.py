@@ -195,7 +195,8 @@ def _layout(
         raise _another(name, f"is of the flavour {kind}, not {flavour}")
     if containers and listen not in (None, _listen(containers)):
         raise _another(
-            name, f"listens on {_listen(containers) or 'a port only for this machine'}, not {listen}"
+            name,
+            f"listens on {_listen(containers) or 'a port that only this machine can reach'}, not {listen}",
         )
     cpus, memory = machine(engine.client)
     count = existing_count or check_nodes(DEFAULT_NODES if nodes is None else nodes)

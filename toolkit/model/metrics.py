@@ -114,7 +114,7 @@ def parse_metrics(text: bytes, name: str = METRICS) -> Training:
         raise BadInput(f"{name}: does not begin with a header of {_SCHEMA}")
     header = lines[0]
     if header.schema != _SCHEMA:
-        raise BadInput(f"{name}:1: unknown schema {header.schema}; this toolkit reads {_SCHEMA}")
+        raise BadInput(f"{name}:1: unknown schema {header.schema}; this release of toolkit reads {_SCHEMA}")
     again = [line for line in lines if isinstance(line, Resumed)]
     for one in again:
         told = {key: value for key, value in msgspec.structs.asdict(one).items() if value is not None}
