@@ -60,7 +60,7 @@ def config_dir() -> Path:
 
 
 def find(kind: str, name: str, suffix: str) -> Path:
-    """Return the path of a data file. ``kind`` is the folder with such files, such as ``recipes``. ``name``
+    """Return the path of a data file. ``kind`` is the file's folder in toolkit, such as ``recipes``. ``name``
     is a path, or the name of a file without its ending ``suffix``. The user's own file has precedence over a
     shipped file of the same name.
 
