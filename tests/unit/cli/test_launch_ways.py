@@ -168,7 +168,7 @@ def test_a_site_far_away_needs_neither_image_nor_data_and_says_so():
     assert done.exit_code == 0
     assert "not predicted" in done.stdout
     assert '"${WORK:?}"/toolkit/images/tf2.15-cpu.sif' in done.stdout
-    assert "not built yet: `toolkit image build tf2.15-cpu" in done.stderr
+    assert "not built yet; build it: `toolkit image build tf2.15-cpu" in done.stderr
     assert "not on this machine yet; download it: toolkit data get mnist" in done.stderr
     assert "Copy the image to $WORK/toolkit/images/tf2.15-cpu.sif" in done.stderr
 
