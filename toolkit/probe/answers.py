@@ -21,8 +21,8 @@ _READY = {"idle", "mixed", "planned"}
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers to a probe: ``place`` is the contacted machine's answer, ``nodes`` maps compute nodes to
-    their answers.
+    """The answers to a probe: ``place`` is the answer of the contacted machine (usually a login node),
+    ``nodes`` maps compute nodes to their answers.
 
     ``silent`` maps each node without an answer to the reason. ``trouble`` is the reason why no compute node
     answered, or empty if a node answered. ``ended`` is false if the output of the nodes is incomplete.
@@ -36,8 +36,8 @@ class Answers:
 
 
 def separate(text: str, choice: NodeChoice) -> Answers:
-    """Split the output of ``containers/nodes.sh``. The output of ``probe.sh`` is also valid, but has no
-    answers of compute nodes.
+    """Split the output of ``containers/nodes.sh``. ``text`` may also be the output of ``probe.sh`` alone,
+    which has no answers of compute nodes.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:

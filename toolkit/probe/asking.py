@@ -20,8 +20,8 @@ _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SiteWords:
-    """The names in a site profile that the probe checks: modules in the order of loading, programs and
-    folders.
+    """The names in a site profile (the file that describes a cluster) that the probe checks: modules in the
+    order of loading, programs and folders.
 
     :mod:`toolkit.knowledge.sitefields` defines the valid names; a folder may start with a variable.
     """
@@ -37,8 +37,8 @@ class NodeChoice:
 
     ``nodes`` is a number of nodes, ``all``, or node names in Slurm's notation. ``wait`` is the maximum time,
     in seconds, that the probe waits in Slurm's queue. An empty ``partition`` means the default partition.
-    With ``site``, the probe also runs the queries of a site profile. With ``accounts`` but without ``site``,
-    the probe runs only the query for the accounts that the user may charge.
+    With ``site``, the probe also runs the queries for a site profile, which include the user's accounts.
+    Without ``site``, ``accounts`` adds only the query for the accounts that the user may charge.
     """
 
     nodes: str = "1"

@@ -52,10 +52,11 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(raw: str, place: str, choice: NodeChoice, *, cut: bool = False) -> Bundle:
-    """Convert the raw answer of a cluster to facts; ``place`` is the cluster's name in the facts.
+    """Convert the raw answer of a cluster to facts; ``place`` is the cluster's name in the facts. ``cut`` is
+    true if toolkit stopped the probe at its time limit.
 
     Raises:
-        CheckFailed: if the contacted machine's answer is incomplete at its start or its end.
+        CheckFailed: if the start or the end of the contacted machine's answer is missing.
     """
     answers = separate(raw, choice)
     sections = parse(answers.place, place, cut=cut and not answers.ended)
@@ -92,7 +93,8 @@ def load(path: Path) -> HostFacts:
 
 
 def load_bundle(path: Path) -> Bundle:
-    """Return all contents of a file that :func:`load` can read; facts that the file lacks are unknown.
+    """Return all contents of a file that :func:`load` can read. If a fact is not in the file, the fact is
+    unknown.
 
     Raises:
         BadInput: if the file is not a facts file; the message names the invalid field.

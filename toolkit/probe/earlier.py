@@ -11,10 +11,11 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 
 
 def with_described_runtime(host: HostFacts) -> HostFacts:
-    """Return saved facts with their container runtime as a fact.
+    """Return saved facts with the container runtime as a separate fact.
 
-    Some earlier releases of toolkit named a runtime other than Apptainer only in the reason why Apptainer is
-    absent, as in ``there is podman``.
+    If a machine had another runtime than Apptainer, such as Podman, some earlier releases of toolkit did not
+    save this runtime as a fact. They named it only in the reason for Apptainer's absence: ``there is
+    podman``.
     """
     match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in match[1].split(",")] if match else []

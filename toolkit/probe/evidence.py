@@ -11,8 +11,8 @@ NO_ANSWER = "no answer in time"
 """The reason for an unknown fact if the query exceeded its time limit."""
 _NOT_FOUND = 127
 _SAYS_NOT_FOUND = re.compile(r": (command )?not found\s*$")
-"""A pattern for the shell's message about a missing program. Status 127 does not suffice: for a missing
-library, ld.so also exits with 127, but prints another message.
+"""A pattern for the shell's message about a missing program. Exit status 127 alone does not show that the
+program is missing: if a library is missing, ld.so also exits with 127, but prints another message.
 """
 _NOISE = re.compile(
     r"ERROR: ld\.so: object '[^']*' from LD_PRELOAD cannot be preloaded"
@@ -69,12 +69,12 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     """Parse the output of ``containers/probe.sh``, and ignore lines that a login shell prints before this
     output.
 
-    ``cut`` is true if toolkit stopped the probe at its time limit; the result contains only the finished
-    sections of such an output.
+    ``cut`` is true if toolkit stopped the probe at its time limit. In this case, the result contains only the
+    sections that the probe finished.
 
     Raises:
-        CheckFailed: if the start or the end of the output is missing; toolkit would otherwise report
-            existing software as absent.
+        CheckFailed: if the start or the end of the output is missing. Without this check, toolkit would
+            report software as absent although the machine has it.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:

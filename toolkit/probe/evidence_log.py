@@ -17,12 +17,16 @@ class HostEvidence:
         self.evidence[name] = text
 
     def lacks(self, name: str, section: Section, looked_for: str) -> None:
-        """Record a fact as absent if the query's program does not exist, otherwise as unknown."""
+        """Record a fact as absent if the query's program does not exist, otherwise as unknown. ``looked_for``
+        names the programs that the probe looked for, such as ``nvidia-container-cli``.
+        """
         if section.missing:
             self.absent[name] = f"{looked_for}: not found on PATH"
         else:
             self.unread(name, section, looked_for)
 
     def unread(self, name: str, section: Section, source: str) -> None:
-        """Record a fact as unknown because its query failed."""
+        """Record a fact as unknown because its query failed. ``source`` is the file or command that the probe
+        queried.
+        """
         self.unknown[name] = f"{source}: {section.trouble or 'the answer was not understood'}"

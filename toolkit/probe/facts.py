@@ -128,7 +128,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         return None
     library = pmix.server(section, types)
     if library:
-        book.note("pmix", f"{library.path} is PMIx {library.version}, by {library.evidence}")
+        book.note("pmix", f"{library.path} is PMIx {library.version}, according to {library.evidence}")
         return library.version
     if section.ok and not section.lines and not plugins:
         book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"
@@ -143,7 +143,8 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
 def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     libraries = section("mpi-libraries")
     if "launcher -" not in libraries.lines:
-        book.unknown["folder_mpis"] = libraries.trouble or "an earlier probe, which did not search folders"
+        why = "the probe is from an earlier release, which did not search folders"
+        book.unknown["folder_mpis"] = libraries.trouble or why
         return None
     mpis = launcher.of_folders(libraries, section("launcher-environment"))
     named = ", ".join(f"{mpi.library}: {mpi.implementation} {mpi.version or '?'}" for mpi in mpis)
@@ -247,7 +248,8 @@ def _by_profile(section: Section) -> str:
         return ""
     allowed = next(iter(section.values("profile")), "no profile in /etc/apparmor.d")
     return (
-        f"kernel.apparmor_restrict_unprivileged_userns = 1; {allowed} allows user namespaces for the starter"
+        f"kernel.apparmor_restrict_unprivileged_userns = 1; {allowed} allows user namespaces for"
+        " the runtime's starter"
     )
 
 

@@ -43,7 +43,7 @@ FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not i
 class Group(msgspec.Struct, frozen=True, kw_only=True):
     """A group of nodes with equal facts; ``facts`` are the facts of the first node.
 
-    ``differs`` lists the fields whose values differ from the values of the largest group.
+    ``differs`` lists the fields in which this group differs from the largest group.
     """
 
     nodes: tuple[str, ...]
@@ -125,7 +125,7 @@ def _value(name: str, facts: HostFacts, field: str, sizes: Mapping[int, int]) ->
 
 
 def _sizes(nodes: Mapping[str, HostFacts]) -> dict[int, int]:
-    """Map each size of /dev/shm to the smallest size that counts as equal to it."""
+    """Map each size of /dev/shm to the smallest size that toolkit treats as equal to this size."""
     near: dict[int, int] = {}
     last = 0
     for size in sorted({facts.shm for facts in nodes.values() if facts.shm is not None}):

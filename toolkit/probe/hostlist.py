@@ -1,4 +1,6 @@
-"""Fold and expand lists of node names in Slurm's notation, for example ``node[1-3,7]`` (pure functions)."""
+"""Shorten (fold) lists of node names to Slurm's notation, such as ``node[1-3,7]``, and expand this notation
+to names (pure functions).
+"""
 
 import re
 from collections.abc import Iterable

@@ -50,7 +50,7 @@ class MachineFacts:
         elif system.has_no_driver(section):
             self.book.absent["gpus"] = _no_driver(section)
         else:
-            self.book.unknown["gpus"] = f"nvidia-smi: {system.smi_trouble(section) or 'lists none'}"
+            self.book.unknown["gpus"] = f"nvidia-smi: {system.smi_trouble(section) or 'lists no GPU'}"
         return models
 
     def mig(self) -> tuple[str, ...] | None:
@@ -131,7 +131,8 @@ class MachineFacts:
         files = section.values("file")
         version = machine.newest_glibc(section.values("glibc"))
         if version:
-            self.book.note("gpu_libraries_glibc", f"{', '.join(files)}: GLIBC_{version} is the newest")
+            newest = f"GLIBC_{version} is the newest symbol version"
+            self.book.note("gpu_libraries_glibc", f"{', '.join(files)}: {newest}")
         elif section.ok and not files:
             self.book.absent["gpu_libraries_glibc"] = "no library of a GPU driver in the loader's cache"
         else:

@@ -36,8 +36,8 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class HostMemory:
-    """Uses the cached answer of a host if the answer is recent and the host has not changed since. Otherwise,
-    it probes the host.
+    """Uses the cached answer of a host if the answer is recent and the host has not changed since the probe.
+    Otherwise, it probes the host.
 
     ``age`` is the age of the cached answer in seconds, or None if toolkit has just probed the host.
     """

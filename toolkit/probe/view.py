@@ -67,7 +67,7 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Return the login node's table ``absent`` or ``unknown``, extended by the reason why no compute node
+    """Return one table of the login node, ``absent`` or ``unknown``, with the reason why no compute node
     answered.
     """
     if "slurm" in login.absent:
@@ -75,7 +75,7 @@ def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
     return {
         "unknown": {
             **login.unknown,
-            "compute_nodes": f"compute nodes: {why or 'the probe asked no compute node'}",
+            "compute_nodes": f"compute nodes: {why or 'the probe contacted no compute node'}",
         }
     }
 

@@ -22,12 +22,13 @@ _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
 def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
-    """Return one :class:`HostMpi` for each MPI installation with a launcher, from lines that start with
-    ``path``, ``real`` or ``says``.
+    """Return one :class:`HostMpi` for each MPI installation with a launcher. ``section`` has these lines
+    about each launcher: its ``path``, its ``real`` path without links, and what it ``says`` about its
+    version.
 
     ``libraries`` lists the MPI library beside each launcher. If an installation contains several launchers,
-    the result includes only the first launcher. The function ignores a program without a version text if
-    another program in the same folder has a version text.
+    the result includes only the first launcher. If only some launchers in a folder print a version, the
+    function ignores the launchers that print none.
     """
     mpis: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]

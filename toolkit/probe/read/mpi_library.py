@@ -78,7 +78,7 @@ class MpiLibrary:
 
     @property
     def component_libraries(self) -> dict[str, dict[str, str]]:
-        """The libraries that each component loads in addition to the MPI library.
+        """The libraries that each component (plugin of Open MPI) loads in addition to the MPI library.
 
         The keys are component names; each value maps sonames to paths.
         """
@@ -118,13 +118,13 @@ class MpiLibrary:
 
     @property
     def device(self) -> str | None:
-        """MPICH's device with its network modules, such as ``ch4:ofi,ucx``."""
+        """MPICH's device (its communication layer) with its network modules, such as ``ch4:ofi,ucx``."""
         device = next(iter(self.values("device")), None)
         return ",".join(device.replace(",", " ").split()) if device and _DEVICE.match(device) else None
 
     @property
     def own_shm(self) -> bool | None:
-        """Whether MPICH's ch4 has its own shared-memory transport; None for other MPIs."""
+        """Whether MPICH's device ch4 has its own shared-memory transport; None for other MPIs."""
         named = self.implementation != "intelmpi" and (self.device or "").startswith("ch4")
         return "MPIDI_POSIX_am_" in self.holds if named else None
 
@@ -166,7 +166,8 @@ class MpiLibrary:
         return tuple(sorted(faces))
 
     def is_relocatable(self, exported: tuple[str, ...] | None) -> bool:
-        """Return whether the library works if a launch mounts it into another folder.
+        """Return whether the library works if a launch mounts it into another folder. ``exported`` lists the
+        variables that the launcher sets for ranks.
 
         A library works in any folder if it searches for files relative to its own folder, or if it needs only
         the C library. A library also works in another folder if its launcher sets ``OPAL_PREFIX`` for ranks.
@@ -179,7 +180,7 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
     """Return two mappings: from each launcher to the paths of the libraries beside it, and from each path to
     its library.
 
-    In the first mapping, the key ``""`` stands for no launcher, and has the libraries that ld.so finds.
+    In the first mapping, the key ``""`` has the libraries that ld.so finds, which belong to no launcher.
     """
     beside: dict[str, list[str]] = {}
     known: dict[str, MpiLibrary] = {}
@@ -227,8 +228,8 @@ def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
 
 
 def is_mvapich(launcher: str, section: Section) -> bool:
-    """Return whether all MPI libraries beside a Hydra launcher are MVAPICH2. Hydra itself reports MPICH's
-    release, even as a part of MVAPICH2.
+    """Return whether all MPI libraries beside a Hydra launcher are MVAPICH2. Hydra is the launcher of MPICH
+    and of MVAPICH2, and reports MPICH's release in both.
     """
     beside, known = libraries(section)
     kinds = {known[path].implementation for path in beside.get(launcher, ()) if path in known}

@@ -134,10 +134,10 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
 
 
 def _whole(sections: Sections, name: str) -> Section | None:
-    """Return the section of a query that ran in a login shell, or None if the shell's profile ended the shell
-    before the answer.
+    """Return the section of a query that ran in a login shell, or None if a start-up file, such as
+    ~/.bash_profile, ended the shell before the answer.
 
-    The result does not contain the lines that the shell's profile prints before and after the answer.
+    The result does not contain the lines that start-up files print before and after the answer.
     """
     section = sections.get(name, Section(name))
     if not section.ok or _END not in section.lines:

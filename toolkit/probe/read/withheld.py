@@ -7,9 +7,7 @@ from toolkit import knowledge
 from toolkit.knowledge.settings import reads_value
 
 _OTHERS = {"SLURM_MPI_TYPE", "PMIX_VERSION"}
-"""Further variables that rules read. ``settings.toml`` and ``mpi.toml`` list the other variables that rules
-read.
-"""
+"""Variables that rules read in addition to the variables in ``settings.toml`` and ``mpi.toml``."""
 
 _PERSONAL = re.compile(
     r"@|~|\s|\$|/(home|users?|u|people|staff)/|token|secret|passw|credential|://", re.ASCII | re.IGNORECASE
@@ -17,8 +15,8 @@ _PERSONAL = re.compile(
 """A pattern for values that may contain accounts, addresses, commands or home folders."""
 
 _RANDOM = re.compile(r"(?=[A-Za-z_-]*[0-9])(?=[0-9_-]*[A-Za-z])[A-Za-z0-9_-]{20,}", re.ASCII)
-"""A pattern for a long sequence of letters and digits, such as a key. Words in lists of MCA components have
-at most 16 letters.
+"""A pattern for a long sequence of letters and digits, such as a key. The pattern does not match the words in
+lists of MCA components, which have at most 16 letters.
 """
 
 _LONGEST = 200
