@@ -31,8 +31,8 @@ def program_of_joins(joins: Collection[str]) -> ProgramName | None:
 
 
 def starter_of(program: ProgramName, request: Request) -> Starter:
-    """Return the starter, such as ``torchrun``, which the command or its script runs once on each node to
-    start the ranks. Return an empty string if the command has no starter.
+    """Return the starter: the program, such as ``torchrun``, that starts the ranks of a node. The command or
+    its script runs the starter once on each node. Return an empty string if the command has no starter.
     """
     inside: Starter = "torchrun" if request.says.get("starter") == "torchrun" else ""
     return program_of_name(program).starter(request.command) or (inside if program == "torch" else "")
@@ -58,7 +58,8 @@ def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
     """Return the kind of the program that a launch in ``mode`` starts.
 
-    An MPI launcher can start every program kind; every other launch mode starts only one kind.
+    A launch mode with an MPI launcher can start every program kind; every other launch mode starts only one
+    kind.
     """
     programs = programs_of(image, request)
     fitting = (name for name in programs if mode in program_of_name(name).MODES)

@@ -21,7 +21,7 @@ _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _INLINE = re.compile(r"-\w*c")
 _OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
 _PREPARES = re.compile(r"\bPYTHONPATH\b|\bactivate\b")
-"""A pattern for shell text, such as ``activate``, after which Python may find more modules."""
+"""A pattern for shell commands, such as ``activate``, after which Python may find more modules."""
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -42,8 +42,8 @@ class CommandFacts:
     serial: bool | None = None
     unknown: tuple[str, ...] = ()
     says: tuple[tuple[str, str], ...] = ()
-    """Names and values that set the rendezvous of the ranks, as in the field ``says`` of
-    :class:`toolkit.program.script.ScriptFacts`, with the options of starters such as torchrun.
+    """Names and values that set the rendezvous (where the ranks find each other), as in the field ``says`` of
+    :class:`toolkit.program.script.ScriptFacts`. The names include the options of starters such as torchrun.
     """
     launcher: str = ""
     """The starter or launcher with which the command begins, such as ``torchrun``, or an empty string."""
@@ -208,7 +208,9 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
 
 
 class _ProjectShell:
-    """Read the commands of a shell script, and follow the script's variables and working directory."""
+    """Read the commands of a shell script, and record how they change the variables and the working
+    directory.
+    """
 
     def __init__(self, place: _Place, path: str, arguments: Sequence[str]) -> None:
         self.place = replace(place, depth=place.depth + 1)
@@ -219,7 +221,7 @@ class _ProjectShell:
     def commands(self, code: str) -> Iterator[tuple[list[str], _Place]]:
         """Yield the words of each command, and the folder in which the command runs.
 
-        A word of a command stays as written if toolkit cannot evaluate a part of the word.
+        If toolkit cannot evaluate a part of a word, the result contains the word as the script has it.
         """
         depth = 0
         for before, written in shellwords.commands(code):
@@ -242,7 +244,9 @@ class _ProjectShell:
             yield word.strip('"') if shellwords.UNTOLD in value else value
 
     def _sets(self, words: list[str], *, certain: bool) -> bool:
-        """Record the variables that a command sets; return False if the command is not an assignment."""
+        """Record the variables that a command sets; return False if the command is not an assignment.
+        ``certain`` is false if the script may skip the command.
+        """
         exports = words[0] == "export"
         rest = words[1:] if exports else words
         if not all(_ASSIGNED.fullmatch(word) or exports for word in rest):

@@ -1,4 +1,4 @@
-"""Horovod: ranks connect through MPI, or through Gloo with toolkit's wrapper."""
+"""Horovod: ranks connect through MPI, or through the library Gloo, which needs toolkit's wrapper script."""
 
 from collections.abc import Sequence
 
@@ -18,12 +18,12 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
-    """Return an empty string for "no starter", because the launcher starts the ranks."""
+    """Return an empty string: the launcher starts the ranks, without a starter such as torchrun."""
     return ""
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return no shell lines, because the wrapper of launch mode ``gloo`` sets Horovod's variables and gives
-    all ranks the same secret.
+    """Return no shell lines. In launch mode ``gloo``, toolkit's wrapper script sets Horovod's variables and
+    gives all ranks the same secret. In the other launch modes, MPI connects the ranks.
     """
     return ()

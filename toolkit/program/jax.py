@@ -24,7 +24,7 @@ def in_image(image: ImageFacts) -> bool:
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program protocol has this argument
-    """Return an empty string for "no starter", because the launcher starts the ranks."""
+    """Return an empty string: the launcher starts the ranks, without a starter such as torchrun."""
     return ""
 
 

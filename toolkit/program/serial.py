@@ -18,7 +18,7 @@ def in_image(image: ImageFacts) -> bool:  # noqa: ARG001 - the Program protocol 
 
 
 def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001
-    """Return an empty string for "no starter", because the launcher starts the copies of the program."""
+    """Return an empty string: the launcher starts the copies, without a starter such as torchrun."""
     return ""
 
 

@@ -1,7 +1,7 @@
 """Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-toolkit does not run the script. In a word's value, :data:`UNTOLD` replaces each part that is unknown before
-the script runs.
+toolkit does not run the script. If a part of a word is unknown before the script runs, the word's value has
+the mark :data:`UNTOLD` instead of this part.
 """
 
 import re
@@ -33,7 +33,7 @@ SHELL_WORDS = _KEYWORDS | frozenset(
 SHELL_ONLY = SHELL_WORDS - frozenset(
     ("[", "command", "echo", "false", "kill", "printf", "pwd", "test", "time", "true", "type")
 )
-"""Words that only a shell executes, because no program has the same name."""
+"""Words that only a shell executes, because no program with the same name exists."""
 _ARGUMENTS = frozenset(('"$@"', "$@", '"${@}"', "${@}", "$*", '"$*"'))
 _HERE = re.compile(r"\d*<<(?P<tabs>-?)(?!<)(?P<mark>.*)", re.DOTALL)
 _ARGUMENT = re.compile(r'"?\$\{?(?P<place>[1-9])\}?"?')

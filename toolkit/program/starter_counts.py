@@ -33,7 +33,7 @@ def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
 
 
 def _first(says: Mapping[str, str], *names: str) -> int | None:
-    """Return the value of the first of the options ``names`` that the command sets, or ``None`` if the value
+    """Return the value of the first option in ``names`` that the command sets. Return ``None`` if this value
     is not a positive whole number.
     """
     text = next((says[name] for name in names if name in says), "")

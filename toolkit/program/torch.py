@@ -47,8 +47,8 @@ _STRATEGIES = (
     "--multi[-_]gpu | --cpu | --tpu | --use[-_]deepspeed | --use[-_]fsdp | --use[-_]megatron[-_]lm "
     "| --config[-_]file | --config[-_]file=*"
 )
-"""Options with which ``accelerate launch`` chooses how processes connect. Without one of these options, and
-with fewer than two GPUs on a node, ``accelerate launch`` starts a single process.
+"""Options by which ``accelerate launch`` decides how it starts several processes. Without one of these
+options, and with fewer than two GPUs on a node, ``accelerate launch`` starts a single process.
 """
 
 _MODULES: dict[str, Starter] = {

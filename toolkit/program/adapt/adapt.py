@@ -24,7 +24,7 @@ _OWN = (
 
 def way_of(source: ScriptSource, name: str) -> Way:
     """Return what can connect the ranks of a script: ``torch`` for PyTorch, ``horovod`` for Keras and
-    TensorFlow.
+    TensorFlow. Error messages begin with ``name``, the name of the script.
 
     Raises:
         BadInput: if toolkit finds no training in the script, or the script uses neither Keras nor PyTorch.
@@ -95,7 +95,9 @@ def _horovod(source: ScriptSource) -> Work:
         imports.append(f"import horovod.tensorflow as {name}_tf")
     tf = work.name_of("tensorflow", "import tensorflow as tf")
     if (node := _keras_3(source)) is not None:
-        work.leave(node, 'Keras 3: Horovod needs an image of toolkit with `keras = "3.*"` in its recipe')
+        work.leave(
+            node, 'Keras 3: Horovod needs an image that toolkit built from a recipe with `keras = "3.*"`'
+        )
     on_rank_0(work, f'{name}.allreduce({tf}.zeros(1), name="barrier")', keep)
     writes_elsewhere(work)
     gpus = work.free_name("gpus")

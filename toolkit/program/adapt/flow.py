@@ -184,7 +184,9 @@ class Flow:
                     yield one.value
 
     def _element(self, node: ast.Subscript) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
-        """Yield the values that a subscript of a dictionary may read, such as ``{"a": x}[key]``."""
+        """Yield the values that an expression with a key, such as ``{"a": x}[key]``, may read from a
+        dictionary.
+        """
         for value in self.sources(node.value):
             if isinstance(value, ast.Dict):
                 key = node.slice.value if isinstance(node.slice, ast.Constant) else None

@@ -89,7 +89,9 @@ _MAKERS = (
 
 
 def roots(work: Work, node: ast.expr) -> list[ast.Call]:
-    """Return the calls that create a data set, such as ``from_tensor_slices``, without later method calls."""
+    """Return the calls that create a data set, such as ``from_tensor_slices``. The result does not include
+    method calls that change the data set later.
+    """
     return [calls[0] for calls in chains(work, node)]
 
 
@@ -150,7 +152,7 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call is outside functions, or in a function that the script calls at most once."""
+    """Return whether a call is outside all functions, or in a function that the script calls at most once."""
     function = work.source.function(call)
     return function is None or len(work.flow.calls_of(function)) <= 1
 

@@ -1,6 +1,4 @@
-"""A Python file as text and as a syntax tree, with the text offsets of each syntax node and the syntax nodes
-that contain it.
-"""
+"""A Python file as text and as a syntax tree, with the text offsets and the parents of each syntax node."""
 
 import ast
 import io
@@ -83,7 +81,9 @@ class ScriptSource:
         return frozenset(lines)
 
     def offset(self, line: int, column: int) -> int:
-        """Return the number of characters before a position of ``ast``, whose columns count UTF-8 bytes."""
+        """Convert a line and a column of ``ast`` to an offset in characters. The columns of ``ast`` count
+        UTF-8 bytes.
+        """
         start = self.starts[line - 1]
         end = self.starts[line] if line < len(self.starts) else len(self.text)
         return start + len(self.text[start:end].encode()[:column].decode())

@@ -93,7 +93,9 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
 
 
 def _own_way(work: Work, loader: ast.Call, data: ast.expr) -> bool:
-    """If the script chooses the samples of a ``DataLoader``, add a note for the user and return True."""
+    """If the script itself chooses the samples of a ``DataLoader``, for example with a sampler, add a note
+    for the user and return True.
+    """
     own = keyword(loader, "sampler") or keyword(loader, "batch_sampler")
     if own is not None or len(loader.args) > 2:
         what = f"its {own.arg}" if own is not None else "its arguments"
@@ -111,7 +113,8 @@ def _put_sampler(work: Work, loader: ast.Call, name: str) -> None:
     shuffle = keyword(loader, "shuffle")
     more = next((one for one in loader.keywords if one.arg is None), None)
     if shuffle is None and more is not None:
-        # The dictionary of DataLoader(data, **options) may contain "shuffle", which excludes a sampler.
+        # In DataLoader(data, **options), the options may contain "shuffle", which cannot be combined with a
+        # sampler. Set "shuffle" to None.
         after = f', "sampler": DistributedSampler({name}), "shuffle": None}}'
         work.edits.wrap(more.value, "{**", after)
     elif shuffle is None:

@@ -152,7 +152,9 @@ def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
 
 
 def _spread(work: Work, wrapped: _Wrapped) -> None:
-    """Record every other name of a wrapped model: function parameters, attributes and variables."""
+    """Record every further name of a model that the script wraps: function parameters, attributes and
+    variables.
+    """
     calls = list(work.source.calls())
     while True:
         count = len(wrapped.keys) + len(wrapped.mixed)

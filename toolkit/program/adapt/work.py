@@ -108,8 +108,8 @@ class Work:
         self.edits.wrap(node, "" if simple else "(", f"{operation}" if simple else f"){operation}")
 
     def only_first(self, call: ast.Call, name: str, usual: str, other: str) -> None:
-        """Change the argument ``name`` of a call: rank 0 passes the same value as before, and all other ranks
-        pass ``other``.
+        """Change the argument ``name`` of a call, so that rank 0 passes the same value as before, and all
+        other ranks pass ``other``.
 
         ``usual`` is the value on rank 0 if the call does not pass the argument.
         """

@@ -12,7 +12,8 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
     """Let only rank 0 run statements that write or print: put these statements into the body of an ``if``.
 
     ``barrier`` is a statement that waits for all ranks. toolkit inserts the barrier before the script reads a
-    file that rank 0 has written. ``keep`` contains the calls that all ranks must make.
+    file that rank 0 has written. ``keep`` contains the calls that all ranks must make; toolkit does not
+    restrict them to rank 0.
     """
     for statement in _statements(work):
         call = _call(statement)

@@ -101,8 +101,8 @@ class ScriptFacts:
     After a change that toolkit cannot evaluate, Python may find modules in any folder.
     """
     needs: tuple[Need, ...] = ()
-    """Things that the main file certainly needs. The needs of other files do not count, because the program
-    may import these files only under a condition.
+    """Things that the main file certainly needs. The result does not include the needs of other files,
+    because the program may import these files only under a condition.
     """
     relative: tuple[Import, ...] = ()
     """Relative imports in the main file, which work only with ``python -m``."""
@@ -113,8 +113,8 @@ class ScriptFacts:
     options: ProgramOptions | None = None
     """The program's command-line options, or ``None`` if toolkit cannot find all of them."""
     says: tuple[tuple[str, str], ...] = ()
-    """Variables and arguments that set the rendezvous of the ranks, with their values; ``$`` means a value
-    that the program computes.
+    """Variables and arguments that set the rendezvous (where the ranks find each other), with their values;
+    ``$`` means a value that the program computes.
     """
 
     @property

@@ -43,7 +43,7 @@ def _look_at_call(call: ast.Call, names: Names, result: ModuleJoins) -> None:
     name = names.dotted_name(call.func)
     result.trainer |= name == "toolkit.trainers.command.run"
     if imported_module(call, names) == "":
-        result.hidden.add(f"line {call.lineno}: {name} of a name that is known only at run time")
+        result.hidden.add(f"line {call.lineno}: {name}() loads a module whose name is known only at run time")
     elif name and _hidden().fullmatch(name) and not _harmless(call):
         result.hidden.add(f"line {call.lineno}: {name}")
 

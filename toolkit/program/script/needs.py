@@ -36,13 +36,14 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
             continue
         moved |= names.dotted_name(node.func) in _MOVES
         for kind, text in _of_call(node, names, paths):
-            files = kind in {"file", "argument", "option"}  # a path of the kind "beside" is absolute
+            # A path of the kind "beside" is absolute, so it does not depend on the working directory.
+            files = kind in {"file", "argument", "option"}
             if text.partition("(")[0] not in fixed and not (files and moved):
                 yield Need(kind, text, file, node.lineno)
 
 
 def _bound(node: ast.expr, names: set[str]) -> bool:
-    """Return whether an expression such as ``tf.Session`` starts with one of the names, here ``tf``."""
+    """Return whether an expression starts with one of the names, as ``tf.Session`` starts with ``tf``."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in names

@@ -137,9 +137,10 @@ def _options(
 
 
 def _called(use: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> ast.Call:
-    """Return the method call on a parser or on an argument group, such as ``parser.add_argument(…)``.
+    """Return the method call in which the program uses a parser or an argument group, such as
+    ``parser.add_argument(…)``.
 
-    The program certainly makes the returned call exactly once.
+    The function accepts only a call that the program certainly makes exactly once.
 
     Raises:
         _NotShown: if the call is in a loop, a branch or another function.

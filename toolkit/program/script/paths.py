@@ -31,8 +31,8 @@ class Paths:
         self._assigned = dict(_once_assigned(tree))
 
     def elsewhere(self) -> "Paths":
-        """Return an evaluator that assumes that the module is in a different folder. If the two evaluators
-        give different results for an expression, the result depends on ``__file__``.
+        """Return an evaluator that assumes that the module is in another folder. If the two evaluators give
+        different results for an expression, the result depends on ``__file__``.
         """
         return Paths(self._tree, self._names, "/else/where.py")
 

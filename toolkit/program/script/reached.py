@@ -27,8 +27,8 @@ class _ReachedWalk:
 def reached_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the syntax nodes that a program certainly evaluates if no earlier statement fails.
 
-    The test ``if __name__ == "__main__"`` is true for a program. ``reached_nodes`` stops at a statement that
-    may leave its function or end the program.
+    The test ``if __name__ == "__main__"`` is true for a program. ``reached_nodes`` stops at a statement, such
+    as ``return``, that may leave its function or end the program.
     """
     names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     functions = {

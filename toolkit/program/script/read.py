@@ -223,7 +223,7 @@ def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFact
         joined.add("torchrun")
     unknown = [*reading.unknown, *_strangers(outside)]
     if found.ranks:
-        unknown.append(f"it reads {', '.join(sorted(found.ranks))}")
+        unknown.append(f"the script reads {', '.join(sorted(found.ranks))}")
     serial = None if unknown or reading.faults else True
     return ScriptFacts(
         path,

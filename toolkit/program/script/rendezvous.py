@@ -1,4 +1,4 @@
-"""Find the variables and arguments with which a script sets the rendezvous of its ranks."""
+"""Find the variables and arguments with which a script says where its ranks find each other (rendezvous)."""
 
 import ast
 from collections.abc import Iterator
@@ -28,8 +28,8 @@ def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
 
 
 def _plain(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the syntax nodes of a module outside its branches, but include the block ``if __name__ ==
-    "__main__"``.
+    """Yield the syntax nodes of a module that are not under a condition. The nodes under ``if __name__ ==
+    "__main__"`` are part of the result.
     """
     for child in ast.iter_child_nodes(node):
         if isinstance(child, _BRANCHES) and not _is_main(child):

@@ -12,7 +12,7 @@ _ALWAYS = {
     "WindowsError", "reveal_type", "reveal_locals",
 }  # fmt: skip
 _OLD = {"unicode", "xrange", "raw_input", "basestring", "long", "reduce", "unichr", "file", "execfile", "cmp"}
-"""Python 2 names, which a program may use deliberately under a version test."""
+"""Names of Python 2. toolkit ignores them, because a program may use them after a test of the version."""
 _OPEN = {"exec", "eval", "globals", "locals", "vars", "__import__"}
 """Calls that may define names at run time."""
 
