@@ -20,15 +20,17 @@ _TITLES = {
 
 
 def diff_text(result: AdaptedScript, style: Style) -> str:
-    """Return the diff of an adapted script. The program ``patch`` can apply the diff if ``style`` adds no
-    colours.
+    """Return the diff of an adapted script. If ``style`` adds no colours, the program ``patch`` can apply the
+    diff to the script.
     """
     lines = result.diff.removesuffix("\n").split("\n")
     return join_lines(style(line, _STYLES.get(line[:1], "")) for line in lines)
 
 
 def already_text(result: AdaptedScript) -> str:
-    """Return the message for a script that already connects its ranks, so that toolkit does not change it."""
+    """Return the message that toolkit does not change a script, because the script already connects its
+    ranks.
+    """
     names = " and ".join(_TITLES.get(join, join) for join in result.joins)
     return one_line(f"{result.file} already connects its ranks ({names}); toolkit changes nothing")
 

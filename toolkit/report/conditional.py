@@ -1,5 +1,5 @@
-"""Format the answer to a support ticket: the outcome of each launch mode, and the facts of the image and the
-cluster on which the outcomes depend.
+"""Format the answer to a support ticket (a user's question with a few facts): the outcome of each launch
+mode, and the facts on which the outcomes depend.
 """
 
 from collections.abc import Iterator
@@ -58,7 +58,7 @@ def _assumptions(ticket_answer: TicketAnswer) -> str:
 
 
 def _why(ticket_answer: TicketAnswer) -> str:
-    """Return the reason for a launch mode's outcome, and what toolkit assumed about unknown facts."""
+    """Return the reason for a launch mode's outcome, and toolkit's assumptions about unknown facts."""
     assumed = _assumptions(ticket_answer)
     return (
         f"{ticket_answer.prediction.because}, if {assumed}" if assumed else ticket_answer.prediction.because

@@ -12,7 +12,8 @@ _LONGEST = 1000
 """Maximum number of characters that the page shows of one line of output."""
 
 _EVIDENCE = 300
-"""Maximum number of characters that the page shows of a further output line that points to the cause."""
+"""Maximum number of characters that the page shows of each further output line that helps to find the cause.
+"""
 
 _MOST_POSSIBLE = 2
 

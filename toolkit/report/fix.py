@@ -24,7 +24,7 @@ _STYLES = {"+": "good", "-": "bad", "@": "dim"}
 
 
 def fix_text(fix: Fix, use: str) -> str:
-    """Return the text of a fix file; ``use`` is the command that applies the fix."""
+    """Return the text of a fix file (changes to a launch); ``use`` is the command that applies the fix."""
     return f"{MARK}: changes to a launch. {_comment(use)}\n{toml(msgspec.to_builtins(fix))}"
 
 
@@ -45,7 +45,9 @@ def recipe_fields(recipe: Recipe) -> dict[str, Value]:
 
 
 def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
-    """Return the launch command of a launch plan with one option per line, for a diff."""
+    """Return the launch command of ``plan`` as lines with one option each, so that a diff shows each changed
+    option.
+    """
     spec = JobSpec(
         name="job",
         image="IMAGE",

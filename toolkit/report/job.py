@@ -91,7 +91,7 @@ def _plan(record: JobRecord) -> list[str]:
     env = (f"{name}={shlex.quote(value)}" for name, value in plan.env.items())
     binds = (f"--bind {shlex.quote(bind)}" for bind in plan.binds)
     secrets = (f"{name}={HIDDEN_TEXT}" for name in record.spec.secrets)
-    unset = f"without {len(plan.unset)} variables of the host" if plan.unset else ""
+    unset = f"{len(plan.unset)} variables of the host are unset" if plan.unset else ""
     return [f"{record.mode} (predicted: {record.predicted}{forced})", words, *env, *secrets, *binds, unset]
 
 
@@ -101,9 +101,7 @@ def _signature(record: JobRecord) -> str:
 
 
 def _copy_name(record: JobRecord, name: str) -> str:
-    """Return the path of this machine's copy of a job's file, or an empty string if this machine has
-    no copy.
-    """
+    """Return the path at which this machine has a copy of a job's file, or an empty string without a copy."""
     path: Path = records.folder(record.key) / name
     return str(path) if path.is_file() else ""
 

@@ -14,8 +14,8 @@ ROOM = 20
 
 
 def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style
-    """Return the text unchanged. Use this function as the style of output to a file or a pipe, or if
-    ``NO_COLOR`` is set.
+    """Return the text unchanged. Callers use this function as the style if the output goes to a file or a
+    pipe, or if ``NO_COLOR`` is set.
     """
     return text
 

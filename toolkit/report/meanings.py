@@ -22,8 +22,8 @@ def meaning(fact: str) -> str:
 
 @cache
 def _field_texts() -> dict[tuple[str, str], str]:
-    """Return the docstring below each field of the fact classes, with the class name and the field name as
-    key.
+    """Return the docstring below each field of the fact classes. A key of the result consists of the class
+    name and the field name.
     """
     texts: dict[tuple[str, str], str] = {}
     for node in (node for module in (facts, mpifacts) for node in ast.parse(inspect.getsource(module)).body):

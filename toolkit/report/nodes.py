@@ -44,7 +44,7 @@ def _rows(bundle: Bundle) -> Iterator[tuple[str, str, str]]:
             names = differences(reference, bundle.login)
             yield "login host", "", _differing(bundle.login, reference, names) or "as above"
     elif why := bundle.host.unknown.get("compute_nodes"):
-        yield "login host", "", f"the same as above; {why}"
+        yield "login host", "", f"the facts above are the login host's; {why}"
     reasons: dict[str, list[str]] = {}
     for node, why in bundle.silent.items():
         reasons.setdefault(why, []).append(node)

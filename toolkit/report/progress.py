@@ -54,7 +54,7 @@ class Progress:
             # Do not redirect standard output: it may be a file while standard error is a terminal.
             self._shown = Live(
                 self._spinner,
-                # Do not filter the cursor codes of the progress line.
+                # The filter would escape the cursor codes of the progress line, so use the unfiltered stream.
                 # toolkit has already filtered the text of the progress line.
                 console=Console(file=unfiltered_stream(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
@@ -78,7 +78,7 @@ class Progress:
             return
         if self._shown:
             self._shown.stop()  # the next call of detail() shows the progress line again
-        # Filter the text even for a file, because a user may print the file on a terminal later.
+        # Escape control characters even for a file, because a user may print the file on a terminal later.
         print(make_line_visible(text), flush=True)
 
     def notice(self, text: str) -> None:
@@ -87,9 +87,7 @@ class Progress:
         print(bound_message(make_line_visible(text)), file=sys.stderr, flush=True)
 
     def _line(self, detail: str) -> "Text":
-        """Return the progress line, cut to the terminal's width, because the library rich cannot erase a
-        longer line.
-        """
+        """Return the progress line, cut to the terminal's width, because rich cannot erase a longer line."""
         from rich.text import Text
 
         line = Text(self._text).append(f" {detail}" if detail else "", style="dim")

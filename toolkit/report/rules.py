@@ -46,7 +46,7 @@ def consequence(rule: Rule, example: Example | None) -> str:
 
 def general_fix(rule: Rule) -> str:
     """Return the fix of a rule for any launch. If the rule lists several alternative launch modes, this fix
-    only says "another mode". A finding about a particular launch names the launch mode that works.
+    only says "another mode". Only a finding about a particular launch names the mode that works.
     """
     if not rule.instead:
         return rule.fix

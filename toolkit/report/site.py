@@ -25,7 +25,7 @@ def profile(site: Site) -> str:
 
 
 def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields of a struct that have no default, or whose value differs from the default."""
+    """Return the fields of a struct that have no default value or another value than the default."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
         field_value = getattr(value, field.name)

@@ -1,4 +1,6 @@
-"""Format the phases of a job's start, such as waiting in the queue and starting the container."""
+"""Format the phases of a job's start as text. Examples of phases are the wait in the queue and the start of
+the container.
+"""
 
 from toolkit.report.plain import join_lines
 from toolkit.report.table import table

@@ -1,4 +1,4 @@
-"""Format the table of a sweep as text and as CSV."""
+"""Format the table of a sweep (a job with a task for each combination of option values), as text and CSV."""
 
 import csv
 import io

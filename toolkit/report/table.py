@@ -11,8 +11,8 @@ _BELOW = 4
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
     """Return a table with two blanks between its columns and with numbers aligned on the right.
 
-    If the table is wider than ``width`` characters, toolkit wraps the last column. If the table with the
-    wrapped column is still too wide, toolkit places the last columns below the first columns.
+    If the table is wider than ``width`` characters, toolkit wraps the last column. If the table is still too
+    wide, toolkit places the last columns below the first columns.
     """
     cells = [[one_line(str(cell)) for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(titles, *cells, strict=True)]
@@ -32,7 +32,7 @@ def _within(
     right: Sequence[bool],
     width: int,
 ) -> Iterator[str]:
-    """Yield the lines of a table that is too wide for ``width`` characters, with wrapped text."""
+    """Yield the lines of a table that does not fit into ``width`` characters, with wrapped text."""
     beside = _columns_that_fit(widths, width)
     start = sum(widths[:beside]) + 2 * beside
     column = start if width - start >= ROOM and beside == len(widths) - 1 else _BELOW

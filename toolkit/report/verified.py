@@ -8,7 +8,7 @@ _MARKS: dict[Outcome, str] = {"ok": "ok", "failed": "FAILED", "not-checked": "-"
 
 
 def lines(verification: Verified) -> Iterator[str]:
-    """Yield a line for each check of the image file, followed by a line for each difference that a check
+    """Yield a line for each check of the image file. Then yield a line for each difference that a check
     found.
     """
     for check in verification.checks:

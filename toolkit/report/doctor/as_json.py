@@ -15,7 +15,7 @@ SCHEMA = "toolkit.doctor/1"
 
 
 def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
-    """Return the verdict about an image on a host as JSON."""
+    """Return the verdict (the predictions and findings) about an image on a host as JSON."""
     return _text(
         {
             "schema": SCHEMA,

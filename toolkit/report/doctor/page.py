@@ -93,7 +93,8 @@ def _needed_findings(
     user requested no mode, return only the main fault and the findings that do not depend on the mode.
     """
     wrong = tuple(f for f in relevant if f.severity != "info")
-    if answer(verdict, request.mode).word == "No":  # undecided findings cannot change "No"
+    # A finding that toolkit cannot decide does not change the answer "No".
+    if answer(verdict, request.mode).word == "No":
         wrong = tuple(f for f in wrong if not f.undecided)
     if not (verdict.chosen or request.mode):
         first = main_fault(verdict)

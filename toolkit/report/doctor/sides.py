@@ -92,9 +92,7 @@ def _no_mpi(image: ImageFacts) -> str:
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:
-    """Return the PMIx release of Slurm, and the PMIx release of the host's mpirun if the two
-    releases differ.
-    """
+    """Return Slurm's PMIx release. If the PMIx release of the host's mpirun differs, add this release."""
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None

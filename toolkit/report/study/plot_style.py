@@ -18,8 +18,9 @@ PREDICTION_DASHES = (0, (4, 3))
 
 
 def without_matplotlib(left_out: str, option: str) -> Missing:
-    """Return the exception to raise if matplotlib is missing. ``option`` is the command-line option that
-    writes a report without plots.
+    """Return the exception to raise if matplotlib is missing. ``left_out`` names what toolkit cannot draw,
+    with its verb, such as "the plots are". ``option`` is the command-line option that writes a report without
+    plots.
     """
     return Missing(
         f"{left_out} left out: matplotlib is not installed",

@@ -20,7 +20,7 @@ _DPI = 160
 _SIZE = (5.6, 4.0)
 """The width and height of a plot in inches. The page stretches the plot to the width of a column."""
 _BARS = 6
-"""Maximum number of bars in a plot of the standard height. A plot with more bars is higher."""
+"""Maximum number of bars in a plot of the standard height. toolkit makes a plot with more bars higher."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHORT = 8.0
-"""A logarithmic axis has more labels if its highest value is less than 8 times its lowest value."""
+"""If the highest value of a logarithmic axis is less than 8 times its lowest value, toolkit adds labels to
+the axis.
+"""
 
 Value = Callable[[MeasuredPoint], MedianSpread | None]
 
@@ -151,7 +153,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    # On an axis with a small range, labels only at powers of two would be too few.
+    # On an axis with a small range, powers of two alone give too few labels.
     base = 10.0 if high / low < _SHORT else base
     subs = [1.0, 2.0, 5.0]
     if high / low < _SHORT:

@@ -20,7 +20,8 @@ TITLES = (
 
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""The characters with which a spreadsheet formula can start. The last four characters are full-width forms.
+"""The characters with which a spreadsheet formula can start. The last four characters are the full-width
+forms of = + - @.
 """
 
 
@@ -28,8 +29,8 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
     """The values of a curve for one number of ranks.
 
     In a row of measurements, fields whose names end with ``_low`` and ``_high`` have the lowest and the
-    highest value of all runs. In a row of predictions, toolkit expects 95 of 100 future measurements to be
-    between the ``_low`` value and the ``_high`` value.
+    highest value of all runs. In a row of predictions, toolkit expects that 95 of 100 future measurements
+    will be between these two values.
     """
 
     series: str

@@ -84,7 +84,8 @@ def _waiting_rows(tally: Tally) -> str:
         for tensor in tensors
         if tensor.reduced
     ]
-    return f"Longest negotiations:\n{table(('in all', 'times', 'size', 'tensor'), rows)}" if rows else ""
+    titles = ("total time", "allreduces", "size", "tensor")
+    return f"Longest negotiations:\n{table(titles, rows)}" if rows else ""
 
 
 def _short(tensor: Tensor) -> str:

@@ -14,8 +14,8 @@ _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds",
 
 
 def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
-    """Return all epochs if there are at most ``most`` epochs. If there are more epochs, return only the
-    first, every n-th and the last epoch.
+    """Return all epochs if there are at most ``most`` epochs. Otherwise, return the first epoch, every n-th
+    epoch and the last epoch.
     """
     step = -(-len(epochs) // most)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
