@@ -1,4 +1,5 @@
-"""Suggest a fusion threshold and a cycle time for Horovod from a timeline, with reasons (pure functions).
+"""Suggest a fusion threshold (the largest size of a message) and a cycle time (the time between two checks
+for ready gradients) for Horovod from a timeline, with reasons (pure functions).
 
 The gradients of a training step have ``B`` bytes in total, and become ready one after another within the time
 ``R``. If Horovod reduces the gradients in ``k`` groups, each reduction takes the time ``a + b B/k``: a fixed
@@ -19,8 +20,8 @@ from toolkit.units import format_size
 
 _MOST_GROUPS = 32
 _LEAST_CYCLE, _MOST_CYCLE = 0.1, 25.0
-"""The limits of the suggested cycle time in milliseconds. Horovod works well with a cycle time of 0.1 ms. A
-long cycle time delays small gradients.
+"""The smallest and the largest cycle time that toolkit suggests, in milliseconds. Horovod works well with a
+cycle time of 0.1 ms. A long cycle time delays small gradients.
 """
 _MIB = 1 << 20
 

@@ -11,8 +11,8 @@ from toolkit.model.metrics import Epoch, MetricsHeader, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
-"""If the size of the data is unknown, the time of an epoch is the time of 1,000 units of work, such as
-images.
+"""The number of units of work, such as images, that toolkit treats as an epoch if the size of the data is
+unknown.
 """
 
 _LABEL = re.compile(r"^ *(\d+): ")
@@ -103,11 +103,11 @@ def compile_pattern(pattern: str) -> re.Pattern[str]:
 def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     """Return the measured values that a regular expression finds in the output of rank 0.
 
-    ``texts`` yields the parts of the output in their order. Each part ends at a line break. In ``pattern``, a
-    group ``(?P<seconds>…)`` matches the time of an epoch in seconds. A group ``(?P<rate>…)`` matches a rate
-    in units per second. If the pattern has no group ``seconds`` and no group ``rate``, its first group
-    matches the rate. If Slurm restarted the job, toolkit ignores the output before the restart, because that
-    output belongs to an interrupted run.
+    ``texts`` yields the output in parts, in order. Each part ends at a line break. In ``pattern``, a group
+    ``(?P<seconds>…)`` matches the time of an epoch in seconds. A group ``(?P<rate>…)`` matches a rate in
+    units per second. If the pattern has no group ``seconds`` and no group ``rate``, its first group matches
+    the rate. If Slurm restarted the job, toolkit ignores the output before the restart, because that output
+    belongs to an interrupted run.
 
     Raises:
         CheckFailed: if the pattern finds no value, finds no value after the warm-up, or matches text that is

@@ -20,8 +20,8 @@ from toolkit.study.statistics import Curve, MeasuredPoint, MedianSpread
 
 _DRAWS = 200
 _LEAST_ERROR = 0.01
-"""The minimum relative error that toolkit assumes for a measured time, because three runs may agree more
-closely by chance.
+"""The minimum relative error that toolkit assumes for a measured time. The times of three runs can be closer
+together by chance.
 """
 _SINGLE_ERROR = 0.03
 """The relative error that toolkit assumes for a time if the study ran each number of ranks only once."""
@@ -154,7 +154,7 @@ def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
     errors = [_error(point, single) for point in points]
     best, weights = solutions(scaling, ranks, times, [t * e for t, e in zip(times, errors, strict=True)])[0]
     freedom = len(points) - sum(weight > 0 for weight in weights)
-    # Increase the errors if the measured times differ from the fitted times by more than the errors.
+    # If the measured times differ from the fitted times by more than the errors, increase the errors.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
     # Users compare a prediction with a future run, so add the typical error of a run to the prediction.
@@ -181,8 +181,8 @@ def _draws(
 
 
 def _single_error(points: Sequence[MeasuredPoint]) -> float:
-    """Return the relative error of a single run's time, estimated from the points that have more than one
-    run.
+    """Return the relative error of the time of one run. toolkit estimates this error from the points with
+    more than one run.
     """
     squares, freedom = 0.0, 0
     for point in points:

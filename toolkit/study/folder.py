@@ -67,7 +67,7 @@ def load_points(folder: Path, study: Study) -> list[Point]:
 
 
 def save_point(folder: Path, point: Point) -> None:
-    """Write the file of one point, that is, of one run of a study."""
+    """Write the file of one point (one run of a study)."""
     _write(folder / POINTS / f"{file_name(point)}.json", point)
 
 

@@ -16,7 +16,7 @@ class Form(Row, frozen=True, kw_only=True):
     name: str
     title: str
     sizes: int
-    """The minimum count of different job sizes, in nodes, that the study must measure."""
+    """How many different numbers of nodes the study must at least measure."""
     nodes: tuple[int, int] | None = None
     """The smallest and the largest number of nodes that the study may measure."""
     efficiency: float = 0.0

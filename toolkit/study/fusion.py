@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Fusion:
-    """The total size in bytes and the total time in microseconds of all reductions. From further sums, the
-    method :meth:`line` computes the cost of a reduction. Each reduction combines one or several tensors.
+    """The total size in bytes and the total time in microseconds of all reductions. The other fields are sums
+    from which :meth:`line` computes the cost of a reduction. Each reduction combines one or several tensors.
 
     Several tensors belong to the same reduction if all their allreduces begin before the first of these
     allreduces ends.
@@ -39,7 +39,7 @@ class Fusion:
         self._sizes[pid] = size
 
     def _close(self) -> None:
-        """Add the last reduction to the sums, now that the sizes of its tensors are known."""
+        """Add the last reduction to the sums, because the sizes of its tensors are now known."""
         size = sum(self._sizes.get(pid, 0) for pid in self._pids)
         # Ignore an unfinished reduction, and a reduction whose size is unknown.
         if self._pids and self._time > 0 and size > 0:

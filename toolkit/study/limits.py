@@ -10,10 +10,11 @@ _WELL = 0.9
 """The minimum parallel efficiency at which the report says that the speed is near the ideal."""
 
 _WIDE = 3.0
-"""If the high end of a predicted range is more than three times the low end, the report calls the range wide.
-"""
+"""The report calls a predicted range wide if its high end is more than three times its low end."""
 _OPEN = 0.5
-"""The report does not state the serial fraction, a number from 0 to 1, if its range is wider than 0.5."""
+"""If the range of the serial fraction (a number from 0 to 1) is wider than 0.5, the report does not state
+this fraction.
+"""
 
 _WORTH = 0.05
 """The smallest fraction of a step's time, from 0 to 1, that the report mentions."""

@@ -16,16 +16,17 @@ runs are all faster than three others with a probability of 1/20.
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:
-    """For a study that tests the settings of ``advice``, return the environment variables of each series of
-    runs.
+    """Return the environment variables of each series of runs in a study that tests the settings of
+    ``advice``.
     """
     chosen = dict(variable.split("=", 1) for variable in advice.variables)
     return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Return a line with the suggested settings of Horovod, and sentences that say for each number of ranks
-    whether the suggested settings helped. The result is empty for a study without suggested settings.
+    """Return a line with the suggested settings of Horovod. Then follows a sentence for each number of ranks,
+    which says whether the suggested settings helped. The result is empty for a study without suggested
+    settings.
     """
     if SUGGESTED not in study.settings:
         return []

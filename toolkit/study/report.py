@@ -33,8 +33,8 @@ class ReportCurve:
 
     @property
     def work(self) -> str:
-        """The work whose time the curve shows: "epoch", or a number of units such as "1,000 images" if the
-        study only measured a rate.
+        """The work whose time the curve shows: "epoch". If the study only measured a rate, the work is a
+        number of units such as "1,000 images".
         """
         figures = self.curve.base.figures
         return f"{UNITS:,} {self.unit}" if figures.rates and figures.samples is None else "epoch"

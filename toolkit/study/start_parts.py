@@ -8,7 +8,9 @@ import msgspec
 
 _LINE = re.compile(r"^(script|copy|copied|preflight|ranks|container) (\d{9,11}(?:[.,]\d+)?)$", re.MULTILINE)
 _MARKS = ("container", "interpreter", "imports", "rendezvous", "first_batch")
-"""The names of the times that a rank records. Each time ends the phase at the same position in ``_PARTS``."""
+"""The names of the times that a rank records. A time is the end of the phase that has the same position in
+``_PARTS``.
+"""
 _PARTS = ("mount", "interpreter", "imports", "rendezvous", "first batch")
 
 
@@ -25,7 +27,8 @@ class JobStart(msgspec.Struct, frozen=True, kw_only=True):
     """The phases of a job's start.
 
     ``first_step_seconds`` is the time from the submission to the first trained batch, or ``None`` if the job
-    recorded no trained batch. If the submission time is unknown, the time begins with the job script.
+    recorded no trained batch. If the submission time is unknown, toolkit counts from the start of the job
+    script.
     """
 
     schema: str = "toolkit.start/1"

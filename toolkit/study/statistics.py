@@ -95,8 +95,8 @@ def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
     """Return a curve for each series. If a series ran the same number of ranks on several numbers of nodes,
     return a curve for each number of nodes.
 
-    Each curve starts with the smallest size of its series, even if this size has another number of nodes than
-    the curve.
+    Each curve starts with the smallest size of its series. This size may have another number of nodes than
+    the other sizes of the curve.
     """
     known = list(points)
     measured_curves = []

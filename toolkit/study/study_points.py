@@ -15,7 +15,7 @@ TIMELINE = "timeline.json"
 """The path of Horovod's timeline, relative to the job's folder."""
 
 _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
-"""Values of job fields that override the user's settings in every job of a study."""
+"""Values of job fields that toolkit sets in every job of a study, instead of the user's values."""
 
 _FREE = {field.name for field in FIELDS if field.free}
 """Names of the job fields that do not affect the measured values of a study."""
@@ -59,8 +59,9 @@ def _even(ranks: int, nodes: int, most: int | None) -> bool:
 def points(study: Study) -> list[Point]:
     """Return all runs of a study in the order in which toolkit runs them.
 
-    Each round runs every size once, so that an hour with much load on the cluster affects all sizes and not
-    only one size. Runs that record a timeline come last. A run with a single rank does not record a timeline.
+    toolkit runs every size once before it runs any size a second time. An hour with much load on the cluster
+    then affects all sizes and not only one size. Runs that record a timeline come last. A run with a single
+    rank does not record a timeline.
     """
     series = study.values or ("",)
     timed = [

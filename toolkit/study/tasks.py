@@ -1,5 +1,5 @@
-"""Collect the table of a sweep. For each task of the job, the table contains the values of the swept options,
-the state and the last metrics (pure functions).
+"""Collect the table of a sweep (a job with one task for each combination of option values). For each task,
+the table contains the option values, the state and the last metrics (pure functions).
 """
 
 from pathlib import Path

@@ -52,14 +52,18 @@ class Tally:
     lag: dict[str, float] = field(default_factory=dict)
     """For each rank, the total time in microseconds by which the rank was later than the first rank."""
     negotiated: int = 0
-    """The number of negotiations of a tensor with a message from each rank. Later negotiations of the tensor
-    use Horovod's cache and have no messages from the ranks.
+    """The number of negotiations in which each rank sent a message. If Horovod's cache already has a tensor,
+    the ranks send no messages about this tensor.
     """
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
-    """For each training step, the time from the first to the last start of a gradient's negotiation."""
+    """For each training step, the time between the start of the first and of the last negotiation of a
+    gradient.
+    """
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
-    """The lengths of Horovod's first cycles, if the timeline marks cycles."""
+    """The lengths of Horovod's first cycles (the times between two checks for ready gradients), if the
+    timeline marks cycles.
+    """
     fusion: Fusion = field(default_factory=Fusion)
 
     @property

@@ -1,4 +1,5 @@
-"""Read Horovod's timeline as a stream. The file can have hundreds of megabytes, and its end can be missing.
+"""Read the file of Horovod's timeline in parts. The file can have hundreds of megabytes, and its end can be
+missing.
 
 A timeline is one JSON array in the format of Chrome's trace viewer, with one or several events per line.
 Horovod writes the closing bracket only at an orderly shutdown (horovod/common/timeline.cc).
