@@ -24,7 +24,8 @@ def commit() -> str:
         )
     except Missing:
         return ""
-    # toolkit's installation folder may be inside another project's checkout, which lacks toolkit's files.
+    # If toolkit is installed below another project's checkout, git finds that checkout. The checkout of
+    # another project does not contain toolkit/__init__.py, so the first command fails.
     if not known.ok or not head.ok:
         return ""
     return head.text.strip() + ("+changes" if changed.stdout.strip() else "")

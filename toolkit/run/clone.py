@@ -1,4 +1,5 @@
-"""Label the Docker objects that ``make`` creates, so that ``make clean`` removes only this clone's objects.
+"""Label the Docker objects that ``make`` creates, so that ``make clean`` removes only objects of the same
+clone of the repository.
 
 The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone, and ``TOOLKIT_MADE`` to the path of a file
 that lists images. Containers, networks and volumes get the clone's identity as a label. Images get no label,
@@ -14,8 +15,8 @@ LABEL = "toolkit.clone"
 
 
 def labels() -> dict[str, str]:
-    """Return the label for Docker objects that this process creates. The mapping is empty if ``make`` did not
-    start the process.
+    """Return the label for Docker objects that this process creates. If ``make`` did not start this process,
+    the result is empty.
     """
     clone = os.environ.get("TOOLKIT_CLONE", "")
     return {LABEL: clone} if clone else {}
@@ -26,6 +27,6 @@ def record_image(image: str, name: str) -> None:
     nothing.
     """
     if target := os.environ.get("TOOLKIT_MADE"):
-        # If the write fails, `make clean` leaves the image in the engine, which is harmless.
+        # If the write fails, `make clean` leaves the image in the engine, where it only uses disk space.
         with contextlib.suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
             file.write(f"{image} {name}\n")

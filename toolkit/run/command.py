@@ -1,4 +1,4 @@
-"""A command, its result, and the protocol of the runners that run commands on a host."""
+"""A command, its result, and the interface of runners, which run commands on this or another machine."""
 
 import shlex
 from collections.abc import Callable, Mapping
@@ -58,7 +58,8 @@ class Completed:
         return self.stderr.decode("utf-8", "replace")
 
     def require(self, doing: str, fix: str = "") -> "Completed":
-        """Return this result if the command succeeded; otherwise, raise an error.
+        """Return this result if the command succeeded; otherwise, raise an error. ``doing`` is the start of
+        the error message, which says what the command does, such as "installing the packages".
 
         Raises:
             CheckFailed: if the command failed, with the last lines of its output.

@@ -1,4 +1,4 @@
-"""Keep the beginning and the end of a long output; read remote files in chunks."""
+"""Shorten a long output to its beginning and its end, and read remote files in chunks."""
 
 from collections import deque
 from collections.abc import Iterator

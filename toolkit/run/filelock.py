@@ -7,8 +7,8 @@ from toolkit.model.progress import Tell
 
 
 def wait_for_lock(lock: int | FileIO, tell: Tell, wait: str) -> None:
-    """Lock an open file or folder. If another process holds the lock, print the message ``wait`` and wait for
-    the lock.
+    """Lock the open file or folder ``lock``. If another process holds the lock, print the message ``wait``
+    through ``tell``, and wait for the lock.
 
     The kernel releases the lock when the process exits or the file is closed.
     """

@@ -29,7 +29,7 @@ def make_writable(folder: Path, option: str) -> Path:
 
 def would_take(folder: Path, option: str) -> Path:
     """Check that toolkit could create ``folder`` and write to it, and return ``folder``. This function does
-    not create the folder.
+    not create the folder. ``option`` is as in :func:`make_writable`.
 
     Raises:
         BadInput: if toolkit cannot create the folder or write to it.
@@ -46,8 +46,8 @@ def would_take(folder: Path, option: str) -> Path:
 
 
 def check_file(target: Path, option: str, example: str) -> None:
-    """Raise an error if an output path exists and is not a regular file. Otherwise, the output file could
-    replace a device.
+    """Raise an error if an output path exists and is not a regular file. Without this check, toolkit could
+    replace a device by a file. ``option`` is the command-line option with which the user gave the path.
 
     If the path is a folder, the error message suggests the file name ``example`` in this folder.
 
@@ -113,7 +113,7 @@ def folder_mode(mode: int) -> int:
     """Return the mode with which to create the folder for a file of mode ``mode``. The umask still applies to
     the returned mode.
 
-    A private file gets a private folder. A private folder also keeps files private that toolkit later writes
-    to the folder, such as a job's output and metrics.
+    If only the user may read a file, only the user may read its folder. This also protects files that toolkit
+    later writes to the folder, such as a job's output and metrics.
     """
     return 0o777 if mode & 0o077 else PRIVATE

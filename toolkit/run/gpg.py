@@ -21,7 +21,9 @@ _PERSON_SECONDS = 300.0
 """The number of seconds for which toolkit waits while the user types a passphrase."""
 _KEYBOX = b"KBXf"
 _FINGERPRINT = 40
-"""The number of digits of a version 4 fingerprint, the only version that fits into a SIF file."""
+"""The number of digits of the fingerprint of a version 4 key. A SIF file has room only for such a
+fingerprint.
+"""
 _AT_HOME = ("can't create directory", "keyblock resource", "homedir")
 """Texts in gpg's error messages (with LC_ALL=C) for a home folder that gpg cannot create or use (GnuPG's
 source: g10, common).
@@ -123,7 +125,8 @@ def verifier(keyring: Path | None) -> Iterator["Verifier"]:
 
 
 def check_keyring(keyring: Path, option: str) -> None:
-    """Check that a file contains public keys; ``option`` names the file in messages.
+    """Check that a file contains public keys. ``option`` is the command-line option that gave the file, such
+    as ``--keyring``; error messages begin with it.
 
     Raises:
         BadInput: if the file cannot be read, or contains no public keys.
@@ -188,8 +191,8 @@ def _is_about_home(done: Completed) -> bool:
 
 
 def _unusable(done: Completed, what: str) -> Missing:
-    """Return the exception to raise if gpg itself fails, for example because its home folder is
-    not writable.
+    """Return the exception to raise if gpg itself fails, for example because its home folder is not writable.
+    ``what`` is the start of the message, such as "gpg cannot check signatures".
     """
     messages = [line.removeprefix("gpg: ") for line in done.errors.splitlines() if line.strip()]
     why = next(
@@ -197,7 +200,7 @@ def _unusable(done: Completed, what: str) -> Missing:
         messages[-1] if messages else "",
     )
     return Missing(
-        f"{what}: {why or f'it exited with status {done.status} and no message'}",
+        f"{what}: {why or f'gpg exited with status {done.status} and printed no message'}",
         fix="set GNUPGHOME to your own writable folder"
         if _is_about_home(done)
         else "check that gpg works: `gpg --list-keys`",

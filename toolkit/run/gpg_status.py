@@ -27,8 +27,8 @@ _HEX = re.compile(r"[0-9A-F]{16,64}")
 def signature(status: str, text: bytes) -> Signature:
     """Return the signature of one clear-signed message from the status lines of ``gpg --verify``.
 
-    gpg's exit status does not suffice, because gpg also exits with 0 for a signature of an expired or revoked
-    key.
+    The exit status of gpg is not enough: gpg also exits with 0 if the key of the signature has expired or was
+    revoked.
     """
     # Do not use splitlines(), which also splits at Unicode line breaks inside a user ID.
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
@@ -55,8 +55,9 @@ def signature(status: str, text: bytes) -> Signature:
 def is_answer(status: str) -> bool:
     """Return whether gpg's status lines show that gpg used its keys to check the message.
 
-    If gpg printed no status line about the message, gpg checked nothing, for example because gpg has no home
-    folder. If gpg cannot open its keyring, gpg reports every key as missing, so the function returns False.
+    If gpg printed no status line about the message, gpg checked nothing, for example because it has no home
+    folder. If gpg cannot open its keyring, it reports every key as missing, and the function also returns
+    False.
     """
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):

@@ -2,8 +2,8 @@
 
 A small shell process reads from a pipe, and toolkit holds the pipe's write end. When toolkit exits, the
 kernel closes the pipe. When the pipe closes, the shell kills every process session that toolkit registered
-and did not unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) does not suffice: grandchildren do not get the signal,
-and a child already gets the signal when the *thread* that started the child exits.
+and did not unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) is no substitute. Its signal does not reach
+grandchildren. In addition, a child already gets the signal when the *thread* that started the child exits.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ _PATH = "/usr/bin:/bin"
 
 
 class Guard:
-    """Registers process sessions with a shell, which kills the sessions if a signal kills this process.
+    """Registers process sessions with a shell. If a signal kills this process, the shell kills the sessions.
 
     If this process is killed between the start of a child and :meth:`watch`, the child continues to run. A
     call of :meth:`prepare` before the start of the child shortens the interval between start and

@@ -14,8 +14,9 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 def delay_signals() -> Iterator[None]:
     """Delay signals until the ``with`` block ends.
 
-    The ``with`` block calls the Docker engine, which creates a container even if an interrupt stops toolkit.
-    Without the delay, toolkit would not know about the new container and could not remove it.
+    The ``with`` block asks the Docker engine for a container. The engine creates the container even if an
+    interrupt stops toolkit meanwhile. Without the delay, toolkit would not know the new container and could
+    not remove it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # no delay is necessary, because Python delivers signals only to the main thread

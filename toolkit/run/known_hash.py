@@ -22,10 +22,10 @@ def known_remote_hash(runner: Runner, path: str) -> str:
     """Return the SHA-256 of a file on the runner's host. If the file is unchanged, return the cached hash.
 
     The host's kernel sets a file's change time at each write and rename, and programs cannot set a change
-    time (inode(7)). toolkit does not cache the hash of a file that changed within the last two seconds. A
-    recently changed file may change again within the same clock tick, so that its change time stays equal. If
-    the host does not print change times, toolkit computes the hash each time. Return an empty string if the
-    file does not exist.
+    time (inode(7)). toolkit does not cache the hash of a file that changed within the last two seconds. Such
+    a file may change again within the same clock tick, and its change time then stays the same. If the host
+    does not print change times, toolkit computes the hash each time. Return an empty string if the file does
+    not exist.
 
     Raises:
         CheckFailed: if sha256sum failed.

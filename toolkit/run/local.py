@@ -23,8 +23,8 @@ from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
 _TAIL = 1 << 16
-"""How many bytes the result of a streamed command keeps from the end of standard output and of standard
-error.
+"""How many bytes toolkit keeps from the end of standard output and of standard error if a caller reads a
+command's output line by line.
 """
 _GRACE = 5.0
 """The number of seconds between SIGTERM and SIGKILL for a process group."""

@@ -15,8 +15,8 @@ from toolkit.run.conversation import Conversation
 _NOT_FOUND = 127
 _SECONDS = 30.0
 _MARK = "toolkit-path:"
-"""The mark before the value of PATH in the output of a login shell, whose start-up files may print other
-lines.
+"""The mark before the value of PATH in the output of a login shell. The mark is necessary, because start-up
+files may print other lines.
 """
 
 _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
@@ -72,8 +72,8 @@ class LoginPathRunner:
         return replace(command, env={"PATH": self._path, **command.env})
 
     def _learns(self, program: str) -> bool:
-        """Ask a login shell for its PATH, and return whether the login shell's PATH contains folders that are
-        missing in the runner's PATH.
+        """Ask a login shell for its PATH. Return whether this PATH contains folders that the PATH of other
+        commands lacks.
         """
         if "/" in program or self._path or program in self._missed:
             return False
@@ -84,6 +84,6 @@ class LoginPathRunner:
         paths = [line.removeprefix(_MARK).split(":") for line in lines if line.startswith(_MARK)]
         if len(paths) != 2 or set(paths[1]) <= set(paths[0]):
             return False
-        # The login shell's folders come last in PATH, so that their programs do not hide other programs.
+        # Put the login shell's folders at the end of PATH, so that their programs do not hide other programs.
         self._path = ":".join(dict.fromkeys(paths[1]))
         return True

@@ -1,5 +1,5 @@
-"""Retry a call after a lost connection, with growing pauses. Use this module only for commands for which a
-second run does no harm.
+"""Retry a call after a lost connection, with growing pauses. Use this module only for commands that may run
+twice.
 """
 
 import threading
@@ -109,8 +109,8 @@ def patiently(
     """Repeat a call after a lost connection until it succeeds, or until the host was unreachable for
     ``seconds``.
 
-    ``arrived`` returns the number of transferred bytes. If more bytes arrived since the last failure, the
-    limit of ``seconds`` starts again.
+    ``arrived`` returns the number of transferred bytes. If more bytes arrived since the last failure, toolkit
+    starts to count ``seconds`` again.
 
     Raises:
         Lost: if the host was unreachable for ``seconds``, or ``stopped`` returns true.

@@ -1,5 +1,5 @@
-"""Relay TCP connections over a program's standard input and output. ``python3 relay.py PORT`` runs the far
-end of a tunnel.
+"""Relay (forward) TCP connections over a program's standard input and output. ``python3 relay.py PORT`` runs
+the far end of a tunnel.
 
 The far end runs on a compute node. For each connection that the near end (:mod:`toolkit.run.tunnel`) accepts,
 the far end connects to 127.0.0.1:PORT on its node. The far end exits when its standard input ends. The two
@@ -31,7 +31,8 @@ _CHUNK = 6144
 _MOST_WAITING = 64 << 20
 """The largest number of bytes that may wait for one connection.
 
-If the program at the connection does not read, and more bytes wait, the relay closes the connection.
+If the program at the end of the connection does not read, and more bytes than this number wait, the relay
+closes the connection.
 """
 
 _CONNECT_SECONDS = 10

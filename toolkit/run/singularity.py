@@ -68,7 +68,7 @@ class HostApptainer:
             ) from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # Hide the user's home folder and environment, which could make a command in a correct image fail.
+        # Hide the user's home folder and environment, whose settings could make a correct image fail.
         options = ["--cleanenv", "--no-home"]
         with _spython(self.path) as client:
             done = client.execute(str(sif), list(words), return_result=True, options=options)
@@ -94,8 +94,8 @@ def find() -> HostApptainer | None:
 
 @contextlib.contextmanager
 def _spython(path: str) -> "Iterator[_Client]":
-    """Yield spython's client, and add a folder with the program ``singularity`` to PATH. If spython tries to
-    exit Python, raise an error instead.
+    """Yield spython's client, and add a folder with the program ``singularity`` to PATH. If spython calls
+    ``sys.exit``, raise an error instead.
     """
     before = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:

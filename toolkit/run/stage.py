@@ -30,7 +30,7 @@ _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A file to copy: its path on this machine, its path on the host, and its SHA-256."""
+    """A file to copy: ``source`` is its path on this machine, ``target`` its path on the host."""
 
     source: Path
     target: str
@@ -92,7 +92,8 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
             fix="run the same command again; if it fails twice, check the disk of that host",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
-    # A failed mv is harmless if an earlier try, whose result was lost, has already renamed the file.
+    # A failed mv is harmless if an earlier try has already renamed the file, but the connection was lost
+    # before its result arrived.
     if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
         moved.require(f"renaming {parcel.target} on {runner.place}")
 

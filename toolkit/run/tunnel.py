@@ -50,8 +50,8 @@ class Tunnel:
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Relay connections until the remote relay exits. ``far`` transports the input and output of the
-        remote relay. Call ``on_ready`` when the remote relay is ready.
+        """Relay connections until the remote relay exits. ``far`` is the conversation with the remote relay:
+        its input and output. Call ``on_ready`` when the remote relay is ready.
 
         Raises:
             CheckFailed: if the remote relay did not start.

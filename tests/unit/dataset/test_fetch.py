@@ -171,7 +171,7 @@ def test_a_transfer_that_takes_too_long_in_all_is_given_up():
         http.open_address(f"{url}/images.gz", seconds=0.1) as body,
         pytest.raises(
             http.Slow,
-            match=r"images\.gz: the download stopped: its answer is not complete after 0\.1 seconds",
+            match=r"images\.gz: the download stopped: the server's answer is not complete after 0\.1 seconds",
         ),
     ):
         body.read(10)

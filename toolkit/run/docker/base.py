@@ -87,7 +87,7 @@ def ensure_base(
         return _describe(pulled, name, published)
     if existing := find_image(client, name):
         return _describe(existing, name, published)
-    tell.step(f"No registry has the base image: bootstrapping {name} with mmdebstrap")
+    tell.step(f"No registry has the base image: building {name} with mmdebstrap")
     return _describe(_bootstrap(client, release, name, tell), name, published)
 
 
@@ -105,7 +105,7 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
         client.images.pull(reference)
     except (docker.errors.APIError, requests.exceptions.RequestException) as error:
         raise Missing(
-            f"{reference}, the base that the lock names, cannot be pulled: {error}",
+            f"{reference}, the base image that the lock names, cannot be pulled: {error}",
             fix=(
                 "pull the image once on a network with access to the registry, or lock "
                 "again: `toolkit image lock "
@@ -117,8 +117,8 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
 def _describe(image: "Image", name: str, published: str) -> BaseImage:
     repository = published.partition(":")[0]
     for reference in image.attrs.get("RepoDigests") or ():
-        # Accept only a digest from the published repository, because a bootstrapped image also gets a digest
-        # if a user pushes it to a registry.
+        # Accept only a digest from the published repository. An image from mmdebstrap also gets a digest if a
+        # user pushes the image to a registry.
         if reference.partition("@")[0] == repository:
             return BaseImage(reference, reference.partition("@")[2], published=True)
     return BaseImage(name, image.id, published=False)
@@ -148,8 +148,8 @@ def _pull(client: "DockerClient", reference: str, tell: Tell) -> "Image | None":
 
 
 def _registry_message(error: Exception) -> str:
-    """Return the registry's message from an error of the Docker engine, or "no answer in time" if the error
-    has no message.
+    """Return the registry's message, which the Docker engine's error contains. If the error has no message,
+    return "no answer in time".
     """
     words = str(getattr(error, "explanation", None) or "").split()
     return " ".join(words)[:300] or "no answer in time"

@@ -58,7 +58,7 @@ class ContainedApptainer:
         try:
             return dict(json.loads("\n".join(ran.lines))["data"]["attributes"]["labels"])
         except (ValueError, KeyError, TypeError) as error:
-            last = ran.lines[-1] if ran.lines else "it printed no message"
+            last = ran.lines[-1] if ran.lines else "Apptainer printed no message"
             raise CheckFailed(f"{sif}: {self.version} cannot inspect the image: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
@@ -92,8 +92,8 @@ def ensure_builder(client: "DockerClient", tell: Tell) -> str:
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image that contains an older Debian ``release``, Apptainer, and the newer glibc
-    that Apptainer needs.
+    """Return the name of an image with Apptainer on an older Debian ``release``. The image also contains the
+    newer glibc that Apptainer needs.
     """
     arguments = {"BUILDER": ensure_builder(client, tell)}
     return _ensure(

@@ -1,4 +1,6 @@
-"""Parse the event stream of an image build: the current step, its output, and the cause of a failure."""
+"""Parse the Docker engine's messages about an image build (event stream): the current step, its output, and
+the cause of a failure.
+"""
 
 import re
 from collections import deque

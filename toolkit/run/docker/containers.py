@@ -201,7 +201,7 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         **_rights(box),
     )
     if box.nested:
-        # Empty lists replace the docker command's option systempaths=unconfined, which the SDK lacks.
+        # The SDK lacks the docker command's option systempaths=unconfined; empty lists have the same effect.
         settings |= {"MaskedPaths": [], "ReadonlyPaths": []}
     return {"environment": dict(box.env), "user": box.user or None, "host_config": settings}
 
@@ -216,7 +216,7 @@ def _rights(box: Box) -> dict[str, Any]:
         }
     if not box.nested:
         return {}
-    # Docker's default capabilities suffice: Apptainer mounts in user namespaces (see nodes.py).
+    # Docker's default capabilities suffice, because Apptainer mounts in user namespaces (see nodes.py).
     return {
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],

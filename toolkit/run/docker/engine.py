@@ -109,7 +109,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 def _knock(path: str) -> None:
     """Raise ``OSError`` if no process listens on the socket ``path``. Without this check, the Docker SDK
-    would leak a socket if no process listens.
+    would leave a socket open in this case.
     """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
@@ -247,7 +247,7 @@ def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
 
 
 def untag_image(client: "DockerClient", tag: str) -> None:
-    """Remove a tag. If no other name or container uses the image, remove the image, too."""
+    """Remove a tag of an image. If no other name or container uses the image, remove the image, too."""
     import docker
 
     with contextlib.suppress(docker.errors.APIError, OSError):
@@ -313,7 +313,8 @@ def _follow(
 def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
     """Return a build context in which the last step of the Dockerfile sets the labels.
 
-    If the build request contained the labels instead, the engine would run a separate step for each label.
+    toolkit does not pass the labels in the build request, because the engine would then run a separate step
+    for each label.
     """
     if not labels:
         return files

@@ -79,8 +79,8 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
 
 
 def load(client: "DockerClient", archive: Path, identity: str, name: str) -> None:
-    """Load an image from a docker-archive, unless the Docker engine already has the image. Also tag the image
-    ``name``, whether or not the engine had the image.
+    """Load an image from a docker-archive, unless the Docker engine already has the image. In both cases,
+    give the image the tag ``name``.
 
     ``identity`` is the image's ID in the engine that saved the archive. Some Docker engines use
     the digest of the configuration as an image's ID, and others the digest of the manifest. The IDs in two
@@ -114,7 +114,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             names += _LOADED.findall(event.get("stream") or "")
     loaded = {str(image.id) for name in names if (image := find_image(client, name)) is not None}
     if not loaded and (existing := _first(client, _identities(archive))):
-        # containerd's image store cannot find the image by a short name, so look for it by its ID.
+        # With containerd's image store, the engine cannot find an image by a short name, so use its ID.
         loaded = {existing}
     if len(loaded) != 1:
         raise CheckFailed(f"{archive}: {len(loaded)} images are in the archive; expected one")

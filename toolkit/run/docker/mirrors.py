@@ -34,8 +34,8 @@ def read_mirrors(text: str) -> Mirrors:
 
 
 def chosen_mirror() -> Mirrors:
-    """Return the mirror in ``TOOLKIT_DEBIAN_MIRROR``, together with the usual address of the same mirror's
-    security archive.
+    """Return the mirror in ``TOOLKIT_DEBIAN_MIRROR``, and the usual address of Debian's security archive on
+    this mirror.
     """
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}

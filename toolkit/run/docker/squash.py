@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _PLACE = ".toolkit-sif"
-"""The container's folder with mksquashfs. The squashfs does not contain this folder."""
+"""The folder in the container that contains mksquashfs. toolkit leaves this folder out of the squashfs."""
 _TOOLS = f"/{_PLACE}/tools"
 _ADDED = f"/{_PLACE}/added"
 _TARGET = f"/{_PLACE}/target"
@@ -110,8 +110,8 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
 
 
 def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
-    """Raise an error if mksquashfs failed or printed a warning. A warning counts as a failure, because
-    mksquashfs only prints a warning when it stores an unreadable file as an empty file.
+    """Raise an error if mksquashfs failed or printed a warning. toolkit treats a warning as a failure: if
+    mksquashfs cannot read a file, it stores an empty file and only prints a warning.
     """
     if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return

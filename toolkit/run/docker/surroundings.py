@@ -16,8 +16,8 @@ SYSTEM = (
 
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _PIP_PLACES = ("PIP_FIND_LINKS",)
-"""pip's environment variables whose value is either an address or a folder of this machine. A build cannot
-read a folder of this machine.
+"""pip's environment variables whose value may be an address or a folder of this machine. toolkit does not
+pass on a folder, because a build cannot read it.
 """
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")

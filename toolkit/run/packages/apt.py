@@ -27,7 +27,7 @@ _URI = re.compile(r"'(?P<url>[^']+)' (?P<file>\S+\.deb) (?P<size>\d+) SHA256:(?P
 _ARCHIVE = re.compile(r"(?P<root>https?://[^/]+/.*?(?P<archive>debian(?:-security)?))/(?P<path>pool/.*)")
 
 # Each argument of this script is one package set.
-# With an empty status file, apt also lists packages that the image already has.
+# With an empty status file (dpkg's list of packages), apt also lists packages that the image already has.
 _ASK = r"""
 set -eu
 if [ -n "$SOURCES" ]; then

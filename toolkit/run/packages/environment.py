@@ -26,7 +26,8 @@ class UnresolvedPackages(CheckFailed):
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A package with the version that uv chose; ``via`` lists the packages that require this package.
+    """A package with the version that uv chose (pinned). ``via`` lists the packages that require this
+    package.
 
     ``via`` is empty for a package that the user named.
     """

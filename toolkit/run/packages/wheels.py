@@ -39,7 +39,8 @@ def lock_wheels(
 
 
 def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
-    """Return the text of a ``pylock.toml`` with only the source distributions of the requirements.
+    """Return the text of a ``pylock.toml`` with only the source distributions of the requirements. ``what``
+    is the name for the packages in error messages.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
@@ -94,8 +95,8 @@ def _compile_requirements(
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache, after a check that it is writable. Without this check, uv's error
-    message for a read-only cache would report only a missing wheel.
+    """Return the folder of uv's cache, after a check that it is writable. Without this check, uv would report
+    a read-only cache only as a missing wheel.
     """
     return str(in_cache("uv"))
 

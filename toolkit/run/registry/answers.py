@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolkit.run.web.client import Response
 
 BUSY = frozenset({429, 500, 502, 503, 504})
-"""HTTP statuses of a busy registry, after which a retry may succeed."""
+"""HTTP statuses with which a busy registry answers. A later retry may succeed."""
 _MOST = 1 << 16
 """The largest number of bytes of an error message that toolkit reads."""
 _NOT_TLS = ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE", "SSL:_HTTP_REQUEST")
@@ -73,11 +73,11 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
 
 
 def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
-    """Return the exception to raise for a missing permission or a missing image, for which many registries
-    send the same response.
+    """Return the exception to raise if the user lacks a permission or the image does not exist. Many
+    registries send the same response in both cases.
 
-    ``scope`` is the scope of the token that the request needs. ``user`` is the user's name, or an empty
-    string if toolkit found no login.
+    ``scope`` is the scope of the token that the request needs: a repository and the permitted actions.
+    ``user`` is the user's name, or an empty string if toolkit found no login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")

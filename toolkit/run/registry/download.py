@@ -61,7 +61,7 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # A transfer that exceeds a limit counts as a failure, to avoid endless retries.
+                # To avoid endless retries, count a transfer that exceeds a limit as a failure.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -80,7 +80,7 @@ def _append(
         if answer.status_code == 404:
             raise CheckFailed(f"{name}: the registry has the manifest but not the blob {blob.digest[:19]}…")
         if begins_at(answer.status_code, answer.headers.get("Content-Range", "")) != done:
-            file.truncate(0)  # the response does not begin at the requested offset
+            file.truncate(0)  # discard the bytes: the response does not begin after them
             file.seek(0)
             if answer.status_code != 200:
                 raise Missing(

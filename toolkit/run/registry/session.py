@@ -28,8 +28,8 @@ from toolkit.run.web.limits import Limits, broken_limit
 from toolkit.run.web.redirects import without_login
 
 _COMMIT = Limits(600.0, 600.0)
-"""Limits for the last request of an upload, with times in seconds. During this request, some registries copy
-the whole blob.
+"""The time limits for the last request of an upload, in seconds. They are long, because some registries copy
+the whole blob during this request.
 """
 TRIES = 6
 _ANY = (200, 401, 403, 404)

@@ -1,4 +1,5 @@
-"""Authenticate to a registry with user and password (Basic), or with a token for each scope.
+"""Authenticate to a registry with user and password (Basic), or with a token for each scope (a repository and
+the permitted actions).
 
 Source: distribution, "Token Authentication".
 """
@@ -58,7 +59,9 @@ class Tokens:
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
-        """Return whether the token server issued a token for a scope, and so accepted the login."""
+        """Return whether the token server issued a token for a scope. If so, the token server accepted the
+        login.
+        """
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 
@@ -124,8 +127,8 @@ class Tokens:
             }
             return self._send("POST", realm, {}, data=form)
         headers = {"Authorization": basic(login)} if login and login.password else {}
-        # In this GET query, each scope is a separate parameter.
-        # In the POST form, one parameter contains all scopes, separated by blanks (RFC 6749, 3.3).
+        # In a GET query, each scope is a separate parameter. In the POST form above, one parameter contains
+        # all scopes, separated by blanks (RFC 6749, 3.3).
         query = {**parameters, "scope": parameters.get("scope", "").split()}
         return self._send("GET", realm, headers, params=query)
 

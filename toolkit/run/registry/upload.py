@@ -97,7 +97,7 @@ def _earlier_upload(session: RegistrySession, name: RegistryName, blob: Blob) ->
 
 
 def _ask_progress(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
-    """Ask the registry how many bytes of an upload have arrived. Return ``None`` if the upload no longer
+    """Ask the registry how many bytes of an upload it has received. Return ``None`` if the upload no longer
     exists.
     """
     try:
@@ -241,7 +241,9 @@ def _scope(name: RegistryName) -> str:
 
 
 class _BlobReader:
-    """A file object with a length, from which the library ``requests`` reads a blob."""
+    """A file object from which the library ``requests`` reads a blob. ``requests`` needs the length of the
+    object.
+    """
 
     def __init__(self, blob: Blob) -> None:
         self._blob, self._at = blob, 0

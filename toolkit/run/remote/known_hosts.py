@@ -95,8 +95,8 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
     """Return the verdict on the key that a host offers, from the known_hosts lines for the host's ``names``.
 
     toolkit refuses a key that any known_hosts line revokes. If the known_hosts lines list several keys for
-    the first of ``names``, toolkit accepts each of these keys. For the other names in ``names``, a line
-    without a marker counts only if the line's key equals the offered key.
+    the first of ``names``, toolkit accepts each of these keys. For the other names in ``names``, toolkit
+    ignores a line without a marker if the line's key differs from the offered key.
     """
     all_entries = tuple(entries)
     if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):

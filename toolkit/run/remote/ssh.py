@@ -109,9 +109,7 @@ class SshRunner:
             self._connection = None
 
     def _connection_now(self) -> Any:  # noqa: ANN401 - fabric has no types
-        """Return the open connection. After a lost connection, the next call of this method opens a new
-        connection.
-        """
+        """Return the open connection. If the connection was lost, this method opens a new connection."""
         with self._opening:
             if self._connection is None:
                 self._connection = connect(self._host, self._config)
@@ -213,8 +211,7 @@ def _ignore_progress(_done: int, _total: int) -> None:
 def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
     """Write the part of a local file that the host's file ``target`` does not contain yet.
 
-    The function writes each byte at its offset in the local file, so that two processes can copy the same
-    file at the same time.
+    Each byte has the same offset in both files, so two processes can copy the same file at the same time.
     """
     total = os.fstat(reading.fileno()).st_size
     writing, done = _begun(sftp, target, total)

@@ -104,7 +104,8 @@ def why(error: Exception) -> str:
 
 
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
-    """Make the kernel close a connection whose other end does not answer, for example after a laptop slept.
+    """Make the kernel close a connection if its other end does not answer, for example after a laptop was
+    suspended.
 
     By default, the kernel closes a connection without answers only after a quarter of an hour. If the
     connection to a gateway closes, the connections through this gateway close as well.

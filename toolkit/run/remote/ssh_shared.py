@@ -26,7 +26,7 @@ bytes.
 """
 
 _OF_SSH = 255
-"""The exit status of ``ssh`` if ``ssh`` itself failed, and not the remote command."""
+"""The exit status of ``ssh`` after a failure of ``ssh`` itself, not of the remote command."""
 
 _READ = (
     '[ -e "$1" ] || exit 0; [ "$3" ] || exec tail -c +"$(($2 + 1))" "$1"; '

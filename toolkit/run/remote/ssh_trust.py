@@ -54,8 +54,8 @@ class Trust:
             raise self._refusal(key, judgement)
 
     def in_order(self, algorithms: tuple[str, ...]) -> list[str]:
-        """Return the host key algorithms in a new order: the algorithms of the host's known keys
-        come first.
+        """Return the host key algorithms ``algorithms`` in a new order: the algorithms of the host's known
+        keys come first.
         """
         kinds = kinds_of(self.entries, self.names)
         return sorted(
@@ -136,8 +136,8 @@ def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 
     """
 
     class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc] # paramiko has no types
-        """Checks every host key. paramiko calls a policy only for unknown hosts, so toolkit gives paramiko no
-        known hosts.
+        """Checks every host key. paramiko calls a policy only for hosts that it does not know, so toolkit
+        gives paramiko no list of known hosts.
         """
 
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:  # noqa: ANN401, ARG002

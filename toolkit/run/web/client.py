@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
-"""If at most this number of bytes of a body is unread, toolkit reads these bytes in order to use the
+"""If at most this number of bytes of a body is unread, toolkit reads the rest, so that it can use the
 connection again.
 """
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
@@ -163,8 +163,8 @@ class Client:
 
 
 def prove_nothing(_url: str) -> Proof:
-    """Return a function that adds no authentication. Without such a function, the library ``requests`` would
-    use a password from ~/.netrc.
+    """Return a function that adds no authentication to a request. Without such a function, the library
+    ``requests`` would send a password from ~/.netrc.
     """
     return lambda request: request
 

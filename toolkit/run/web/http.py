@@ -33,7 +33,7 @@ bytes.
 _LATER = frozenset({408, 425, 429})
 """HTTP statuses after which a later retry may succeed (RFC 9110, RFC 8470, RFC 6585)."""
 _FOR_GOOD = frozenset(range(400, 500)) - _LATER
-"""HTTP statuses for which a retry gives the same result (RFC 9110, section 15.5)."""
+"""HTTP statuses after which a retry would give the same result (RFC 9110, section 15.5)."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
 """The largest number of seconds between two tries of a download."""
@@ -61,7 +61,7 @@ class Busy(Missing):
 
 
 class Slow(Missing):
-    """The server was too slow for too long. Another server with the same file may be faster."""
+    """The server sent the file too slowly for some time. Another server with the same file may be faster."""
 
 
 class Body:

@@ -50,10 +50,11 @@ class Limits:
 
 
 def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: float = WINDOW) -> Limits:
-    """Return the limits for the transfer of a file of ``size`` bytes.
+    """Return the limits for the transfer of a file of ``size`` bytes. ``silence`` is the longest time without
+    a byte, in seconds.
 
-    This function limits the transfer rate, because no total time limit suits both small and large files. The
-    maximum number of bytes is more than twice ``size``, because a response in small chunks has many chunk
+    The main limit is the lowest transfer rate, because no total time limit suits both small and large files.
+    The maximum number of bytes is more than twice ``size``, because a response in small chunks has many chunk
     headers.
     """
     return Limits(seconds, silence, 2 * size + CONTROL_BYTES, SLOWEST)
@@ -100,16 +101,16 @@ class Meter:
         self._waited += seconds
         self._got += count
         if self._got > self._limits.most:
-            raise LimitError(f"it sends more than {self._limits.most / (1 << 20):.0f} MiB")
+            raise LimitError(f"the server sends more than {self._limits.most / (1 << 20):.0f} MiB")
         waited, received = self._window[0] + seconds, self._window[1] + count
         if waited >= WINDOW:
             if received < self._limits.slowest * waited:
-                raise SlowError(f"it sends less than {self._limits.slowest:g} bytes a second")
+                raise SlowError(f"the server sends less than {self._limits.slowest:g} bytes a second")
             waited = received = 0.0
         self._window = (waited, received)
 
     def _late(self) -> SlowError:
-        return SlowError(f"its answer is not complete after {self._limits.seconds:g} seconds")
+        return SlowError(f"the server's answer is not complete after {self._limits.seconds:g} seconds")
 
 
 class MeteredSocket(socket.socket):

@@ -78,11 +78,11 @@ def told(server, action=lambda session, name: fetch_manifest(session, name, "1")
         (endless(f"{CHUNKED}1;"), "cannot be reached"),
         (
             endless(f"{CHUNKED}1\r\n1\r\n0\r\n", b"X-A: " + b"a" * 60_000 + b"\r\n"),
-            "it sends more than 16 MiB",
+            "the server sends more than 16 MiB",
         ),
         (
             endless("", b"HTTP/1.1 100 Continue\r\nX-A: " + b"a" * 60_000 + b"\r\n\r\n"),
-            "it sends more than 16 MiB",
+            "the server sends more than 16 MiB",
         ),
         (endless("HTTP/1.1 307 There\r\nLocation: /x\r\n\r\n"), "answers 418"),
     ],
@@ -170,10 +170,10 @@ def hurried(monkeypatch):
 @every_row(
     ("head", "message"),
     [
-        ("", "its answer is not complete after 0.2 seconds"),
-        ("HTTP/1.1 200 OK\r\nX-A: ", "its answer is not complete after 0.2 seconds"),
-        ("HTTP/1.1 200 OK\r\n\r\n", "its answer is not complete after 0.2 seconds"),
-        (f"{CHUNKED}1;", "its answer is not complete after 0.2 seconds"),
+        ("", "the server's answer is not complete after 0.2 seconds"),
+        ("HTTP/1.1 200 OK\r\nX-A: ", "the server's answer is not complete after 0.2 seconds"),
+        ("HTTP/1.1 200 OK\r\n\r\n", "the server's answer is not complete after 0.2 seconds"),
+        (f"{CHUNKED}1;", "the server's answer is not complete after 0.2 seconds"),
         ("HTTP/1.1 418 No\r\n\r\n", "answers 418"),
     ],
     ids=["status", "header", "manifest", "chunk", "error"],
@@ -193,6 +193,6 @@ def test_a_blob_that_comes_too_slowly_is_retried_and_then_given_up(serve, tmp_pa
     message = told(
         server, lambda session, name: fetch_blob(session, name, blob, tmp_path / "part", lambda _: None)
     )
-    assert "it sends less than 1024 bytes a second" in message
+    assert "the server sends less than 1024 bytes a second" in message
     assert server.asked.count(where) == 6
     assert (tmp_path / "part").stat().st_size >= len(BLOCK)

@@ -38,7 +38,7 @@ class Trickle:
 
 def test_a_byte_a_second_ends_after_a_minute():
     line = Trickle(seconds=1)
-    with pytest.raises(SlowError, match="its answer is not complete after 60 seconds"):
+    with pytest.raises(SlowError, match="the server's answer is not complete after 60 seconds"):
         line.run(Limits())
     assert (line.now, line.got, line.timeout) == (60, 60, None)
 
@@ -57,14 +57,14 @@ def test_a_transfer_is_given_up_by_its_rate_and_not_by_its_duration(size, fast):
         line.run(of_transfer(10_000_000), most=10_000_000)
         assert line.now > 9000
     else:
-        with pytest.raises(SlowError, match="it sends less than 1024 bytes a second"):
+        with pytest.raises(SlowError, match="the server sends less than 1024 bytes a second"):
             line.run(of_transfer(10_000_000))
         assert line.now == 60
 
 
 def test_more_bytes_than_the_limit_are_not_taken():
     line = Trickle(seconds=0, size=1 << 16)
-    with pytest.raises(LimitError, match="it sends more than 16 MiB"):
+    with pytest.raises(LimitError, match="the server sends more than 16 MiB"):
         line.run(Limits())
     assert line.got == (16 << 20) + (1 << 16)
 
