@@ -2,8 +2,8 @@
 
 ``--model resnet8``, ``--model resnet20`` and so on select the small residual networks that He et al. designed
 for CIFAR-10. ``--model`` also accepts the names of the models in ``keras.applications``. The course of BSC
-and UPC (``docs/courses/bsc.md``) uses ResNet50V2 and ResNet152V2. Add ``--image-size 128`` for these two
-models, because they need larger images.
+and UPC (``docs/courses/bsc.md``) uses ResNet50V2 and ResNet152V2. For these two models, add ``--image-size
+128``, because they need larger images than CIFAR-10 has.
 
 The default options select SGD with Nesterov's momentum, a warm-up of one epoch and then cosine decay. With
 the default options, one process trained resnet8 in 12 epochs to a test accuracy of 0.8199.
@@ -81,7 +81,7 @@ def _name(text: str) -> str:
     small = _SMALL.fullmatch(text)
     if small and (int(small[1]) < 8 or int(small[1]) % 6 != 2):
         raise argparse.ArgumentTypeError(
-            f"{text}: needs 6 n + 2 layers, as in resnet8, resnet14 and resnet20"
+            f"{text}: the number of layers must be 6 n + 2, as in resnet8, resnet14 and resnet20"
         )
     return text
 

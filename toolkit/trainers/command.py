@@ -55,8 +55,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
         (trainer.run or train)(trainer, options, world, threads)
         _leave(world, 0)
     except Trouble as error:
-        # A rank that cannot load Horovod cannot abort the ranks that wait for it.
-        # This rank's exit status makes mpirun, or srun with --kill-on-bad-exit, abort the job.
+        # If this rank cannot load Horovod, it cannot abort the ranks that wait for this rank.
+        # Its exit status makes mpirun, or srun with --kill-on-bad-exit, abort the job.
         print(f"{trainer.name}: {error.message}", file=sys.stderr)
         _end(world, error.code)
     except Stopped as wish:
@@ -80,8 +80,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
 def _prepare_devices(world: World, trouble: Trouble | None) -> int:
     """Select the devices of this rank, and return the number of this rank's threads.
 
-    If any rank has a fault, all ranks stop. A rank with a fault still joins the other ranks, so that they
-    learn of the fault and stop.
+    If any rank has a fault, all ranks stop. A rank with a fault first joins the other ranks, so that these
+    ranks get a message about the fault and stop.
     """
     if world.size == 1:
         world.agree(trouble)
@@ -183,8 +183,8 @@ def _add_output(add: Callable[..., None]) -> None:
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:
-    """Exit with an error if some options exclude each other or have no effect. Only one rank prints the error
-    message.
+    """Exit with an error if two options exclude each other or an option has no effect. Only one rank prints
+    the error message.
     """
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit: only for --batch-size auto, not for {options.batch_size}")

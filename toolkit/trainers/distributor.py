@@ -66,9 +66,9 @@ class DataDistributor:
         """Decorate a function that lists items. With ``shuffle``, rank 0 first shuffles the items.
 
         Raises:
-            DataDistributionError: on all ranks, if the original function fails. Also if the function returns
-                an object without a length, or fewer items than ranks. The decorated function raises this
-                error, not the decorator.
+            DataDistributionError: on all ranks, if the original function fails, returns an object without a
+                length, or returns fewer items than ranks. The decorated function raises this error, not
+                the decorator.
         """
         if loader is None:
             return functools.partial(self.__call__, shuffle=shuffle)

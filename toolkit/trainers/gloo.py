@@ -6,9 +6,9 @@ HTTP store on the first node of the job step. All tasks compute the same few por
 the job step. The HTTP store's answers name its job step, so a task does not join the store of another job on
 the same node. When all tasks have joined, each task receives its Horovod variables and executes its command.
 
-With an HMAC in its request to join, a task proves that it knows the job's secret. Horovod's own client cannot
-send an HMAC, so the HTTP store keeps Horovod's keys below a secret URL path. Only tasks that know the job's
-secret can compute the secret URL path.
+With an HMAC (keyed hash) in its request to join, a task proves that it knows the job's secret. Horovod's own
+client cannot send an HMAC, so the HTTP store keeps Horovod's keys below a secret URL path. Only tasks that
+know the job's secret can compute the secret URL path.
 
 This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies ``gloo`` and
 ``rendezvous``, as one file, into images without toolkit. The program reads the environment variables
@@ -124,7 +124,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the secret first part of the URL paths to a job step's keys in the HTTP store."""
+    """Return the secret part with which the URL path of each key in a job step's HTTP store begins."""
     return proof(secret, b"path", step.encode())
 
 
@@ -178,8 +178,8 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete the keys of a scope when the last rank leaves the scope. In Horovod before 0.23, a rank may
-        leave a scope while other ranks still read the scope's keys.
+        """Delete the keys of a scope (group of keys) when the last rank leaves it. In Horovod before 0.23, a
+        rank may leave a scope while other ranks still read the scope's keys.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -303,9 +303,9 @@ def join(
     HTTP store's address.
 
     ``caller`` is the address of the node where srun was called. A batch script calls srun on the job's first
-    node. ``caller`` is then this node's address, and tasks reach the node without a name service. Raises
-    ``RendezvousFault`` if not all ranks join within ``seconds``, or if this task does not find the HTTP
-    store.
+    node. Then, ``caller`` is the address of that node, and tasks reach the node without a name service.
+    Raises ``RendezvousFault`` if not all ranks join within ``seconds``, or if this task does not find the
+    HTTP store.
     """
     begun = heard = time.monotonic()
     limit = seconds + (_TIME_TO_SPEAK if task.rank else 0)

@@ -38,7 +38,7 @@ important faults.
 
 _NUMBERS = 1 << 16
 """The number of float64 values in the test message, which is half a megabyte long. MPI sends short and long
-messages with different protocols. Gradients are long messages, so a short test message would not suffice.
+messages with different protocols. Gradients are long messages, so the test message must be long, too.
 """
 
 
@@ -147,7 +147,7 @@ def _wrong_size(found: int, tasks: int) -> str:
 
 
 def _fail(*sentences: str, code: int = 1) -> int:
-    # Do not ask MPI for the rank, because each process has rank 0 if each process is a world of size 1.
+    # Do not ask MPI for the rank: if MPI did not connect the processes, each process has rank 0.
     if started_rank(os.environ) == 0:
         for sentence in sentences:
             print(f"preflight: {sentence}.", file=sys.stderr, flush=True)

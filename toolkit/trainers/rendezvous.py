@@ -53,10 +53,10 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     """Return the job's secret, which ranks use to recognise each other. The job script wrote the secret to a
     file in the job's folder.
 
-    Job scripts of older toolkit releases do not write a secret. If the job script wrote no secret, the rank
-    whose ``first`` is true writes a secret to a file, and the other ranks wait for this file. ``alone`` is
-    true if all ranks are on one node. If ranks on one node have no job folder, they store the secret in the
-    folder for temporary files.
+    Job scripts of older toolkit releases do not write a secret. If the job script wrote no secret, rank 0
+    (``first`` is true) writes a secret to a file, and the other ranks wait for this file. ``alone`` is true
+    if all ranks are on one node. If ranks on one node have no job folder, they store the secret in the folder
+    for temporary files.
 
     Raises:
         RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no
@@ -86,8 +86,8 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
 
 
 def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
-    """Return Horovod's environment variables for each rank, such as the rank's number among all ranks and its
-    number on the node.
+    """Return Horovod's environment variables for each rank, such as HOROVOD_RANK (its number among all ranks)
+    and HOROVOD_LOCAL_RANK (its number on the node).
 
     ``horovodrun`` sets the same environment variables. The number of ranks may differ between nodes, and the
     ranks may be on the nodes in any order.

@@ -12,8 +12,8 @@ _MARKS: dict[str, float] = {}
 
 
 def mark(part: str) -> None:
-    """Record the present time as the time at which ``part``, a part of the rank's start, finished. Later
-    calls for the same part have no effect.
+    """Record that ``part``, a part of the rank's start such as the imports, has finished now. Later calls for
+    the same part have no effect.
     """
     if part not in _MARKS:
         _MARKS[part] = time.time()

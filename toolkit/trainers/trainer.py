@@ -24,9 +24,7 @@ Passes = Literal["each", "shared"]
 
 
 def nothing(_: object) -> None:
-    """Do nothing. This function is the default of the fields ``check`` and ``add_options`` of
-    :class:`Trainer`.
-    """
+    """Do nothing: the default of the fields ``check`` and ``add_options`` of :class:`Trainer`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +48,8 @@ class Trainer:
     says whether ``toolkit data get`` can download the data set. ``check`` checks the data without loading it.
     ``load`` returns the samples for training and testing. ``model`` returns a Keras model that computes
     logits from the stored inputs. ``model`` is ``None`` if the trainer has only PyTorch or JAX models, in
-    ``networks``. ``variant`` distinguishes different trainings of one trainer. A run can resume a training
-    only if the run and the training have the same ``variant``.
+    ``networks``. ``variant`` contains the settings, such as the model's name, that distinguish the trainings
+    of one trainer. A run can resume a training only if both have the same ``variant``.
 
     ``passes`` defines how many passes over the data an epoch has. With ``each``, every rank trains on as many
     samples as the data set has, so N ranks make N passes over the data. With ``shared``, all ranks together

@@ -103,7 +103,7 @@ def test_the_plugins_calls_aggregate_for_several_teams(inside, tmp_path):
     assert list(done.lines[-3:]) == [
         "DONE 2 [0.5, 1.0] 3 0 [2.0, [1], [1.5, 1.0]] /out/teams/rank-0000",
         "team 1 is not configured; call config_team first",
-        "the gradients have 2000000 values, but init was called for 1050008",
+        "the gradients have 2000000 values, but init allows only 1050008",
     ]
     assert (tmp_path / "teams" / "rank-0001" / "mine").read_text() == "1"
 

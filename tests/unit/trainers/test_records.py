@@ -127,7 +127,7 @@ def test_a_missing_shard_is_told(data):
 
 def test_shards_of_two_packings_are_told(data):
     (data / "train-00000-of-00003").write_bytes(WHOLE)
-    with pytest.raises(Trouble, match="files state a different number of shards"):
+    with pytest.raises(Trouble, match="files state another number of shards"):
         check(data)
 
 

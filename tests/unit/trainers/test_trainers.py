@@ -41,7 +41,7 @@ def test_a_depth_that_no_small_network_has_is_refused(depth, capsys):
     with pytest.raises(SystemExit) as end:
         made(cifar10.TRAINER, "--model", depth)
     assert end.value.code == 2
-    assert f"{depth}: needs 6 n + 2 layers" in capsys.readouterr().err
+    assert f"{depth}: the number of layers must be 6 n + 2" in capsys.readouterr().err
 
 
 def test_the_classes_of_imagenet_are_the_folders_or_what_is_said(tmp_path):

@@ -1,3 +1,3 @@
-"""The checks of ``preflight`` on nodes, ranks and the network between nodes. These checks do not need
-TensorFlow.
+"""The checks that ``preflight`` makes before a training: on nodes, ranks and the network between nodes. These
+checks do not need TensorFlow.
 """

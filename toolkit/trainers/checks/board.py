@@ -1,4 +1,6 @@
-"""Exchange values between ranks without MPI, through the HTTP store of :mod:`toolkit.trainers.gloo`."""
+"""Exchange values between ranks without MPI, through the HTTP store (a small server on rank 0) of
+:mod:`toolkit.trainers.gloo`.
+"""
 
 import contextlib
 import math

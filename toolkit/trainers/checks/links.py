@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _FIRST, _LARGEST = 1 << 20, 1 << 26
-"""The sizes of the first and of the largest MPI message, in bytes."""
+"""The sizes of the first MPI message and of the largest MPI message, in bytes."""
 
 _ENOUGH = 0.05
 """A transfer that takes longer than this number of seconds is long enough to measure the speed."""

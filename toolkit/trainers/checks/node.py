@@ -43,7 +43,8 @@ class Facts:
 
 
 def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Return the facts about this rank and its node that the preflight options in ``wanted`` require.
+    """Return the facts about this rank and its node that the preflight must check because of the options in
+    ``wanted``.
 
     If toolkit cannot read a fact, the result contains the error text instead of the fact. The function raises
     no exception, because an exception on one rank would make all other ranks wait.

@@ -23,13 +23,14 @@ from toolkit.trainers.rendezvous import interfaces
 
 _BYTES = 1 << 19
 _TIME_TO_HEAR = 5.0
-"""The number of seconds after the check's time limit in which rank 0 still accepts fault reports from other
-ranks.
+"""The number of seconds for which rank 0 still accepts fault reports from other ranks after the check's time
+limit.
 """
 
 
 def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
-    """Check all ranks, their network and their nodes. Return the verdict and this rank's network interface.
+    """Check all ranks, their network and their nodes. Return the verdict (the result of all checks) and this
+    rank's network interface.
 
     ``environment`` contains the variables that :mod:`toolkit.trainers.gloo` sets for a rank.
     """

@@ -1,4 +1,4 @@
-"""Derive the failures and the warnings from the facts that all ranks read before a training. Each failure
+"""Derive the failures and the warnings of the preflight from the facts that all ranks read. Each failure
 stops the job.
 """
 
@@ -10,13 +10,13 @@ from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.words import format_bytes
 
 _SKEW_TO_TELL = 1.0
-"""The clock skew between nodes, in seconds, above which toolkit warns, because even a small skew misleads
-`make`.
+"""The difference between the clocks of two nodes, in seconds, above which toolkit warns. `make` compares the
+times of files, so even a small difference misleads `make`.
 """
 
 _SLOW = 0.2
-"""The share of the expected network speed below which toolkit warns of a wrong network interface or a broken
-link.
+"""If the measured network speed is below this share of the expected speed, toolkit warns. The network
+interface may be wrong, or a link may be broken.
 """
 
 _ONE_STREAM_GBIT = 4.0

@@ -1,4 +1,4 @@
-"""Augment a batch of images at random while a network trains."""
+"""Augment a batch of images during training: change the images at random."""
 
 from typing import TYPE_CHECKING
 

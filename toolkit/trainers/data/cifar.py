@@ -48,8 +48,8 @@ def _samples(folder: Path, names: tuple[str, ...]) -> Samples:
 
     records = np.concatenate([_records(folder / name) for name in names])
     planes = records[:, 1:].reshape(-1, COLOURS, SIDE, SIDE)
-    # Layers need the colour values of a pixel side by side. Reordering all images once here costs less than
-    # reordering a batch in each step.
+    # Layers need the colour values of a pixel side by side. Reorder all images once, because this costs less
+    # than to reorder a batch in each step.
     return Samples(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
 
 

@@ -17,7 +17,7 @@ def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
     caused the failure.
 
     The search calls the data source's method ``fault``, which returns an error message for a damaged sample.
-    If the data source has no such method, the original error propagates.
+    If the data source has no such method, the function raises the original error again.
 
     Raises:
         Trouble: if the search finds a damaged sample; the message names the sample.

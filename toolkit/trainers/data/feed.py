@@ -16,8 +16,8 @@ iterator over batches.
 
 
 class Feed(Protocol):
-    """Converts sample numbers into arguments of the compiled training function. Inside the compiled training
-    function, the feed converts these arguments into batches.
+    """Prepares the input of the compiled training function. Before each call, a feed converts sample numbers
+    into arguments of this function. Inside this function, the feed converts the arguments into batches.
     """
 
     signature: Any
@@ -29,8 +29,8 @@ class Feed(Protocol):
         """
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return the inputs and classes for one training step of ``portion``. Call this method for the steps
-        of ``portion`` in order.
+        """Return the inputs and classes for one training step of ``portion`` (the input of several steps).
+        Call this method for the steps in order.
         """
 
     def waited(self) -> float | None:

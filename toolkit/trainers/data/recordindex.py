@@ -46,7 +46,7 @@ class RecordIndex:
 
     @staticmethod
     def begin(path: Path) -> int:
-        """Return the length in bytes of the data in a file's first record.
+        """Return the number of data bytes in the first record of a file.
 
         Raises:
             Trouble: if the file does not begin with a record.

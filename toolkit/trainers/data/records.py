@@ -3,8 +3,8 @@
 
 A record is a ``tf.train.Example`` with ``image/encoded``, a JPEG or PNG, and ``image/class/label``, a number
 from 1 to 1000; 0 means "no class". :mod:`toolkit.trainers.data.recordindex` finds each record by its number.
-toolkit assigns records to ranks in the same way as samples in memory: it shuffles the records of all shards,
-and uses each record once in a pass. This module does not verify the checksums of records.
+toolkit assigns records to ranks in the same way as samples in memory: it shuffles the records of all shards
+(TFRecord files), and uses each record once in a pass. This module does not verify the checksums of records.
 """
 
 import os
@@ -29,7 +29,7 @@ _LARGEST = 2**31 - 1
 """The largest label that a record may have, because a training step stores class numbers as int32."""
 
 _OTHERS = 256
-"""The number of files, other than shards, that a training may have open at the same time."""
+"""The number of files besides the shards that a training may have open at the same time."""
 
 _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrecord)?")
 
@@ -81,8 +81,8 @@ class Records:
         return image, tf.cast(self._check_label(found[LABEL], name), tf.int32) - self._lowest
 
     def _check_label(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
-        """Return the label, but raise an error in TensorFlow's graph if the label is invalid. Without this
-        check, an invalid label makes the loss NaN on a GPU.
+        """Return the label. If the label is invalid, raise an error when TensorFlow runs this part of the
+        graph. Without this check, an invalid label makes the loss NaN on a GPU.
         """
         import tensorflow as tf
 
@@ -186,7 +186,7 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
         if (name := _SHARD.fullmatch(path.name)) and name["part"] in parts:
             part = name["part"]
             if count.setdefault(part, int(name["count"])) != int(name["count"]):
-                raise Trouble(f"{path}: names of other {part} files state a different number of shards")
+                raise Trouble(f"{path}: names of other {part} files state another number of shards")
             found.setdefault(part, {})[int(name["number"])] = path
     for part in parts:
         if part in found:

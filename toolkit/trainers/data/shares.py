@@ -22,8 +22,8 @@ def deal(
     """Return the tables of sample numbers for a rank with several devices. Each row of a table has the sample
     numbers of all devices for one training step.
 
-    The function calls :func:`share` for each device as if the device were a rank, and joins the devices'
-    tables. In a smaller last step, the first devices may have one sample more than the other devices.
+    The function calls :func:`share` for each device, treats the device as a rank, and joins the tables of all
+    devices. In a smaller last step, the first devices may have one sample more than the other devices.
     """
     import numpy as np
 

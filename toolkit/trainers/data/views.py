@@ -22,8 +22,8 @@ such a crop (Szegedy et al. 2015, arXiv:1409.4842, section 6).
 
 
 def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Split ``number``, which counts the samples of all epochs, into the number of the epoch and the number
-    of the sample in this epoch, from 0 to ``count`` - 1.
+    """Split ``number`` into the number of the epoch and the number of the sample in this epoch, from 0 to
+    ``count`` - 1. ``number`` counts the samples of all epochs.
 
     >>> turn_and_sample(7, 5)
     (1, 2)
@@ -32,7 +32,9 @@ def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Ten
 
 
 def draw(seed: int, turn: "tf.Tensor", sample: "tf.Tensor") -> "tf.Tensor":
-    """Return the seed, two int32 numbers, for all random choices about one sample in one epoch."""
+    """Return the seed for all random choices about one sample in one epoch. The seed consists of two int32
+    numbers.
+    """
     import tensorflow as tf
 
     fold = tf.random.experimental.stateless_fold_in

@@ -22,7 +22,9 @@ class TrainingLoop(Protocol):
     """Trains a model on this rank's share of the samples. All ranks make their training steps together."""
 
     SUMS_ALL: bool
-    """Whether the sum of losses on rank 0 covers the samples of all ranks, not only rank 0's samples."""
+    """Whether rank 0's sum of losses is the sum over the samples of all ranks, not only over rank 0's
+    samples.
+    """
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
         """Make the training steps that remain in epoch ``number``, counted from 0. Return the results of the
@@ -41,12 +43,12 @@ class TrainingLoop(Protocol):
         """The number of the model's parameters."""
 
     def collect(self) -> None:
-        """Copy values that are sharded over the ranks to rank 0. All ranks must call this method before
-        ``state`` and ``save``.
+        """If each rank stores only a part of the values (shards), collect all parts on rank 0. All ranks must
+        call this method before ``state`` and ``save``.
         """
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return the state of model and optimizer as complete arrays, not shards."""
+        """Return the state of model and optimizer as complete arrays, not as the parts of one rank."""
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
         """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``."""

@@ -1,9 +1,9 @@
-"""Skip the gradients of biases that have no effect because a batch normalisation follows.
+"""Skip the gradients of biases that have no effect because a batch normalisation follows them.
 
 A batch normalisation subtracts the mean of a batch, so a bias before the normalisation has no effect on the
-loss. The gradient of a bias before a batch normalisation is 0 except for rounding errors. To compute the
-gradient of a bias, TensorFlow reads all gradients of the layer's output again. ResNet50 has 53 layers whose
-bias has no effect.
+loss. The gradient of a bias before a batch normalisation is 0 except for rounding errors. To compute this
+gradient, TensorFlow would read all gradients of the layer's output again. ResNet50 has 53 layers whose bias
+has no effect.
 """
 
 from collections.abc import Callable

@@ -30,7 +30,7 @@ def build(
     try:
         return _build(make, world, learning, batch)
     except Trouble as trouble:
-        # All ranks have found the same fault, so agree() makes only one rank report it.
+        # All ranks have found the same fault. agree() makes one rank report the fault.
         world.agree(trouble)
         raise
 

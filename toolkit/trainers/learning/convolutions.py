@@ -38,9 +38,9 @@ def _plain(layer: "tf.keras.layers.Layer") -> bool:
 def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
-    """Return the layer that reads a convolution's output. Return ``None`` if several layers read the output.
-    Also return ``None`` if this layer is not of the class ``kind``, reads further inputs, or computes in
-    another precision than the convolution.
+    """Return the only layer that reads a convolution's output. Return ``None`` if several layers read the
+    output. Also return ``None`` if the only layer is not of the class ``kind``, reads further inputs, or
+    computes in another precision than the convolution.
     """
     if len(convolution.outbound_nodes) != 1:
         return None

@@ -32,8 +32,8 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
     """Set a random fraction ``rate`` (0 to 1) of the inputs to 0, and scale up the other inputs, so that the
     mean stays the same.
 
-    As in Keras, ``noise_shape`` has a 1 for each dimension along which dropout keeps or drops all values
-    together.
+    As in Keras, dropout keeps or drops all values along a dimension together if ``noise_shape`` has a 1 for
+    this dimension.
     """
     import tensorflow as tf
 
@@ -48,7 +48,7 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
 
 
 def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
-    """Draw ``count`` random numbers of ``bits`` bits. For each number, return whether it is at least
+    """Draw ``count`` random numbers of ``bits`` bits. Return a mask: for each number, whether it is at least
     ``least``.
 
     The random numbers are parts of 64-bit draws: first the lowest bits of every byte, then the next bits, and
@@ -63,7 +63,7 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # Compare each number with ``least`` shifted to the number's bit position, instead of shifting the number.
+    # To save time, shift ``least`` to the bit position of each number, instead of all numbers.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
         for shift in shifts

@@ -14,7 +14,7 @@ _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-7
 
 
 def slots(parameters: Tree, learning: Learning) -> Tree:
-    """Return the initial state of the optimizer: zeros for each parameter."""
+    """Return the initial state of the optimizer (slots): zeros for each parameter."""
     import jax
     import jax.numpy as jnp
 
@@ -29,8 +29,8 @@ def slots(parameters: Tree, learning: Learning) -> Tree:
 def update(
     learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
 ) -> tuple[Tree, Tree]:
-    """Return the updated parameters and the updated state of the optimizer. Weight decay does not apply to
-    biases and normalisations.
+    """Return the updated parameters and the updated state of the optimizer. ``slots`` is the old state.
+    Weight decay does not apply to biases and normalisations.
     """
     step = _adam if learning.optimizer == "adam" else _sgd
     return step(learning, parameters, slots, gradients, rate)

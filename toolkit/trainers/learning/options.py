@@ -23,7 +23,7 @@ def share(text: str) -> float:
     """Return the number in ``text``. Raise ``ArgumentTypeError`` if the number is below 0 or at least 1."""
     value = float(text)
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not from 0 to below 1")
+        raise argparse.ArgumentTypeError(f"{value} is not at least 0 and below 1")
     return value
 
 
@@ -107,8 +107,8 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         default=learning.decay_factor,
         metavar="F",
         help=(
-            f"factor by which a step decay (if 0: {FACTORS['step']}) or, in each epoch, an exponential decay "
-            f"(if 0: {FACTORS['exponential']}) multiplies the rate"
+            "factor by which a step decay or, in each epoch, an exponential decay multiplies the rate; "
+            f"0 means {FACTORS['step']} for step, {FACTORS['exponential']} for exponential"
         ),
     )
     rates(

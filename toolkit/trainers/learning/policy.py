@@ -58,11 +58,11 @@ class Learning:
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def of_batch(self, batch: int) -> Self:
-        """Return the settings with ``batch`` as ``reference_batch``, unless the user set this value."""
+        """Return the settings. If the user set no ``reference_batch``, set it to ``batch``."""
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
-        """Return the settings that must be equal in two runs if one run resumes the other run's training."""
+        """Return the settings that a user must not change when a run resumes a training."""
         chosen = {**asdict(self), "decay_at": ",".join(f"{epoch:g}" for epoch in self.decay_at)}
         return {
             **chosen,
@@ -103,8 +103,8 @@ class Learning:
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
 
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-        """Return the variables that a checkpoint must contain but the optimizer's own list of variables
-        lacks.
+        """Return variables that a checkpoint must contain, but that are not in the optimizer's list of
+        variables.
         """
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
         return kept + precision.loss_scale(optimizer)

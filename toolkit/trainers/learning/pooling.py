@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 def pool_first(model: "tf.keras.Model") -> int:
-    """For each convolution whose output only a max-pooling layer reads, apply bias and ReLU after pooling.
+    """Find convolutions whose output goes only to a max-pooling layer, and apply bias and ReLU after the
+    pooling.
 
     Return the number of changed convolutions. The layers keep their Keras classes, so that Keras saves the
     model as a plain Keras model. Do not build another model on the output of a changed convolution, because

@@ -99,8 +99,8 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
     """Return an error message about the first option that is unsupported or has no effect. Return an empty
     string if all options are correct.
 
-    ``default`` contains the trainer's default settings. toolkit accepts an option without effect if it has
-    its default value, because the user did not choose the default value.
+    ``default`` contains the trainer's default settings. If an option has its default value, the user did not
+    choose this value, so toolkit accepts the option even if it has no effect.
     """
     for one in REFUSALS:
         if getattr(chosen, one.name) == one.value and strategy in one.strategies:

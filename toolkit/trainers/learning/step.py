@@ -21,7 +21,7 @@ and the gradients of the mean loss.
 
 
 class GivenGradients:
-    """An object with the interface of ``tf.GradientTape`` that returns previously computed gradients."""
+    """An object with the interface of ``tf.GradientTape``. It returns gradients that were computed before."""
 
     def __init__(self, gradients: "Sequence[tf.Tensor]") -> None:
         self._gradients = gradients
@@ -35,7 +35,7 @@ class GivenGradients:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Do nothing: return None, so that an error in the ``with`` block propagates."""
+        """Do nothing. Because the method returns None, Python raises an error of the ``with`` block again."""
 
 
 def training(
@@ -114,7 +114,7 @@ def _accumulate(
         return number + 1, loss + more, hits + right, sums
 
     zeros = [tf.zeros_like(variable) for variable in model.trainable_variables]
-    # Compute only one piece of the batch at a time, because gradient accumulation otherwise saves no memory.
+    # Compute one piece of the batch after another. Several pieces at the same time would save no memory.
     _, loss, hits, sums = tf.while_loop(
         lambda number, *_: number < count, piece, (0, 0.0, 0, zeros), parallel_iterations=1
     )

@@ -1,4 +1,4 @@
-"""Average gradients over all ranks with MPI, behind the interface of Cray's plugin for machine learning.
+"""Average gradients over all ranks with MPI, with the functions of Cray's plugin for machine learning.
 
     from toolkit.trainers.ranks import aggregate as mc
     mc.init_mpi()                                       # required before mc.get_rank() and mc.get_nranks()
@@ -50,7 +50,8 @@ def init_mpi() -> None:
     Raises:
         Trouble: if mpi4py is missing, or this MPI does not support MPI_THREAD_MULTIPLE.
     """
-    # Let Open MPI yield the core while a thread polls for messages, because polling slows the training.
+    # Let Open MPI give up the core while a thread waits for messages. A wait that uses the core slows the
+    # training.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI
@@ -165,7 +166,7 @@ def gradients(values: "Sequence[tf.Tensor]", team: int = 0) -> "list[tf.Tensor]"
     dense = [tf.convert_to_tensor(value) for value in values]
     sizes = [one.shape.num_elements() for one in dense]
     if sum(sizes) > _state.elements:
-        raise Trouble(f"the gradients have {sum(sizes)} values, but init was called for {_state.elements}")
+        raise Trouble(f"the gradients have {sum(sizes)} values, but init allows only {_state.elements}")
     plan = [
         (members.add_bucket(), numbers)
         for numbers in buckets(sizes, [_kind(one.dtype.name) for one in dense])

@@ -98,9 +98,9 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
 
     ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the function
     returns False, the ranks of a node divide their visible GPUs among themselves. In a doubtful case, the
-    function returns False, because two ranks then never use the same GPU. The function returns True only in
-    two cases: a division would leave too few GPUs for a rank, or the rank wants all GPUs that it sees and
-    Slurm or the kernel gives these GPUs to no other rank.
+    function returns False, because two ranks then never use the same GPU. The function returns True in two
+    cases. In the first case, a division would leave too few GPUs for a rank. In the second case, the rank
+    wants all GPUs that it sees, and Slurm or the kernel gives these GPUs to no other rank.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
@@ -109,8 +109,8 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # A rank that wants all GPUs owns the GPUs that it sees if Slurm allocated as many GPUs to each task.
-    # A rank that wants all GPUs also owns the GPUs that it sees if the kernel blocks the node's other GPUs.
+    # If this rank wants all GPUs that it sees, it owns them in two cases: Slurm allocated as many GPUs to
+    # each task, or the kernel blocks the node's other GPUs.
     # CUDA_VISIBLE_DEVICES alone proves nothing, because all ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 

@@ -1,5 +1,5 @@
-"""Assign gradients to messages, and decide which training steps use gradients of the previous step. The
-decisions are the same on all ranks.
+"""Assign gradients to messages, and decide which training steps use gradients of the previous step. All ranks
+come to the same result.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,7 +16,7 @@ def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> 
 
     ``sizes`` has the number of values of each tensor. ``kinds`` has the types of the tensors; all tensors of
     a bucket have the same type. The backward pass starts at the last layer, so the last tensors fill the
-    first bucket. A tensor that is larger than a bucket forms a separate bucket.
+    first bucket. If a tensor is larger than ``limit``, it forms a separate bucket.
 
     >>> buckets([5, 1, 1, 3], ["float32"] * 4, limit=4)
     [[3, 2], [1], [0]]

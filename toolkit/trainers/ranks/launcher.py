@@ -25,8 +25,8 @@ def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node
     this number, the rank's share of the allowed cores.
 
     ``allowed`` is the number of cores on which the kernel lets the rank run. ``node`` is the number of cores
-    of the node. If the kernel restricts the ranks to a part of the node's cores, the function assumes that
-    the ranks share this part evenly.
+    of the node. If the kernel lets the ranks run only on a part of the node's cores, the function assumes
+    that each rank uses an equal share of this part.
     """
     given = first_number(environment, ("SLURM_CPUS_PER_TASK",), 0)
     if given:

@@ -18,8 +18,8 @@ _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HO
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """The rank and host of this process, and how the process can reach rank 0. ``run`` identifies this run of
-    the job.
+    """The rank and host of this process, and how the process can reach rank 0. ``run`` is a name that only
+    this run of the job has.
 
     ``hosts`` lists possible addresses and names of rank 0's node, with the most likely first.
     """

@@ -1,8 +1,8 @@
 """Connect ranks over TCP without MPI, to exchange small messages and to detect a lost rank immediately.
 
 Rank 0 listens on a port, and each other rank keeps a connection to rank 0 during the job. Rank 0 forwards
-messages to all ranks. If a connection closes without a final message, toolkit treats the rank at the other
-end as lost, and all ranks stop.
+messages to all ranks. If a connection closes without a final message, the rank at the other end counts as
+lost (its process or node has failed), and all ranks stop.
 
 Both ends of a connection first prove with an HMAC that they know the job's secret. The ranks do not encrypt
 their messages.
@@ -109,7 +109,7 @@ class TcpGroup:
         return value
 
     def end(self) -> None:
-        """Close the group. After this call, the group does not treat a closed connection as a lost rank."""
+        """Close the group. After this call, a closed connection does not mean that a rank is lost."""
         self._done = True
         for link in self._links.values():
             link.send(_BYE, b"")
@@ -141,7 +141,7 @@ class TcpGroup:
                 link.send(_FAIL, bytes([code if code is not None else 1]))
         if not spoken:
             if self.rank:
-                # If rank 0 is lost, each rank waits for a different time, so that one rank reports first.
+                # If rank 0 is lost, each rank waits for another time, so that one rank reports first.
                 time.sleep(min(0.3 * (self.rank - 1), _TIME_TO_SPEAK))
             where = f" on {self.members[rank].host}" if hasattr(self, "members") else ""
             print(

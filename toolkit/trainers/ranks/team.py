@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class GradientBuffer:
-    """A buffer of gradients. A thread replaces the gradients in this buffer by their means over all ranks."""
+    """A buffer in which a thread replaces the gradients of this rank by their means over all ranks."""
 
     def __init__(self, buffer: "numpy.ndarray") -> None:
         self.buffer = buffer

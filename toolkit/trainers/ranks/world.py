@@ -111,8 +111,8 @@ class World(Protocol):
         compiled function.
 
         ``signature`` is the specification of the function's arguments (see
-        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples in each training step
-        except a smaller last step of an epoch.
+        :mod:`toolkit.trainers.training.loop`). ``width`` is the number of samples in a training step. Only
+        the last step of an epoch may have fewer samples.
         """
         import tensorflow as tf
 
@@ -163,7 +163,8 @@ class World(Protocol):
         return [value]
 
     def agree(self, trouble: Trouble | None) -> None:
-        """Wait for all ranks. If any rank has a fault, report each different fault once, and stop the job.
+        """Wait for all ranks. If any rank has a fault, report the fault and stop the job. If several ranks
+        have the same fault, only one rank reports it.
 
         Ranks that do not report a fault wait until the launcher stops the job. After 20 seconds, a waiting
         rank stops the job itself.
@@ -181,8 +182,8 @@ class World(Protocol):
         self.abort(1)
 
     def failing(self, error: Exception) -> None:
-        """React to an unexpected error on this rank. If a fault of another rank caused the error, this method
-        may wait for the other rank's report and exit this process.
+        """Handle an unexpected error on this rank. If the cause is a fault of another rank, this method may
+        wait until the other rank has reported the fault, and then exit this process.
         """
 
     def leave(self, code: int) -> NoReturn:

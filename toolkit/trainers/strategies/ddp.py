@@ -86,7 +86,7 @@ class DistributedTorch(World):
         self, model: "torch.nn.Module", *, now: bool
     ) -> "contextlib.AbstractContextManager[object]":
         """Return a context manager for a backward pass. If ``now`` is true, the ranks exchange gradients in
-        this backward pass; otherwise each rank only accumulates its gradients.
+        this backward pass. Otherwise, each rank only adds its gradients to the gradients of earlier passes.
         """
         kept: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
         return kept if now or self.size == 1 else model.no_sync()

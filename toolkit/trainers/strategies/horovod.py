@@ -28,7 +28,7 @@ class Horovod(World):
         # With autotuning, set no cycle time, because Horovod tunes only settings that have no value.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
-        # Let Open MPI yield the core while Horovod's thread polls, because polling slows the computation.
+        # Let Open MPI give up the core while Horovod's thread waits, because the wait slows the computation.
         # With 2 ranks on 2 busy cores, mpi_yield_when_idle makes the training 2 to 5 times as fast.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:

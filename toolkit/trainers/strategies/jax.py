@@ -140,13 +140,14 @@ class RankLayout:
         self._sum = jax.jit(lambda rows: rows.sum(0, dtype=rows.dtype), out_shardings=self.same)
 
     def piece(self, array: "numpy.ndarray") -> "jax.Array | numpy.ndarray":
-        """Return the global array that consists of the parts of all ranks, side by side along the second
-        axis.
+        """Return one array over the devices of all ranks. It consists of the ranks' parts, side by side along
+        the second axis.
         """
         import jax
 
         if self._alone:
-            return array  # without a conversion, because compiled functions copy NumPy arrays faster
+            # Return the NumPy array itself, because compiled functions copy NumPy arrays faster.
+            return array
         return jax.make_array_from_process_local_data(self.pieces, array)
 
     def on_all(self, tree: Any) -> Any:  # noqa: ANN401 - any tree of arrays

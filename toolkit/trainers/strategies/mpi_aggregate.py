@@ -79,7 +79,7 @@ class MpiAggregate(World):
 
         aggregate.barrier()
         aggregate.finalize()
-        # If a rank exits without finalizing MPI, srun reports the rank as failed.
+        # Finalize MPI before the exit. Otherwise, srun reports the rank as failed.
         MPI.Finalize()
         os._exit(code)
 

@@ -55,7 +55,7 @@ class MultiWorker(TcpWorld, Replicas):
         return compiled
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        # Read only this rank's value of the variable, because a mean would need messages from all ranks.
+        # Read only this rank's value. The mean over all ranks would need messages from all ranks.
         return own_value(variable)
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:

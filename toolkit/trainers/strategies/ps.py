@@ -66,7 +66,7 @@ class ParameterServers(TcpWorld):
         self.group.gather(b"")
         import tensorflow as tf
 
-        # Hide a wrong warning: TensorFlow does trace the function before sending the function to workers.
+        # Hide a wrong warning. TensorFlow traces the function before it sends the function to workers.
         logging.getLogger("tensorflow").addFilter(
             lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
         )
@@ -82,7 +82,7 @@ class ParameterServers(TcpWorld):
     def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
-        # Ignore signals that request a stop, because the coordinator obeys them and then stops this rank.
+        # Ignore signals that request a stop. The coordinator gets them, too, and then stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         # With fewer threads, workers that wait for each other could block all threads of this server.
@@ -165,8 +165,8 @@ class ParameterServers(TcpWorld):
         return self._in_step(work, tf.function(update)) if self._spread.sync else self._on_their_own(work)
 
     def _in_step(self, work: Callable[..., Any], update: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that makes synchronous training steps. After each step, all workers wait for one
-        common update.
+        """Return a function that makes synchronous training steps. After each step, all workers wait until
+        the model has been updated once with the gradients of all workers.
         """
         import tensorflow as tf
 

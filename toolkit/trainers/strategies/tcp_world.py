@@ -49,8 +49,8 @@ class TcpWorld(World):
         os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's name is in lower case
 
     def refuse(self, trouble: Trouble) -> NoReturn:
-        """Stop all ranks because of a fault that every rank has found. Only rank 0 raises the fault as an
-        exception and reports it.
+        """Stop all ranks because of a fault that every rank has found. Rank 0 raises the exception
+        ``trouble`` and reports it; the other ranks only exit.
         """
         if self.rank:
             time.sleep(WAIT_TO_BE_ENDED)
@@ -85,7 +85,7 @@ class TcpWorld(World):
         return [unpickle(one) for one in self.group.gather(pickle.dumps(value))]
 
     def leave(self, code: int) -> NoReturn:
-        # No rank exits before all ranks call leave(): TensorFlow aborts a rank that loses another rank.
+        # Wait for all ranks, because TensorFlow aborts a rank if it loses the connection to another rank.
         self.group.gather(b"")
         self.group.end()
         sys.stdout.flush()

@@ -91,7 +91,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # The existing checkpoint is damaged; this run would have resumed from an undamaged one.
+                # A checkpoint of this name is damaged. This run would have resumed from a correct checkpoint.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -253,7 +253,7 @@ def _prune(folder: Path, written: str, keep: int) -> None:
     known = names(folder)
     at = known.index(written)
     for name in [*known[:at], *known[at + keep :]]:
-        # Continue if a checkpoint cannot be removed, because the old checkpoint only uses disk space.
+        # If an old checkpoint cannot be removed, continue, because the checkpoint only uses disk space.
         with contextlib.suppress(OSError):
             _remove(folder / name)
 

@@ -93,7 +93,7 @@ class Course:
         trained = self.loop.epoch(number, self.passes, part, partial(self._pause, number))
         self.metrics.started(marks())
         held_back = self.loop.evaluate(self.test)
-        # The metrics round seconds to 1e-4. Avoid a value of 0, because toolkit divides by this value.
+        # The metrics file contains seconds rounded to 1e-4. Avoid 0, because toolkit divides by this value.
         seconds = max(trained.seconds, _SHORTEST)
         images = self.passes * self.samples
         return EpochResult(
@@ -137,7 +137,7 @@ class Course:
 
 
 def totals(records: Sequence[Record]) -> dict[str, Value]:
-    """Return the fields of the result line in the metrics file, computed from the earlier lines."""
+    """Compute the fields of the result line in the metrics file from the earlier lines."""
     done = [record for record in records if record["record"] == "epoch"]
     seconds = sum(float(str(record["seconds"])) for record in done)
     images = sum(int(str(record["images"])) for record in done)

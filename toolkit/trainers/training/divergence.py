@@ -1,4 +1,4 @@
-"""Detect a training that has diverged, because a training does not recover from a loss of NaN."""
+"""Detect a training that has diverged and stop it, because a training does not recover from a loss of NaN."""
 
 import math
 from collections.abc import Iterable

@@ -15,7 +15,7 @@ Settings = dict[str, str | int | float]
 
 
 def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
-    """Return the settings that must be equal in two runs if one run resumes the training of the other run."""
+    """Return the settings that a user must not change when a run resumes a training."""
     return {
         "trainer": trainer.name,
         "batch_size": options.batch_size,
@@ -28,8 +28,8 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
 
 
 def resumable_settings(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
-    """Return the values for the metrics header that may change when a run resumes the training. ``seconds``
-    is the time that the start of the run took.
+    """Return the values in the metrics header that may change when a run resumes the training. ``seconds`` is
+    the time that the start of the run took.
     """
     return {
         "world_size": world.size,

@@ -79,7 +79,7 @@ class JaxLoop(Rounds):
 
     def _open(self, table: "numpy.ndarray", turn: int) -> RowTable:
         # All ranks must have equally many samples in a step, so use the largest number of any rank.
-        # Only in an epoch's smaller last step does the number of samples differ between ranks.
+        # The numbers of samples differ between ranks only in a smaller last step of an epoch.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))
@@ -118,7 +118,9 @@ class JaxLoop(Rounds):
         return loss, right
 
     def _step_inputs(self, rows: "numpy.ndarray", at: float) -> tuple[Any, Any, Any]:
-        """Return the global batch of a step, the seed of its random draws, and its learning rate."""
+        """Return the batch of all ranks for a step, the seed of the step's random numbers, and its learning
+        rate.
+        """
         import numpy as np
 
         # The seed depends only on the training's progress, so a resumed training draws the same numbers.
@@ -130,7 +132,7 @@ class JaxLoop(Rounds):
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
     ) -> tuple[Array, Array, Array]:
         """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts. If a
-        sample repeats only to fill up the batch, the weight of the repeated sample is 0.
+        rank has too few samples, it repeats samples to fill the batch; repeated samples have the weight 0.
         """
         import numpy as np
 

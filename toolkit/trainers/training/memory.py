@@ -19,8 +19,8 @@ def resident() -> int:
 
 
 def available() -> int:
-    """Return the memory in bytes that this process can still use: the free memory of the node or of a cgroup,
-    whichever is smallest.
+    """Return the memory in bytes that this process can still use: the smallest free memory among the node and
+    the cgroups of this process.
     """
     lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     node = int(lines["MemAvailable"].split()[0]) * 1024

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Settings = Mapping[str, str | int | float]
 _NOTHING = EpochPart()
 _OWNER = ".job"
-"""The name of a file in the folder of the checkpoints. The file contains the name of the job that removed all
-earlier checkpoints.
+"""The name of a file beside the checkpoints. The file contains the name of the job that removed all earlier
+checkpoints.
 """
 
 
@@ -89,7 +89,7 @@ class RankCheckpoints:
         checkpoint in ``start``. Return ``None`` if all settings are equal.
         """
         for name, value in settings.items():
-            # A setting that the checkpoint of an older toolkit release lacks counts as equal.
+            # If a checkpoint of an older toolkit release lacks a setting, treat the setting as equal.
             theirs = (start.settings or {}).get(name, value)
             if theirs != value:
                 word = name.replace("_", "-")

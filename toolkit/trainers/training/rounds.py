@@ -25,7 +25,8 @@ at most one slice.
 """
 
 _FIRST_SLICE = 32
-"""The number of training steps in a run's first slice, in which toolkit measures the duration of a step."""
+"""The number of training steps in a run's first slice. toolkit measures the duration of a step in this slice.
+"""
 
 Pause = Callable[[EpochPart, int], int]
 """A function that runs between two slices. The arguments of this function are the progress of the epoch and
@@ -126,8 +127,8 @@ class Rounds:
         raise NotImplementedError
 
     def collect(self) -> None:
-        """Copy values that are sharded over the ranks to rank 0. This default implementation does nothing,
-        because every rank has all values.
+        """If each rank stores only a part of the values (shards), collect all parts on rank 0. This default
+        implementation does nothing, because every rank has all values.
         """
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
@@ -180,7 +181,7 @@ class Rounds:
         before, begun = self.waited, time.monotonic()
         done, each = number + part.images / images, self._batch * self._world.width / images
         with reading(self._data, one.rows.flat):
-            # Add to the sums of earlier slices, so that rounding does not depend on the length of a slice.
+            # Pass on the sums of earlier slices, so that rounding does not depend on the length of a slice.
             loss, right = self._make_steps(one.portion, len(one.rows), done, each, part.loss, part.right)
         mark("first_batch")
         seconds = time.monotonic() - begun

@@ -45,7 +45,7 @@ class Scalars:
         self._writer = tf.summary.create_file_writer(str(self._folder))
 
     def write(self, record: Mapping[str, Any]) -> None:
-        """Write the values of a metrics line, if it is the line of an epoch. Ignore other lines.
+        """Write the values of a metrics line if the line is about an epoch. Ignore other lines.
 
         Raises:
             Trouble: if the files cannot be written.

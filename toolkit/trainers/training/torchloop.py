@@ -134,8 +134,8 @@ class TorchLoop(Rounds):
         return [*self.model.state_dict().values(), *torchoptimizers.slots(self._optimizer, self._learning)]
 
     def collect(self) -> None:
-        """Copy values that are sharded over the ranks to rank 0. All ranks must call this method before
-        ``state`` and ``save``.
+        """If each rank stores only a part of the values (shards), collect all parts on rank 0. All ranks must
+        call this method before ``state`` and ``save``.
         """
         self._whole = []
         for tensor in self._tensors():

@@ -54,7 +54,7 @@ class Alone(World):
 
 @dataclass(frozen=True, slots=True)
 class BatchSpeed:
-    """A batch size, and the total speed of all devices at this batch size, in samples per second."""
+    """A batch size, and the speed of all devices together with this batch size, in samples per second."""
 
     batch: int
     speed: float
@@ -149,7 +149,7 @@ def fastest(tried: Sequence[BatchSpeed]) -> int:
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
     """Measure the speed with batch sizes that double each time. Return the speeds, and the reason why toolkit
     did not try a larger batch. ``limit`` is the largest batch size to try; ``most`` is a text for the log
-    that says why.
+    that says why toolkit tries no larger size.
     """
     import tensorflow as tf
 
@@ -160,8 +160,8 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # Assume that the next batch size needs twice the memory that this size added, or as much as all
-        # sizes so far have added together, whichever is more.
+        # The next batch size is twice as large. Assume that it needs twice the memory that this size added,
+        # or the memory that all sizes so far have added together, if this is more.
         # Divide the available memory by the number of ranks that share this node's memory.
         need, left = (
             2 * max(grown, (before - first) // 2),

@@ -1,5 +1,5 @@
-"""Check, every few seconds of a training, whether the user or Slurm requests a stop and whether it is time
-for a checkpoint.
+"""Every few seconds of a training, check whether the user or Slurm requests a stop, and whether the next
+checkpoint is due.
 
 To request a stop, a job script creates the file ``stop-asked`` in the folder ``TOOLKIT_JOB_DIR``, because
 signals may not reach a process inside a container. SIGTERM or SIGUSR1 to any rank also requests a stop.
@@ -38,8 +38,8 @@ def stop_file(environment: Mapping[str, str], output: Path) -> Path:
 
 
 def was_restarted(environment: Mapping[str, str]) -> bool:
-    """Return whether Slurm's restart count or the file ``restarts`` in the job's folder shows that the job
-    was restarted.
+    """Return whether Slurm or the job script restarted the job. Slurm counts restarts in a variable, and the
+    job script in the file ``restarts`` in the job's folder.
     """
     count = environment.get("SLURM_RESTART_COUNT", "")
     folder = environment.get("TOOLKIT_JOB_DIR")
@@ -68,8 +68,8 @@ class Watch:
         self._before: dict[signal.Signals, _Handler] = {}
 
     def look(self, steps: int) -> NextSteps:
-        """Return the next action of all ranks. Rank 0 decides for all ranks; in addition, a signal to any
-        rank requests a stop.
+        """Return the next action of all ranks. Rank 0 decides for all ranks, but a signal to any other rank
+        also requests a stop.
         """
         stop, save = self._asked, False
         if self._world.rank == 0:
