@@ -2,7 +2,7 @@
 
 A small shell process reads from a pipe, and toolkit holds the pipe's write end. When toolkit exits, the
 kernel closes the pipe. When the pipe closes, the shell kills every process session that toolkit registered
-and did not unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) is no substitute. Its signal does not reach
+and did not unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) is not enough. Its signal does not reach
 grandchildren. In addition, a child already gets the signal when the *thread* that started the child exits.
 """
 
