@@ -130,5 +130,6 @@ def _from_raw(path: Path, content: bytes) -> Bundle:
         if VERSION.encode() in content:
             raise BadInput(error.message, fix=_FIX) from error
         raise BadInput(
-            f"{path}: not a facts file: neither JSON nor the answer of the probe", fix=_FIX
+            f"{path}: not a facts file: the content is neither JSON nor the output of the probe script",
+            fix=_FIX,
         ) from error

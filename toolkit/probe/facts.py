@@ -136,7 +136,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         # Slurm's plugin loads libpmix from an unknown folder, which may exist only on compute nodes.
         book.unknown["pmix"] = f"the probe found no libpmix, and Slurm offers {' '.join(plugins)}"
     else:
-        book.unknown["pmix"] = section.trouble or "the libpmix that Slurm's plugin loads is unknown"
+        book.unknown["pmix"] = section.trouble or "toolkit does not know which libpmix Slurm's plugin loads"
     return None
 
 
@@ -176,7 +176,9 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
             why = libraries.trouble or "no matching library beside the launcher or in the loader's cache"
             book.unknown["mpis.library"] = f"{mpi.launcher}: {why}"
         elif mpi.needs is None:
-            book.unknown["mpis.needs"] = f"{mpi.library}: ldd does not list its libraries"
+            book.unknown["mpis.needs"] = (
+                f"{mpi.library}: ldd does not list the libraries that this library needs"
+            )
     if first.library:
         how = (
             "works after a move to another folder"
@@ -228,7 +230,7 @@ def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
     if allowed is None:
         book.unknown["user_namespaces"] = (
             f"unshare -Ur true: "
-            f"{_refusal(section) or 'works for root; toolkit does not know whether it works for other users'}"
+            f"{_refusal(section) or 'root can run it; toolkit does not know whether other users can run it'}"
         )
     else:
         book.note(

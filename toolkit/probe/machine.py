@@ -11,7 +11,7 @@ from toolkit.probe.read.withheld import public
 
 _T = TypeVar("_T")
 _GIB = 1 << 30
-_NO_X86 = "/proc/cpuinfo names no x86-64 level, because this is not an x86 processor"
+_NO_X86 = "/proc/cpuinfo shows no x86-64 level, because the machine does not have an x86 processor"
 
 
 @dataclass(frozen=True, slots=True)
