@@ -128,7 +128,7 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
             at += 1
         else:
             return _file(program, words, at, place)
-    return CommandFacts(program, unknown=("the command starts Python without a program",))
+    return CommandFacts(program, unknown=("the command starts Python, but names no program",))
 
 
 def _of_launcher(program: str, name: str, words: Sequence[str], at: int, place: _Place) -> CommandFacts:

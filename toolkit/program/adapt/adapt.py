@@ -169,6 +169,6 @@ def _torch(source: ScriptSource) -> Work:
 def _put_head(work: Work, imports: list[str], start: list[str], *, early: bool) -> None:
     if not put_head(work, imports, start, early=early):
         raise BadInput(
-            "toolkit cannot insert its lines: the script has no import on a separate line at its start",
+            "toolkit cannot insert lines: the script does not start with imports on separate lines",
             fix="put the imports at the top of the file, one per line",
         )
