@@ -81,7 +81,7 @@ def _messages(messages: tuple[Message, ...], between: str, label: str, width: in
     )
     yield from _row("", rest, width)
     if damaged := [m for m in selection if not m.whole]:
-        yield from _row("", f"damaged: {', '.join(format_memory(m.bytes) for m in damaged)}", width)
+        yield from _row("", f"damaged messages: {', '.join(format_memory(m.bytes) for m in damaged)}", width)
 
 
 def _transport(trial: Trial, host: HostFacts, style: Style, width: int) -> Iterator[str]:

@@ -49,7 +49,7 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     text.append(
         _advice_lines(advice, file, width)
         if advice
-        else "The timeline has too few reductions to suggest settings."
+        else "The timeline has too few allreduces, so toolkit cannot suggest settings."
     )
     data: dict[str, Any] = {
         "schema": "toolkit.timeline/1",
@@ -73,7 +73,7 @@ def _lag(tally: Tally) -> str:
         for rank, lag in sorted(tally.lag.items(), key=lambda item: -item[1])[:10]
     ]
     title = f"In {tally.negotiated:,} negotiations in which each rank sent its own message:"
-    more = f"\n… and {len(tally.lag) - 10} ranks that were earlier" if len(tally.lag) > 10 else ""
+    more = f"\n… and {len(tally.lag) - 10} ranks that were ready earlier" if len(tally.lag) > 10 else ""
     return f"{title}\n{table(('rank', 'was the last', 'behind the first, mean'), rows)}{more}"
 
 
