@@ -125,7 +125,8 @@ def _selected_apptainer() -> str:
     pin = os.environ.get(_APPTAINER, "").strip()
     if pin and not _PIN.fullmatch(pin):
         raise BadInput(
-            f"{_APPTAINER}={pin}: not VERSION:SHA256", fix=f"unset {_APPTAINER} to use the pinned version"
+            f"{_APPTAINER}={pin}: not VERSION:SHA256",
+            fix=f"to use toolkit's default release of Apptainer, unset {_APPTAINER}",
         )
     return pin
 

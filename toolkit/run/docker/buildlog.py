@@ -87,16 +87,16 @@ class BuildLog:
         status = _STATUS.search(message)
         reason = f"the command exited with status {status['status']}" if status else message.strip()
         fix = (
-            "fix the fault in the last lines, then run the same command again: finished steps are not "
-            "repeated"
+            "fix the fault in the last lines, then run the same command again; Docker does not "
+            "repeat finished steps"
         )
         text = "\n".join((*self._faults, *self._lines, message))
         if (status and int(status["status"]) == _KILLED) or "Killed signal" in text:
             reason = f"a command was killed, most likely by the memory limit of {self._memory >> 20} MiB"
-            fix = "allow more memory, such as TOOLKIT_BUILD_MEMORY=8g"
+            fix = "allow more memory: for example, set TOOLKIT_BUILD_MEMORY=8g"
         elif "No space left on device" in text or "no space left on device" in text:
             reason = "the disk of the Docker engine is full"
-            fix = "free space where the engine stores its images: `docker system df`"
+            fix = "free space on this disk; `docker system df` shows what uses it"
         return CheckFailed(
             f"{self._what}: the build failed {self.where()}: {reason}", fix=fix, detail=self.recent()
         )

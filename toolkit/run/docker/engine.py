@@ -199,7 +199,7 @@ def build_image(
         raise
     if not log.image:
         raise Missing(
-            f"{what}: the Docker engine stopped the build and gave no reason; {log.where()}",
+            f"{what}: the Docker engine stopped the build {log.where()} and gave no reason",
             fix="check that the engine still runs (docker info), then run the same command again",
             detail=log.recent(),
         )
@@ -304,7 +304,7 @@ def _follow(
             abreast.go_on()
         if time.monotonic() > deadline:
             raise CheckFailed(
-                f"the build took too long and was stopped {log.where()}",
+                f"toolkit stopped the build {log.where()}, because the build took too long",
                 fix="find the slow step with `--verbose`, then run the same command again",
                 detail=log.recent(),
             )

@@ -117,7 +117,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
         # With containerd's image store, the engine cannot find an image by a short name, so use its ID.
         loaded = {existing}
     if len(loaded) != 1:
-        raise CheckFailed(f"{archive}: {len(loaded)} images are in the archive; expected one")
+        raise CheckFailed(f"{archive}: the archive contains {len(loaded)} images; expected one")
     return loaded.pop()
 
 

@@ -126,7 +126,7 @@ def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
         )
     if ran.ok and not lines:
         raise CheckFailed(
-            f"{what}: mksquashfs succeeded, but nothing was written to {work.target.parent}",
+            f"{what}: mksquashfs succeeded, but wrote no file to {work.target.parent}",
             fix="check that the Docker engine can write to this folder; the engine may run on another "
             "machine",
         )

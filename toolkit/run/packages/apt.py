@@ -186,7 +186,7 @@ def _refusal(ran: RunResult, release: str) -> CheckFailed:
     lines = [without_login(line) for line in ran.lines]
     errors = [line for line in lines if line.startswith(("E:", "W:", "Err:"))]
     return CheckFailed(
-        f"the package manager of {release} {how}",
+        f"apt of the Debian release {release} {how}",
         detail=(errors or lines)[-8:],
         fix=f"check that the mirror answers; to use another mirror, set {MIRROR}=URL",
     )

@@ -148,7 +148,7 @@ def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
             words = (*common, "--only-binary", ":all:", "--require-hashes", "-r", str(requirements_file))
             _run(words, work).require("installing the packages", "run the same command again")
         if wheels:
-            _run((*common, *map(str, wheels)), work).require("installing the wheels that were built")
+            _run((*common, *map(str, wheels)), work).require("installing the wheels that toolkit built")
     (target / ".lock").unlink(missing_ok=True)
 
 

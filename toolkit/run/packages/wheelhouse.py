@@ -44,9 +44,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
     """
     for python in pythons:
         if not re.fullmatch(r"\d\.\d{1,2}", python) or older(python, OLDEST_PYTHON):
-            raise BadInput(
-                f"--python {python}: expected a release such as {OLDEST_PYTHON}, which is the oldest"
-            )
+            raise BadInput(f"--python {python}: expected {OLDEST_PYTHON} or a later release, such as 3.12")
     tell.step("Packing toolkit itself")
     own = _own_wheel(folder, tell)
     pins = folder / "constraints.txt"
@@ -131,5 +129,5 @@ def _pip(words: tuple[str, ...], tell: Tell) -> None:
             fix=f"install pip: `{sys.executable} -m ensurepip`",
         )
     done.require(
-        "fetching wheels", "check that the package index is reachable; pip's settings and proxies apply"
+        "fetching wheels", "check pip's settings and proxies, and that the package index is reachable"
     )

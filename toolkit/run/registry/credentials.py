@@ -170,7 +170,7 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
         if lines and "not found" in lines[0]:
             return None
         raise CheckFailed(
-            f"{program} cannot read the login for {key}: {lines[0] if lines else 'it printed no reason'}"
+            f"{program} cannot read the login for {key}: {lines[0] if lines else 'it gave no reason'}"
         )
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)

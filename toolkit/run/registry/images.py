@@ -70,7 +70,7 @@ def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple
             else:
                 return text, answer.headers.get("Docker-Content-Digest", "")
         session.wait(pause_before(number))
-    raise AssertionError("the last try returns or raises")
+    raise AssertionError("the last try returns a response or raises an error")
 
 
 def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, media_type: str) -> str:

@@ -119,7 +119,7 @@ class RegistrySession:
                 continue
             with answer:
                 raise self._refusal(answer, scope)
-        raise AssertionError("the last try returns or raises")
+        raise AssertionError("the last try returns a response or raises an error")
 
     def wait(self, seconds: float) -> None:
         """Wait before the next request to a busy registry."""

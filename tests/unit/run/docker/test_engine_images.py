@@ -203,11 +203,11 @@ def test_an_image_that_the_engine_does_not_find_by_the_name_it_says_is_found_by_
 
 
 def test_two_images_or_none_are_refused(archive):
-    with pytest.raises(CheckFailed, match="0 images are in the archive"):
+    with pytest.raises(CheckFailed, match="the archive contains 0 images"):
         load_archive(Store(MANIFEST_ID, says(": x:1")), archive)
     two = Store(MANIFEST_ID, (*says(": x:1"), *says(": y:1")), knows=("x:1",))
     two.names["y:1"] = CONFIG_ID
-    with pytest.raises(CheckFailed, match="2 images are in the archive"):
+    with pytest.raises(CheckFailed, match="the archive contains 2 images"):
         load_archive(two, archive)
 
 
