@@ -46,7 +46,7 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
     measured = epochs[warm_up:]
     if not measured:
         raise CheckFailed(
-            f"the run finished {len(epochs)} epochs, but the first {warm_up} are left out as warm-up"
+            f"the run finished {len(epochs)} epochs, but toolkit leaves out the first {warm_up} as warm-up"
         )
     return Figures(
         seconds=tuple(epoch.seconds * header.samples / epoch.images for epoch in measured),
@@ -128,8 +128,8 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     values = [_number(value, pattern) for value in figures][warm_up:]
     if not values:
         raise CheckFailed(
-            f"--pattern {pattern!r} finds {len(figures)} figures, but {warm_up} are left out as warm-up",
-            fix="give `--warm-up 0` to use all figures, or let the program print more figures",
+            f"--pattern {pattern!r} finds {len(figures)} values, but toolkit leaves out {warm_up} as warm-up",
+            fix="give `--warm-up 0` to use all values, or let the program print more values",
         )
     if group == "seconds":
         return Figures(seconds=tuple(values))
@@ -147,5 +147,7 @@ def _number(text: str, pattern: str) -> float:
     except (ValueError, AttributeError):
         raise CheckFailed(f"--pattern {pattern!r} finds {text!r}, which is not a number") from None
     if not 0 < value < float("inf"):
-        raise CheckFailed(f"--pattern {pattern!r} finds {text}, but a time or speed is a positive number")
+        raise CheckFailed(
+            f"--pattern {pattern!r} finds {text}, but a time or a speed must be a positive number"
+        )
     return value

@@ -161,7 +161,7 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
         fix = (
             ""
             if pairs and not poor
-            else "also measure twice as many nodes"
+            else "also measure on twice as many nodes"
             if not pairs
             else "use fewer nodes"
         )

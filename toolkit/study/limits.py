@@ -79,7 +79,7 @@ def _threads(curve: Curve) -> Iterator[str]:
     base, largest = curve.base, curve.points[-1]
     few, many = largest.figures.threads, base.figures.threads
     if few and many and few != many:
-        had = f"with {_ranks(base)} each has {many} core{'s' * (many > 1)}, with {_ranks(largest)} {few}"
+        had = f"each rank has {many} with {_ranks(base)}, but {few} with {_ranks(largest)}"
         yield f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to make the number equal."
 
 
@@ -127,7 +127,7 @@ def _model(curve: Curve, model: Fit | None) -> Iterator[str]:
         return
     serial = model.serial
     if serial.high - serial.low > _OPEN:
-        yield "The figures vary too much for the model to separate serial work from communication."
+        yield "The measured times vary too much to separate serial work from communication."
         return
     holds = "serial work or latency" if curve.scaling == "weak" else "serial work or bandwidth"
     if serial.high >= 0.001:

@@ -71,7 +71,7 @@ def read_training(folder: Path) -> Training:
     path = folder / METRICS
     if not is_there(path):
         raise BadInput(
-            f"{folder}: does not contain {METRICS}, and the job's output has no figures",
+            f"{folder}: does not contain {METRICS}, and the job's output contains no metrics",
             fix="make the program print lines such as `epoch 1 loss: 0.31 accuracy: 0.9`, or read the output "
             "with `toolkit jobs logs`",
         )

@@ -160,7 +160,9 @@ def check(study: Study) -> None:
     _check_series(study)
     trainer = trainer_of(study)
     if trainer and study.pattern:
-        raise BadInput("--pattern: a trainer writes its figures as metrics; leave out `--pattern`")
+        raise BadInput(
+            "--pattern: not for trainers, which write their metrics to a file; leave out `--pattern`"
+        )
     if not trainer and not study.words:
         raise BadInput(
             "the program is missing; name a trainer, or give a command after --",
@@ -168,12 +170,12 @@ def check(study: Study) -> None:
         )
     if not trainer and not study.pattern:
         raise BadInput(
-            "--pattern is missing; toolkit needs a pattern to find the figures in the output of this command",
+            "--pattern is missing; toolkit needs a pattern to find the measured values in the output",
             fix="for example: `--pattern 'images/sec: ([0-9.]+)'`",
         )
     if not trainer and study.batch is None and any("{batch}" in word for word in study.words):
         raise BadInput(
-            "the command contains {batch}, but the size of the batch is missing",
+            "the command contains {batch}, but the study has no batch size",
             fix="give the size: `--batch N`",
         )
     if trainer and any(word.split("=")[0] in {"--epochs", "--batch-size"} for word in study.words):

@@ -21,7 +21,7 @@ def test_the_first_epoch_is_left_out_and_an_epoch_is_one_pass_over_the_data():
     [
         (b"", "no metrics"),
         (PARTIAL, "the training did not finish"),
-        (lines(HEADER, EPOCHS[0], END), "finished 1 epochs, but the first 1 are left out"),
+        (lines(HEADER, EPOCHS[0], END), "finished 1 epochs, but toolkit leaves out the first 1"),
         (lines(HEADER, *EPOCHS, {"record": "resumed"}), "resumed from a checkpoint"),
     ],
 )
@@ -87,9 +87,9 @@ def test_a_named_group_says_that_it_is_a_time():
     ("text", "pattern", "said"),
     [
         ("nothing", r"(\d+) img", "finds nothing"),
-        ("5 img", r"(\d+) img", "finds 1 figures, but 1 are left out"),
+        ("5 img", r"(\d+) img", "finds 1 values, but toolkit leaves out 1"),
         ("x img\ny img", r"(\w) img", "is not a number"),
-        ("5 img\n0 img", r"(\d+) img", "but a time or speed is a positive number"),
+        ("5 img\n0 img", r"(\d+) img", "but a time or a speed must be a positive number"),
     ],
 )
 def test_output_without_a_figure_that_counts_is_told(text, pattern, said):

@@ -57,7 +57,9 @@ def test_ranks_that_had_different_numbers_of_cores_are_told():
     alone = point(1, 4.0)
     alone = msgspec.structs.replace(alone, figures=msgspec.structs.replace(alone.figures, threads=2))
     words = said([alone, point(2, 4.0)])
-    assert any("with 1 rank each has 2 cores, with 2 ranks 1. Set `--cpus-per-rank" in text for text in words)
+    assert any(
+        "each rank has 2 with 1 rank, but 1 with 2 ranks. Set `--cpus-per-rank" in text for text in words
+    )
 
 
 def test_more_ranks_that_take_longer_are_called_so():
