@@ -120,7 +120,7 @@ def _parser(trainer: Trainer) -> argparse.ArgumentParser:
     """Return the parser with all options of a trainer."""
     parser = argparse.ArgumentParser(
         prog=f"python -m toolkit.trainers.{trainer.name.replace('-', '_')}",
-        description="Train in one process, or as a rank of a job; only rank 0 logs and saves.",
+        description="Train in one process, or as a rank of a job; only rank 0 prints a log and writes files.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
         allow_abbrev=False,
     )

@@ -110,7 +110,7 @@ def read_task(environment: Mapping[str, str]) -> Task:
     """Read this task from Slurm's variables. Raise ``RendezvousFault`` if a variable is missing or wrong."""
     rank, size = _number(environment, "SLURM_PROCID"), _number(environment, "SLURM_STEP_NUM_TASKS")
     if rank >= size:
-        raise RendezvousFault(f"SLURM_PROCID is {rank} in a step of {size} tasks")
+        raise RendezvousFault(f"SLURM_PROCID is {rank}, but the job step has {size} tasks")
     job, step = _number(environment, "SLURM_JOB_ID"), _number(environment, "SLURM_STEP_ID")
     cluster, again = (environment.get(f"SLURM_{name}", "") for name in ("CLUSTER_NAME", "RESTART_COUNT"))
     first = first_node(environment.get("SLURM_STEP_NODELIST", ""))

@@ -14,7 +14,7 @@ def test_samples_of_any_shape_are_the_same_each_time():
 
 
 def test_more_than_memory_should_hold_is_refused():
-    with pytest.raises(ValueError, match="use Synthetic"):
+    with pytest.raises(ValueError, match="use the class Synthetic"):
         samples((224, 224, 3), 1000, 100_000)
     assert len(Synthetic((224, 224, 3), 1000, 100_000)) == 100_000
 

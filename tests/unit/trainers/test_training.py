@@ -44,7 +44,7 @@ def test_data_that_is_gone_after_the_check_is_one_line_and_status_1(tmp_path):
         raise OSError(116, "Stale file handle", str(folder / "images"))
 
     trainer = replace(TRAINER, load=gone)
-    with pytest.raises(Trouble, match=r"images: cannot be read any more: Stale file handle") as told:
+    with pytest.raises(Trouble, match=r"images: can no longer be read: Stale file handle") as told:
         training._load(trainer, tmp_path)
     assert told.value.code == 1
 

@@ -47,12 +47,12 @@ def parse(words: Sequence[str] | None) -> Requirements:
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
     below = "expected network speed of a node in Gbit/s; the preflight warns below a fifth of this speed"
     add("--fabric-gbit", type=positive, metavar="G", help=below)
-    add("--output", type=Path, metavar="DIR", help="existing folder for output")
+    add("--output", type=Path, metavar="DIR", help="existing folder to which the training writes")
     free = "required free space in the output folder, such as 2G"
     add("--min-free", type=size, metavar="SIZE", help=free)
     add("--min-free-tmp", type=size, metavar="SIZE", help="required free space in TMPDIR")
     add("--image", type=Path, metavar="FILE", help="image file to compare between the nodes")
-    skew = "largest difference between clocks, in seconds"
+    skew = "largest permitted difference between the clocks of two nodes, in seconds"
     add("--max-skew", type=positive, metavar="S", help=skew)
     given = {name: value for name, value in vars(parser.parse_args(words)).items() if value is not None}
     return Requirements(**given)

@@ -24,7 +24,7 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
     import numpy as np
 
     if count * math.prod(shape) > _MOST:
-        raise ValueError(f"{count} samples of {shape} take more than {_MOST} bytes; use Synthetic")
+        raise ValueError(f"{count} samples of {shape} take more than {_MOST} bytes; use the class Synthetic")
     random = np.random.default_rng(seed)
     return Samples(random.integers(0, 256, (count, *shape), np.uint8), random.integers(0, classes, count))
 

@@ -55,7 +55,7 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=positive,
         default=learning.learning_rate,
         metavar="RATE",
-        help="learning rate for one batch; scaled by the number of batches in an update",
+        help="learning rate for one batch; the trainer scales RATE by the number of batches in an update",
     )
     rates(
         "--reference-batch",
@@ -169,7 +169,7 @@ def _add_steps(learning: Learning, parser: argparse.ArgumentParser) -> None:
         type=share,
         default=learning.label_smoothing,
         metavar="SHARE",
-        help="share of the target probability to spread over all classes",
+        help="label smoothing: share of the target probability to spread over all classes",
     )
     add(
         "--mixed-precision",
@@ -181,7 +181,7 @@ def _add_steps(learning: Learning, parser: argparse.ArgumentParser) -> None:
         "--xla",
         choices=("auto", "on", "off"),
         default=learning.xla,
-        help="compile the forward and backward pass with XLA; auto: off, as XLA was not faster on CPUs",
+        help="compile the forward and backward pass with XLA; auto: off, because XLA was slower on CPUs",
     )
     add(
         "--sync-batch-norm",

@@ -134,7 +134,7 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     except OSError as error:
         # The data passed the check before the training: since then, a file server failed or a file vanished.
         where = error.filename or data
-        raise Trouble(f"{where}: cannot be read any more: {error.strerror or error}", code=1) from error
+        raise Trouble(f"{where}: can no longer be read: {error.strerror or error}", code=1) from error
 
 
 def _check_same(world: World, samples: int, test: int) -> None:
