@@ -73,7 +73,7 @@ def test_damaged_messages_and_wrong_sums_are_shouted():
     broken = tuple(with_(m, whole=False) for m in GOOD.seen.messages[:1])
     bad = with_(GOOD, observed="comm-failure", seen=with_(GOOD.seen, messages=broken, sums=(False,)))
     text = page(bad)
-    assert "damaged: 8 B" in text
+    assert "damaged messages: 8 B" in text
     assert "the allreduce is WRONG" in " ".join(text.split())
 
 

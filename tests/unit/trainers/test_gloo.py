@@ -135,7 +135,7 @@ def test_a_node_without_a_proper_name_is_told(name):
 
 
 def test_a_rank_beyond_the_size_is_told():
-    with pytest.raises(RendezvousFault, match="SLURM_PROCID is 2 in a step of 2 tasks"):
+    with pytest.raises(RendezvousFault, match="SLURM_PROCID is 2, but the job step has 2 tasks"):
         gloo.read_task(environment(rank=2))
 
 

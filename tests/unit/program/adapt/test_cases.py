@@ -226,7 +226,7 @@ def test_a_file_of_rank_0_is_read_after_all_have_waited(adapted):
         ("import jax\njax.grad(f)\n", "neither Keras nor PyTorch"),
         ("import torch\nprint(torch.ones(1))\n", "toolkit found no training"),
         ("import torch\nprint(\n", "was never closed"),
-        ("import torch; x = 1\nx.backward()\n", "no import on a separate line"),
+        ("import torch; x = 1\nx.backward()\n", "does not start with imports on separate lines"),
     ],
 )
 def test_other_files_are_refused(adapted, text, wanted):
