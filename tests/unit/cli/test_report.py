@@ -133,7 +133,7 @@ def test_without_matplotlib_all_but_the_plot_is_there(job, tmp_path, monkeypatch
 
 
 def test_a_folder_without_metrics_is_refused(tmp_path):
-    with pytest.raises(BadInput, match="has no figures"):
+    with pytest.raises(BadInput, match="contains no metrics"):
         report(tmp_path)
 
 
@@ -162,6 +162,6 @@ def test_figures_that_a_program_printed_are_a_table(tmp_path):
 
 def test_a_program_without_figures_gets_the_way_to_have_some(tmp_path):
     folder = printing(tmp_path / "net-20261121-000000-abc123", "ready\n")
-    with pytest.raises(BadInput, match="output has no figures") as caught:
+    with pytest.raises(BadInput, match="output contains no metrics") as caught:
         report(folder)
     assert "epoch 1 loss: 0.31" in caught.value.fix
