@@ -45,7 +45,7 @@ SERIAL = (
 UNKNOWN = {
     "import ray\nray.init()": "the package ray may join the ranks",
     "import os\nprint(os.environ['SLURM_PROCID'])": "the script reads SLURM_PROCID",
-    "import importlib, sys\nimportlib.import_module(sys.argv[1])": "a module whose name is known only at run time",
+    "import importlib, sys\nimportlib.import_module(sys.argv[1])": "whose name is known only at run time",
     "import subprocess\nsubprocess.run(['mpirun', 'x'])": "line 2: subprocess.run",
     "exec(open('x').read())": "line 1: exec",
 }
