@@ -222,7 +222,9 @@ def _note_runtime(program: ContainerRuntime, book: HostEvidence) -> None:
     if not program.settings:
         book.unknown["runtime.settings"] = f"{program.name.partition('-')[0]}.conf: not found or not readable"
     if program.setuid is None:
-        book.unknown["runtime.setuid"] = f"{program.name} buildcfg does not print the path of the starter"
+        book.unknown["runtime.setuid"] = (
+            f"{program.name} buildcfg does not print the path of its starter program"
+        )
 
 
 def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:

@@ -21,7 +21,7 @@ _PMIX_PLUGIN = re.compile(r"(?:ext\d|pmix\d)x$")
 
 
 _MAKERS = {"MVAPICH": "mvapich2", "CRAY MPICH": "cray", "ParaStation": "parastation"}
-"""MPI implementations derived from MPICH, by a text in their library."""
+"""MPI implementations derived from MPICH. The keys are texts that identify the implementation's library."""
 _DEVICE = re.compile(r"ch[34]:[a-z0-9, ]{2,40}\Z")
 _VERSION = re.compile(r"\d{1,3}\.\d{1,3}\Z", re.ASCII)
 _COMPONENT = re.compile(r"mca_([a-z]+)_(\w+?)(?:_component|\.so)\Z")
@@ -61,8 +61,8 @@ class MpiLibrary:
 
     @property
     def needs(self) -> dict[str, str]:
-        """The path of each library that the loader loads with this library, by soname; the path of a missing
-        library is empty.
+        """The paths of the libraries that the loader loads with this library. The keys are sonames; the path
+        of a missing library is empty.
         """
         return {name: path for name, _, path in (line.partition(" ") for line in self.values("needs"))}
 
@@ -92,8 +92,8 @@ class MpiLibrary:
 
     @property
     def loaded_libraries(self) -> dict[str, str]:
-        """The path of each library that the loader loads with this MPI library or its components, by
-        soname.
+        """The paths of the libraries that the loader loads with this MPI library or its components. The keys
+        are sonames.
         """
         return {
             **{n: p for paths in self.component_libraries.values() for n, p in paths.items()},
@@ -139,8 +139,8 @@ class MpiLibrary:
 
     @property
     def closure(self) -> dict[str, str]:
-        """The path of each library that the loader loads with this library, by soname, without the C
-        library.
+        """The paths of the libraries that the loader loads with this library, except the C library. The keys
+        are sonames.
         """
         return {name: path for name, path in self.needs.items() if not _C_LIBRARY.match(name)}
 
@@ -265,8 +265,8 @@ def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | N
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return the sonames of the libraries that each MPI component additionally loads, by component; None if
-    unknown.
+    """Return the sonames of the libraries that each MPI component additionally loads. The keys are
+    components. Return None if unknown.
     """
     if not library.is_followed:
         return None
@@ -274,8 +274,8 @@ def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
 
 
 def places(library: MpiLibrary) -> dict[str, str] | None:
-    """Return the folder of each library that the loader loads with an MPI library, by soname; None if
-    unknown.
+    """Return the folders of the libraries that the loader loads with an MPI library. The keys are sonames.
+    Return None if unknown.
     """
     if not library.is_followed:
         return None

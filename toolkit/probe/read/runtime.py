@@ -1,4 +1,4 @@
-"""Find whether users can start containers and mount images without privileges."""
+"""Find out whether users without privileges can start containers and mount images."""
 
 from toolkit.probe.evidence import Section
 
