@@ -30,7 +30,7 @@ _LEAST = 32  # minimum number of bytes in a secret
 _WAIT_SECONDS = 60.0  # time until NFS shows a new file (nfs(5), acregmax)
 
 _FIRST_PORT, _PORTS = 16384, 16384  # below Linux's ip_local_port_range
-_SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7); size of struct ifreq on 64 bits
+_SIOCGIFCONF, _ENTRY = 0x8912, 40  # netdevice(7); the size of struct ifreq on 64-bit systems
 NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}")
 
 

@@ -21,7 +21,9 @@ def dense(side: int, classes: int) -> JaxModel:
 
 
 def two_convolutions(side: int, classes: int) -> JaxModel:
-    """Return Keras's classic MNIST network: Conv 32 and 64 of 3 x 3, pooling, Dense 128, with dropout."""
+    """Return Keras's classic MNIST network with dropout: 3 x 3 convolutions with 32 and 64 filters, pooling,
+    then Dense 128.
+    """
     inner = (side - 4) // 2
     rectified = layers.function(layers.relu)
     return layers.sequential(
@@ -38,7 +40,9 @@ def two_convolutions(side: int, classes: int) -> JaxModel:
 
 
 def five_by_five(side: int, classes: int) -> JaxModel:
-    """Return the network of TensorFlow's tutorial: Conv 32 and 64 of 5 x 5, each with pooling, Dense 1024."""
+    """Return the network of TensorFlow's tutorial: 5 x 5 convolutions with 32 and 64 filters, each with
+    pooling, then Dense 1024.
+    """
     inner = side // 4
     rectified, pooled = layers.function(layers.relu), layers.function(layers.pool)
     return layers.sequential(

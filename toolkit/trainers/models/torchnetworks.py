@@ -26,7 +26,9 @@ def dense(side: int, classes: int) -> "torch.nn.Module":
 
 
 def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
-    """Return Keras's classic MNIST network: Conv 32 and 64 of 3 x 3, pooling, Dense 128, with dropout."""
+    """Return Keras's classic MNIST network with dropout: 3 x 3 convolutions with 32 and 64 filters, pooling,
+    then Dense 128.
+    """
     from torch import nn
 
     inner = (side - 4) // 2
@@ -41,7 +43,9 @@ def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
 
 
 def five_by_five(side: int, classes: int) -> "torch.nn.Module":
-    """Return the network of TensorFlow's tutorial: Conv 32 and 64 of 5 x 5, each with pooling, Dense 1024."""
+    """Return the network of TensorFlow's tutorial: 5 x 5 convolutions with 32 and 64 filters, each with
+    pooling, then Dense 1024.
+    """
     from torch import nn
 
     inner = side // 4

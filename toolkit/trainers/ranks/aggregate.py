@@ -96,7 +96,7 @@ def config_team(
     prints the schedule.
 
     Raises:
-        Trouble: if the team does not exist, or the schedule is impossible.
+        Trouble: if the team does not exist, or ``transition`` or ``ksteps`` has an invalid value.
     """
     if transition or abs(ksteps) > max_steps:
         raise Trouble(

@@ -37,7 +37,9 @@ def roles(ranks: int, servers: int = 0) -> list[Role]:
         )
     servers = servers or max(1, ranks // 4)
     if servers > ranks - 2:
-        raise Trouble(f"--servers {servers}: no worker is left of {ranks} ranks; give at most {ranks - 2}")
+        raise Trouble(
+            f"--servers {servers}: this leaves no worker among {ranks} ranks; give at most {ranks - 2}"
+        )
     workers = ranks - 1 - servers
     return [
         Role("chief", 0),
