@@ -30,9 +30,7 @@ _BOOTSTRAP_SECONDS = 900
 _TRUSTED = Path("/etc/apt/trusted.gpg.d")
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TESTING = frozenset({"forky", "duke", "sid"})
-"""Debian releases that change daily. In Debian's archive, the package index of these releases is valid for
-one week.
-"""
+"""Debian releases that change daily. Debian's package index of these releases is valid for only one week."""
 ACCEPT_OLD_INDEX = ('--aptopt=Acquire::Check-Valid-Until "false"',)
 """The apt option that accepts an outdated package index; apt still checks the signature of the index.
 

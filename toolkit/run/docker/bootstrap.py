@@ -65,7 +65,8 @@ def base_files(
     *,
     archive: str = "",
 ) -> Files:
-    """Return the build context of a base image: the build script, the packages and their hashes, by path.
+    """Return the build context of a base image: the build script, the packages and their hashes. The keys are
+    paths.
 
     Args:
         release: the codename of the release.

@@ -40,8 +40,8 @@ class Squash:
     """The source and the target of a squashfs; ``name`` is the image's name in messages.
 
     ``target`` is an empty file, in which the squashfs starts at byte ``offset``. ``added`` defines files to
-    add to the image's files, in the format of mksquashfs's pseudo files. ``without`` lists the files of the
-    image to leave out. ``epoch`` is the latest permitted modification time of a file in the squashfs, in
+    add to the image's files, in the format of mksquashfs's pseudo files. ``without`` lists the image's files
+    that toolkit leaves out. ``epoch`` is the latest permitted modification time of a file in the squashfs, in
     seconds since 1970. ``memory`` is the container's memory limit in bytes.
     """
 

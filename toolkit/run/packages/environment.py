@@ -1,6 +1,6 @@
 """Resolve and install Python packages with uv, for the Python in an image.
 
-toolkit does not need the image's Python version on this machine.
+The machine on which toolkit runs does not need the image's Python version.
 """
 
 import re

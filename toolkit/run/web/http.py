@@ -108,7 +108,7 @@ class FileBody:
 
 @contextlib.contextmanager
 def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
-    """Open a ``file:`` address, such as in pip's configuration, with the same interface as
+    """Open a ``file:`` address, which pip's configuration may contain, with the same interface as
     :func:`open_address`.
 
     Raises:
