@@ -119,5 +119,5 @@ class ScriptFacts:
 
     @property
     def packages(self) -> frozenset[str]:
-        """The packages outside the project that the program imports, by import name."""
+        """The import names of packages outside the project that the program imports."""
         return frozenset(one.package for one in self.imports)

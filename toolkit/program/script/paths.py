@@ -21,7 +21,7 @@ _DEEPEST = 20
 
 
 class Paths:
-    """An evaluator for the paths in one module; relative paths start in the job's folder."""
+    """An evaluator for the paths in one module. Relative paths are relative to the job's folder."""
 
     def __init__(self, tree: ast.Module, names: Names, file: str) -> None:
         """``file`` is the value of ``__file__``."""
