@@ -8,7 +8,7 @@ from toolkit.study.figures import history
 
 
 class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The metrics in a job's output, by line. In JSON, NaN and infinity are null."""
+    """The metrics in each line of a job's output. In JSON, NaN and infinity are null."""
 
     schema: str = "toolkit.figures/1"
     job: str
