@@ -12,14 +12,15 @@ from tests.horovod.pairs import WAYS, Pair, Tried, load, pairs
 PAGE = Path(__file__).parents[2] / "docs" / "horovod.md"
 _HEAD = """# Horovod and frameworks
 
-Horovod 0.28.1 of June 2023 is its last release. toolkit builds it with later frameworks from small patches
-(`recipes/patches`), each with its reason and the upstream discussion.
-[Start Horovod](howto/pytorch.md#start-horovod) shows how to launch a script with Horovod.
+Horovod's last release is 0.28.1 of June 2023. toolkit also builds Horovod with later frameworks: the small
+patches in `recipes/patches` change Horovod's source code. Each patch names its reason and the upstream
+discussion. [Start Horovod](howto/pytorch.md#start-horovod) shows how to launch a script with Horovod.
 
-`make horovod-matrix` builds an image of each pair and trains a small network for 20 steps: in one process
-with the whole of every batch, and on two ranks with half of it each. *Equal* says that both ranks have the
-weights of the one process: no weight differs by more than 0.0001. The ranks are started by `mpirun`
-(Open MPI) and by `horovodrun --gloo`. *Not run* says that there is no result.
+`make horovod-matrix` builds an image for each pair of Horovod and a framework. In each image, it trains a
+small network for 20 steps: in one process with whole batches, and on two ranks with half of each batch. For
+the columns *mpirun* and *gloo*, `mpirun` (Open MPI) or `horovodrun --gloo` starts the two ranks. *Equal*
+means that both ranks have the same weights as the one process: no weight differs by more than 0.0001. The
+number in brackets is the largest difference. *Not run* means that the project has no result.
 
 """
 _ROWS = (
