@@ -35,7 +35,14 @@ def _when(found: Result) -> str:
 
 def _conversions(found: Result) -> str:
     rows = [
-        ("", "Time", "Speed, relative to plain", "SIF", "Size, relative to plain", "Two conversions bit-identical")
+        (
+            "",
+            "Time",
+            "Speed, relative to plain",
+            "SIF",
+            "Size, relative to plain",
+            "Two conversions bit-identical",
+        )
     ]
     rows.append(("---",) * 6)
     rows.append((_PLAIN, *_took(found, PLAIN), "1", "no"))
