@@ -17,10 +17,11 @@ patches in `recipes/patches` change Horovod's source code. Each patch names its 
 discussion. [Start Horovod](howto/pytorch.md#start-horovod) shows how to launch a script with Horovod.
 
 `make horovod-matrix` builds an image for each pair of Horovod and a framework. In each image, it trains a
-small network for 20 steps: in one process with whole batches, and on two ranks with half of each batch. For
-the columns *mpirun* and *gloo*, `mpirun` (Open MPI) or `horovodrun --gloo` starts the two ranks. *Equal*
-means that both ranks have the same weights as the one process: no weight differs by more than 0.0001. The
-number in brackets is the largest difference. *Not run* means that the project has no result.
+small network for 20 steps: in one process with whole batches, and on two ranks with half of each batch.
+
+For the columns *mpirun* and *gloo*, `mpirun` (Open MPI) or `horovodrun --gloo` starts the two ranks.
+*Equal* means that both ranks have the same weights as the one process: no weight differs by more than
+0.0001. The number in brackets is the largest difference. *Not run* means that the project has no result.
 
 """
 _ROWS = (
