@@ -67,6 +67,9 @@ _FRAME = re.compile(
 )
 """A pattern for a line of a stack trace that a signal handler writes."""
 
+_ENDS = re.compile(r"\S{0,40} ?terminate called without")
+"""A pattern for the C++ runtime's reason of an abort, after the label of a rank."""
+
 _FRAMES = 40
 """Maximum number of lines between an error and the report of an abort; most of these lines are stack frames.
 """
@@ -95,7 +98,7 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
         return next((one for one in near if one.class_ != "signal" and one.line.task == clue.line.task), None)
     if not ABORT_PATTERN.search(clue.line.text):
         return None
-    known = {cause.position: cause for cause in causes if cause.class_ != "signal"}
+    known = {one.position: one for one in causes if one.class_ != "signal" or _ENDS.match(one.line.text)}
     for position, line in reversed(output.before(clue.position, _FRAMES)):
         text = strip_label(line.text)
         if line.task != clue.line.task or not text.strip() or _FRAME.search(text):

@@ -29,12 +29,20 @@ from toolkit.engine.logs.lastwords import (
     last_words,
     with_name_of_signal,
 )
+from toolkit.engine.logs.leads.blocks import last_message
 from toolkit.engine.logs.leads.complaints import is_abort
 from toolkit.engine.logs.leads.endedranks import exception_of_ended_rank
 from toolkit.engine.logs.leads.order import LEADS
 from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.ranktable import rank_in_table, rank_in_words, without_later_failures, words_of_rank
-from toolkit.engine.logs.survived import is_ignored, is_passed, only_warns, overcome_errors, survived_until
+from toolkit.engine.logs.survived import (
+    is_ignored,
+    is_like,
+    is_passed,
+    only_warns,
+    overcome_errors,
+    survived_until,
+)
 from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
@@ -126,8 +134,9 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         others = [clue for clue in others if clue.position not in gone]
         chosen = _choose(output, causes, endings, others)
     if chosen is None or (chosen[0].role == "ending" and chosen[0].class_ == "exit-status"):
-        retried = retried_at_end(output, endings[0] if endings else None)
-        chosen = (retried, "") if retried else chosen
+        ended = endings[0] if endings else None
+        said = retried_at_end(output, ended) or last_message(output, ended)
+        chosen = (said, "") if said else chosen
     return _traced(output, chosen, causes, endings, others, raised) if chosen else None
 
 
@@ -175,7 +184,7 @@ def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]
         last = survived_until(output, clue)
     if last is None:
         return overcome_errors(output, clue, known)
-    return {one.position for one in known if one.position <= last}
+    return {one.position for one in known if one.position <= last and is_like(clue, one)}
 
 
 def _introduces(clue: Clue) -> bool:

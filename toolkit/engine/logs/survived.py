@@ -27,10 +27,12 @@ _BLOCK = 15
 """Maximum number of lines in a message that Open MPI writes between two lines of dashes."""
 
 _RULE = re.compile(r"^-{20,}$")
-_WARNS = re.compile(
+WARNS = re.compile(
     r"(?i)^\W{0,4}(?:\[[^\]]{1,40}\]\W{1,3})?warning\b|this is (?:only )?a warning|lower\s+performance"
     r"|will\s+be\s+ignored|will\s+continue\s+to\s+run|another\s+transport\s+will"
 )
+"""A pattern for words with which Open MPI says that a message is only a warning."""
+
 _SET_UP = (
     (
         re.compile(r"^\S{1,200}: (?:line )?\d{1,6}: .{1,300}: No such file or directory$"),
@@ -138,7 +140,7 @@ def only_warns(output: Output, clue: Clue) -> bool:
     block.append(strip_label(clue.line.text).strip())
     for line in output.following(clue.position, _BLOCK):
         if _RULE.match(text := strip_label(line.text).strip()):
-            return _WARNS.search(" ".join(block)) is not None
+            return WARNS.search(" ".join(block)) is not None
         block.append(text)
     return False
 
@@ -151,12 +153,26 @@ def survived_until(output: Output, clue: Clue) -> int | None:
     be from another rank, which the launcher has not stopped yet.
     """
     seen = list[int]()
-    slurm = clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")
+    slurm = _is_of_slurmstepd(clue)
     for position, line in output.places_after(clue.position, _AFTER):
         text = strip_label(line.text).strip()
         if is_progress(text) or (slurm and text and not text.startswith(_SLURM)):
             seen.append(position)
     return seen[-1] if len(seen) >= (1 if slurm else _ENOUGH) else None
+
+
+def is_like(survived: Clue, other: Clue) -> bool:
+    """Return whether ``other`` may be an error that the job survived, because the job survived ``survived``.
+    A program that continues after an error of slurmstepd may stop at its own error.
+    """
+    return not _is_of_slurmstepd(survived) or other.line.text.startswith(_SLURM)
+
+
+def _is_of_slurmstepd(clue: Clue) -> bool:
+    """Return whether a line is an error of slurmstepd, the program of Slurm that starts and watches a job's
+    ranks on a node.
+    """
+    return clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")
 
 
 def overcome_errors(output: Output, clue: Clue, known: Sequence[Clue]) -> set[int]:

@@ -30,7 +30,7 @@ _RULE = re.compile(r"^\s*[-=*#_]{10,}\s*$")
 between them.
 """
 
-_COMPLAINS = re.compile(
+COMPLAINS = re.compile(
     r"(?i)\b(?:not|cannot|(?:ca|could|does|is)n.t|unknown|invalid|missing|must|requires?|needs?"
     r"|expect(?:s|ed)|unexpected|unable|unrecogni[sz]ed|undefined|illegal|wrong|bad|fails?|failed|failure"
     r"|errors?|too (?:many|few|large|small|long)|quitting|stopping|exiting|aborting|erroneous|segfault"
@@ -69,7 +69,7 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
             break  # the line reports progress, not an error
         if ANNOUNCES.match(text):
             continue
-        if _COMPLAINS.search(text) and not is_harmless(text):
+        if COMPLAINS.search(text) and not is_harmless(text):
             found = Clue(position, line, _class_of(text), 3, "cause")
         elif text and found:
             break

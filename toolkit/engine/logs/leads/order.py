@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from toolkit.engine.logs.clues import Clue
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import said_before_abort
+from toolkit.engine.logs.leads.blocks import message_around
 from toolkit.engine.logs.leads.builds import error_of_build
 from toolkit.engine.logs.leads.children import exception_of_child
 from toolkit.engine.logs.leads.complaints import complaint_before_abort
@@ -24,6 +25,7 @@ LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
     message_below,
     gpu_error_before,
     first_sentence,
+    message_around,
     innermost_level,
     reason_of_refusal,
     reason_of_task,

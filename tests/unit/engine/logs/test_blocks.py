@@ -1,0 +1,113 @@
+"""Test messages that Open MPI writes between two lines of dashes, and errors in other languages."""
+
+from tests.unit.tables import every_row
+from toolkit.engine.logs.explanation import explain_output
+from toolkit.engine.logs.joblines import Output
+
+DASHES = "-" * 74
+STEPS = "step 1 loss 0.41\nstep 2 loss 0.38\n"
+REJECTED = (
+    "The list of nodes has a host that was not part of\nthe job, so no rank was placed:\n\n  Host: node7\n"
+)
+MADE_UP = "Both lists of interfaces were specified:\n\n  Include: eth0\n  Exclude: eth1\n"
+
+
+def block(text: str) -> str:
+    return f"{DASHES}\n{text}{DASHES}\n"
+
+
+def root(log: str) -> tuple[str, str]:
+    told = explain_output(Output(log))
+    return (told.root.text if told.root else "", told.fault.id if told.fault else "")
+
+
+@every_row("text", [REJECTED, MADE_UP])
+@every_row("end", ["", "srun: error: node1: task 0: Exited with exit code 1\n"])
+def test_the_first_line_of_an_unknown_message_is_the_root_line(text, end):
+    assert root(STEPS + block(text) + end) == (text.splitlines()[0], "mpi")
+
+
+def test_a_later_sentence_of_the_message_leads_to_its_first_line():
+    text = "A rule for the placement was given twice.\nThe launcher does not know which is wrong.\n"
+    assert root(STEPS + block(text)) == ("A rule for the placement was given twice.", "mpi")
+
+
+@every_row(
+    "text",
+    [
+        "The fast path is not available; another transport will be used.\n",
+        "No device of this kind was found. The setting is ignored.\n",
+        "WARNING: a file of settings is missing.\n",
+        "Rank 0 of this program runs on node1.\n",
+    ],
+)
+def test_a_message_that_only_informs_is_no_failure(text):
+    assert root(STEPS + block(text)) == ("", "")
+
+
+def test_a_message_after_which_the_program_goes_on_is_no_failure():
+    assert root(block(REJECTED) + STEPS * 3) == ("", "")
+
+
+def test_a_line_of_the_program_between_two_messages_belongs_to_neither():
+    stopped = "mpirun has exited due to process rank 2 with PID 7 on\nnode node2 exiting improperly.\n"
+    log = STEPS + block(REJECTED) + "Error: the grid file is not complete\n" + block(stopped)
+    assert root(log) == ("Error: the grid file is not complete", "unknown-error")
+
+
+@every_row(
+    ("line", "class_"),
+    [
+        ("./job.sh: Zeile 7: trian.py: Kommando nicht gefunden.", "program-start"),
+        ("./job.sh: line 7: gmx_mpi\u00a0: commande introuvable", "program-start"),
+        ("cat: labels.csv: Datei oder Verzeichnis nicht gefunden", "file-system-or-quota"),
+        (
+            "cp: no se puede efectuar `stat' sobre 'a.h5': No existe el fichero o el directorio",
+            "file-system-or-quota",
+        ),
+        ("mkdir: /scratch/run: Permesso negato", "file-system-or-quota"),
+        ("touch: a.log: Aucun espace disponible sur le périphérique", "file-system-or-quota"),
+        ("./job.sh: ligne 9 : 2417 Erreur de segmentation  ./solver", "signal"),
+    ],
+)
+def test_errors_of_the_shell_in_other_languages_are_read(line, class_):
+    assert root(f"{STEPS}{line}\nsrun: error: node1: task 0: Exited with exit code 1\n") == (line, class_)
+
+
+@every_row(
+    ("line", "class_"),
+    [
+        ("slurmstepd: error: execve(): mkdir.sh: No such file or directory", "program-start"),
+        ("slurm_script: line 12: run.py --nodes ${N*G}: bad substitution", "user-configuration"),
+        (
+            '  File "fit.py", line 4\n    x = (\n        ^\nSyntaxError: unexpected EOF while parsing',
+            "python-exception",
+        ),
+        (
+            "Fatal Error: Cannot open module file 'grid.mod' for reading at (1): No such file or directory",
+            "build",
+        ),
+        (
+            "n1:7.app: Unable to create recv CQ of size 4096 on mlx5_1: Cannot allocate memory",
+            "ucx-or-libfabric",
+        ),
+        ("RuntimeError: index has the type CUDAHalfTensor, expected CUDALongTensor", "python-exception"),
+        ('RuntimeError: size > 0 INTERNAL ASSERT FAILED at "/src/c10d/NCCLUtils.hpp":51', "nccl-or-rccl"),
+        ("failed before prolog: 11/02/2025 07:12:09 [0:4711]: cannot chdir to /home/ada", "scheduler-start"),
+        ("BIND MOUNT FAILED from /var/udiMount//data to /var/udiMount/mnt", "container-runtime"),
+    ],
+)
+def test_the_class_is_of_what_failed_and_not_of_a_word_in_the_line(line, class_):
+    assert root(STEPS + line) == (line.splitlines()[-1].strip(), class_)
+
+
+def test_a_program_that_fails_after_an_error_of_slurmstepd_is_the_failure():
+    energy = "slurmstepd: error: slurm_get_node_energy: Socket timed out on send/recv operation\n"
+    copied = "./copy.sh: line 124: /bin/mv: Input/output error"
+    assert root(energy + copied + "\n")[0] == copied
+    assert root(energy + STEPS) == ("", "")
+
+
+def test_the_reason_of_the_c_runtime_is_shown_and_not_the_abort_after_it():
+    log = "[rank0]:terminate called without an active exception\n[rank0]:Fatal Python error: Aborted\n"
+    assert root(STEPS + log)[0].endswith("terminate called without an active exception")

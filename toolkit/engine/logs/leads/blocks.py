@@ -1,0 +1,114 @@
+"""Find a message that Open MPI or PRRTE (the launcher of Open MPI 5) writes between two lines of dashes."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.leads.complaints import COMPLAINS
+from toolkit.engine.logs.line_class import classify
+from toolkit.engine.logs.survived import WARNS
+from toolkit.engine.logs.topics import GENERAL_CLASSES, class_of_text
+
+_DASHES = re.compile(r"^-{70,80}$")
+_MOST = 30
+"""Maximum number of lines in a message, as in Open MPI's files of help texts."""
+
+_BEFORE = 60
+"""Number of lines before the end, or before the report of an exit, in which toolkit looks for a message."""
+
+_FAR = 200
+"""Number of lines before a root line in which toolkit counts the lines of dashes. Each message has two."""
+
+_LAST = 4
+"""Maximum number of other lines between a message and the end of the output. A program that survived the
+message writes more lines.
+"""
+
+_CONTRADICTS = re.compile(
+    r"(?i)\b(?:no|none|conflict\w*|malformed|improper\w*|mismatched|collision|bigger|beyond|negative"
+    r"|(?:less|more) than|both|only specify)\b"
+)
+"""A pattern for further words with which Open MPI rejects options and settings."""
+
+_SERVES_LATER = re.compile(r"(?i)\b(?:skipped|ignored|defaults? (?:value|to)|instead|reverting|disabled)\b")
+"""A pattern for words with which Open MPI says how it continues."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    first: tuple[int, Line]
+    words: str
+    after: int
+    """Number of lines after the message that are not empty."""
+
+
+def last_message(output: Output, ended: Clue | None) -> Clue | None:
+    """Return the first line of the last message between two lines of dashes, before a launcher reports the
+    exit ``ended`` or at the end of the output.
+
+    The result is ``None`` if the message only warns, contains no words of failure, or if more lines follow.
+    """
+    end = ended.position if ended else output.pages[-1].end if output.pages else 0
+    block = _last_block(output.before(end, _BEFORE))
+    if block is None or (ended is None and block.after > _LAST):
+        return None
+    if WARNS.search(block.words) or _SERVES_LATER.search(block.words) or not _complains(block.words):
+        return None
+    position, line = block.first
+    return Clue(position, line, _class_of(block.words), 3, "cause")
+
+
+def _complains(words: str) -> bool:
+    return any(pattern.search(words) for pattern in (COMPLAINS, _CONTRADICTS))
+
+
+def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the first line of the message between two lines of dashes that contains the root line; ``None``
+    if no such message contains the root line, or if the root line has a specific class.
+    """
+    del causes  # the first line need not report a cause
+    if clue.class_ != "unknown-error":
+        return None
+    after = [place for place in output.places_after(clue.position, _MOST) if place[1].task == clue.line.task]
+    before = [place for place in output.before(clue.position, _FAR) if place[1].task == clue.line.task]
+    if len(_rules(before)) % 2 == 0:
+        return None  # a program wrote the line between two messages
+    block = _last_block([*before, (clue.position, clue.line), *_to_dashes(after)])
+    if block is None or not block.first[0] <= clue.position or block.after:
+        return None
+    position, line = block.first
+    return Clue(position, line, _class_of(block.words), clue.strength, clue.role, clue.retry)
+
+
+def _to_dashes(places: list[tuple[int, Line]]) -> list[tuple[int, Line]]:
+    """Return the places up to the first line of dashes, with this line; empty if no line has dashes."""
+    return places[: next(iter(_rules(places)), -1) + 1]
+
+
+def _last_block(places: list[tuple[int, Line]]) -> _Block | None:
+    """Return the message between the last two lines of dashes."""
+    rules = _rules(places)
+    if len(rules) < 2:
+        return None
+    start, stop = rules[-2:]
+    inside = [place for place in places[start + 1 : stop] if place[1].text.strip()]
+    if not inside or len(inside) > _MOST:
+        return None
+    words = " ".join(strip_label(line.text).strip() for _, line in inside)
+    after = sum(bool(line.text.strip()) for _, line in places[stop + 1 :])
+    return _Block(inside[0], words, after)
+
+
+def _rules(places: list[tuple[int, Line]]) -> list[int]:
+    """Return the indices of the lines of dashes."""
+    return [n for n, (_, line) in enumerate(places) if _DASHES.match(strip_label(line.text).strip())]
+
+
+def _class_of(words: str) -> str:
+    """Return the class of the first sentence that names a subject; ``mpi`` if no sentence does."""
+    sentences = words.split(". ")
+    rows = (classify(sentence) for sentence in sentences)
+    named = (row.class_ for row in rows if row and row.role == "cause" and row.class_ not in GENERAL_CLASSES)
+    return next(named, None) or class_of_text(sentences[0]) or "mpi"
