@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.trainers import mnist
 from toolkit.trainers.data.sources import Samples
+from toolkit.trainers.quiet import import_tensorflow
 from toolkit.trainers.trouble import Trouble
 from toolkit.trainers.words import count, positive
 
@@ -135,6 +136,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--compare", action="store_true", help="train again on one device")
     options = parser.parse_args(words)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+    import_tensorflow()
     try:
         mnist.check(options.data)
         devices = two_devices()

@@ -88,6 +88,7 @@ def test_a_world_of_all_ranks_is_joined(horovod, environment):
 
 def test_only_the_first_process_says_that_the_world_came_apart(horovod, monkeypatch):
     slept = []
+    monkeypatch.setattr(world, "import_tensorflow", lambda: None)
     monkeypatch.setattr(world.time, "sleep", slept.append)
     monkeypatch.setattr(world.os, "_exit", lambda code: (_ for _ in ()).throw(SystemExit(code)))
     with pytest.raises(SystemExit) as end:

@@ -13,6 +13,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NoReturn, Protocol, TypeVar
 
 from toolkit.trainers.kinds import FrameworkName, Steer, Step
+from toolkit.trainers.quiet import import_tensorflow
 from toolkit.trainers.ranks.launcher import started_rank
 from toolkit.trainers.ranks.spread import PLAIN, RankSpread
 from toolkit.trainers.strategies import STRATEGIES
@@ -207,6 +208,8 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
     if wrong := spread.misplaced(strategy):
         complain_once(wrong)
     row = STRATEGIES[strategy]
+    if row.framework == "tensorflow":
+        import_tensorflow()
     module = importlib.import_module(f"toolkit.trainers.strategies.{row.module}")
     world: World = getattr(module, row.world)(spread)
     world.framework = row.framework

@@ -1,0 +1,54 @@
+"""Import TensorFlow without the lines that TensorFlow 2.21 writes at each import.
+
+TensorFlow 2.21 writes these lines before it reads ``TF_CPP_MIN_LOG_LEVEL``
+(tensorflow: tensorflow/core/util/port.cc).
+"""
+
+import contextlib
+import importlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+_HIDDEN = (
+    "All log messages before absl::InitializeLog() is called are written to STDERR",
+    "oneDNN custom operations are on.",
+)
+_SECONDS = 5.0
+"""Time limit in seconds for the filter to write its last lines."""
+
+
+def import_tensorflow() -> None:
+    """Import TensorFlow; if TensorFlow is not installed, do nothing."""
+    with without_lines(_HIDDEN), contextlib.suppress(ImportError):
+        importlib.import_module("tensorflow")
+
+
+@contextlib.contextmanager
+def without_lines(hidden: tuple[str, ...]) -> Iterator[None]:
+    """Hide the lines on standard error that contain one of the texts ``hidden``.
+
+    Another process, ``grep``, filters the lines. If this process crashes, ``grep`` still writes the lines
+    that it received. Without ``grep``, no line is hidden.
+    """
+    texts = [word for text in hidden for word in ("-e", text)]
+    words = ["grep", "--line-buffered", "--invert-match", "--fixed-strings", *texts]
+    sys.stderr.flush()
+    real, (reads, writes) = os.dup(2), os.pipe()
+    try:
+        filtering = subprocess.Popen(words, stdin=reads, stdout=real)
+        os.dup2(writes, 2)
+    except OSError:
+        filtering = None
+    os.close(reads)
+    os.close(writes)
+    try:
+        yield
+    finally:
+        sys.stderr.flush()
+        os.dup2(real, 2)
+        os.close(real)
+        if filtering:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                filtering.wait(_SECONDS)
