@@ -40,9 +40,8 @@
 # make clean           remove the files, images and clusters that these commands made in this clone, except Debian
 #                      packages, the download cache, and clusters with your jobs (ALL=1 also removes cache and clusters)
 
-# The demo shows the newest TensorFlow; all other targets use the default recipe of `toolkit launch`.
-DEMO   := $(or $(RECIPE),tf2.21-cpu)
-RECIPE ?= tf2.15-cpu
+# The default recipe of `toolkit launch`.
+RECIPE ?= tf2.21-cpu
 FACTS  ?=
 SITE   ?=
 KEEP   ?=
@@ -78,7 +77,7 @@ $(VENV)/ready: pyproject.toml requirements/dev.txt scripts/setup.sh
 	@scripts/setup.sh $(VENV)
 
 demo: $(VENV)/ready
-	@KEEP="$(KEEP)" $(ENGINE) scripts/demo.sh $(BIN) "$(DEMO)"
+	@KEEP="$(KEEP)" $(ENGINE) scripts/demo.sh $(BIN) "$(RECIPE)"
 
 image: $(VENV)/ready
 	@$(ENGINE) scripts/image.sh $(BIN) "$(RECIPE)" $(if $(FACTS),--facts "$(FACTS)") $(if $(SITE),--site "$(SITE)")

@@ -61,7 +61,7 @@ tried() { (cd "$trial/home" && env -i HOME="$trial/home" PATH=/usr/bin:/bin "$tr
 said=$(tried --version)
 [ "${said##* }" = "$version" ] || fail "the installed program says '$said'" "build again; is $wheel of this commit?"
 tried --help > /dev/null
-tried image render tf2.15-cpu > "$trial/Dockerfile"
+tried image render tf2.21-cpu > "$trial/Dockerfile"
 grep -q '^FROM ' "$trial/Dockerfile" || fail "\`toolkit image render\` of the wheel wrote no Dockerfile" "run it in $trial"
 
 if [ -n "${DRY:-}" ]; then

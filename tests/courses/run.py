@@ -20,6 +20,7 @@ from tests.courses.likeness import difference, lasting, shortened
 from tests.courses.page import Command, File, Keep, WrongPage, steps, written
 from tests.services.leftover import remove_leftover
 from tests.services.program import toolkit
+from tests.services.ready import RECIPE
 from tests.services.registry import Registry
 from toolkit.cluster import virtual
 from toolkit.errors import Missing, ToolkitError
@@ -28,7 +29,7 @@ from toolkit.errors import Missing, ToolkitError
 _WORKER = os.environ.get("PYTEST_XDIST_WORKER", "")
 CLUSTER = CLASSROOM[:5] + hashlib.sha256(f"{ROOT}{_WORKER}".encode()).hexdigest()[: len(CLASSROOM) - 5]
 STATE = ROOT / "build" / "courses" / _WORKER
-IMAGE = ROOT / "build" / "images" / "tf2.15-cpu.sif"
+IMAGE = ROOT / "build" / "images" / f"{RECIPE}.sif"
 
 DATA = ("mnist", "cifar10")
 

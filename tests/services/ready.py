@@ -8,11 +8,12 @@ from tests.services.program import ROOT, toolkit
 from tests.services.workers import one_at_a_time
 from toolkit.cluster.flavour import default_flavour
 from toolkit.cluster.image import ensure_image
+from toolkit.launch.request.layers import DEFAULTS
 from toolkit.model.progress import Silent
 from toolkit.run.docker.engine import connect
 
-RECIPE = os.environ.get("RECIPE", "") or "tf2.15-cpu"
-"""Name of the recipe to test; ``make test-trainers RECIPE=tf2.21-cpu`` tests another image."""
+RECIPE = os.environ.get("RECIPE", "") or str(DEFAULTS.image)
+"""Name of the recipe to test; ``make test-trainers RECIPE=tf2.15-cpu`` tests another image."""
 IMAGE = f"toolkit/{RECIPE}:latest"
 
 

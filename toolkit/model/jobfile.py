@@ -74,7 +74,7 @@ class JobField(NamedTuple):
 
 
 FIELDS: tuple[JobField, ...] = (
-    JobField("image", "SIF file, recipe name, or cluster:NAME  [default: tf2.15-cpu]"),
+    JobField("image", "SIF file, recipe name, or cluster:NAME  [default: tf2.21-cpu]"),
     JobField("env_image", "Environment file of toolkit env, with packages for the image", metavar="FILE"),
     JobField("runtime", "Container runtime, if the host has several", choices=NAMES),
     JobField("site", "Use modules, limits and launch modes of a site profile", metavar="NAME"),

@@ -71,7 +71,7 @@ def kept(path: Path) -> Found:
 def main() -> int:
     """Run the trainings that have no result for this image, and write the page."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--sif", type=Path, default=ROOT / "build" / "images" / "tf2.15-cpu.sif")
+    options.add_argument("--sif", type=Path, default=ROOT / "build" / "images" / "tf2.21-cpu.sif")
     options.add_argument("--cluster", default="accuracy", help="name of the virtual cluster")
     options.add_argument("--keep-cluster", action="store_true", help="leave it up")
     options.add_argument("--only", default="", help="cases with this in their name")

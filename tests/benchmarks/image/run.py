@@ -67,7 +67,7 @@ def _say(text: str) -> None:
 def main() -> int:
     """Measure, and write build/bench/image.json and the page."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--recipe", default="tf2.15-cpu")
+    options.add_argument("--recipe", default="tf2.21-cpu")
     options.add_argument("--program", default="import tensorflow", help="what Python does at a start")
     options.add_argument("--rounds", type=int, default=2, help="conversions by plain apptainer build")
     options.add_argument("--starts", type=int, default=5, help="starts of each SIF, cold and warm")

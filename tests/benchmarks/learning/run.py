@@ -90,7 +90,7 @@ def speeds(found: list[dict[str, Any]], without: str, with_it: str) -> list[str]
 
 def main(words: list[str]) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks.learning.run", description=__doc__)
-    parser.add_argument("--recipe", default="tf2.15-cpu", help="the training image's")
+    parser.add_argument("--recipe", default="tf2.21-cpu", help="the training image's")
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--rounds", type=int, default=9, help="turns with and without what is compared")
     parser.add_argument("--only", choices=("curves", *TURNS), help="a part of it")

@@ -182,7 +182,7 @@ def _say(text: str) -> None:
 def main() -> int:
     """Measure, and write build/bench/train.json and the page."""
     options = argparse.ArgumentParser(description=__doc__)
-    options.add_argument("--recipe", default="tf2.15-cpu")
+    options.add_argument("--recipe", default="tf2.21-cpu")
     options.add_argument("--sif", type=Path, help="its SIF  [default: build/images/RECIPE.sif]")
     options.add_argument("--rounds", type=int, default=3)
     options.add_argument("--epochs", type=int, default=4, help="of dense and convolutional networks")

@@ -120,7 +120,7 @@ def cluster(engine, listen):
 def shared(cluster, training_sif, few):
     """Copy the image with its facts, and the data, to a folder that all users can read; return the image."""
     place = ["--cluster", cluster.name]
-    toolkit("image", "push", str(training_sif), "/work/shared/images/tf2.15-cpu.sif", "--facts", *place)
+    toolkit("image", "push", str(training_sif), "/work/shared/images/tf2.21-cpu.sif", "--facts", *place)
     for file in few.iterdir():
         toolkit("image", "push", str(file), "/work/shared/data/mnist/", *place)
     return training_sif
@@ -134,7 +134,7 @@ def laptops(cluster, tmp_path_factory):
         shutil.copytree(cluster.folder_of(account), laptop.config.parent)
         settings = laptop.home / ".config" / "toolkit" / "config.toml"
         settings.parent.mkdir(parents=True)
-        settings.write_text('[launch]\nsite = "virtual"\nimage = "cluster:tf2.15-cpu"\ntime = "20"\n')
+        settings.write_text('[launch]\nsite = "virtual"\nimage = "cluster:tf2.21-cpu"\ntime = "20"\n')
     return made
 
 
@@ -167,7 +167,7 @@ def lesson(cluster, shared, laptops, few):
     mistake.
     """
     on(cluster, ON_LOGIN_NODE, "sh", "-c", "cat > ~/spirals.py", stdin=SPIRALS.read_bytes())
-    there = f"toolkit launch ~/spirals.py --site virtual --image cluster:tf2.15-cpu -- --epochs {EPOCHS}"
+    there = f"toolkit launch ~/spirals.py --site virtual --image cluster:tf2.21-cpu -- --epochs {EPOCHS}"
     began = time.monotonic()
     running = {}
     try:
@@ -261,8 +261,8 @@ def test_who_waits_is_told_why(lesson):
 
 def test_one_copy_of_the_image_and_of_the_data_serves_all(lesson):
     _, out, _ = on(lesson.cluster, "root", "find", "/work", "/home", "-name", "*.sif")
-    assert out.split() == ["/work/shared/images/tf2.15-cpu.sif"]
-    assert not any("Copying tf2.15-cpu" in laptop.said for laptop in lesson.laptops.values())
+    assert out.split() == ["/work/shared/images/tf2.21-cpu.sif"]
+    assert not any("Copying tf2.21-cpu" in laptop.said for laptop in lesson.laptops.values())
     _, out, _ = on(lesson.cluster, "root", "find", "/work", "/home", "-name", "*-ubyte", "-printf", "%h\n")
     assert set(out.split()) == {"/work/shared/data/mnist"}
 
@@ -284,7 +284,7 @@ def test_nobody_reads_what_another_has_done(lesson):
 
 
 def test_a_job_is_its_owners_alone_though_others_may_look_into_the_folder_above(lesson, shared):
-    toolkit("launch", "--cluster", CLASS, "--image", "cluster:tf2.15-cpu", "--site", "virtual", "--", "true")
+    toolkit("launch", "--cluster", CLASS, "--image", "cluster:tf2.21-cpu", "--site", "virtual", "--", "true")
     _, out, _ = on(lesson.cluster, "ada", "sh", "-c", "ls -d /work/ada/toolkit/runs/*")
     assert on(lesson.cluster, "user01", "ls", "/work/ada/toolkit/runs")[0] == 0
     for path in (out.strip(), f"{out.strip()}/output.log", f"{out.strip()}/job.sh"):

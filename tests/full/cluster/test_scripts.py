@@ -74,17 +74,17 @@ def test_clean_removes_the_environment_and_what_was_built_and_nothing_else(check
 def test_demo_takes_its_cluster_down_when_a_step_fails_and_notes_no_result(checkout, env):
     (checkout / "build/demo").mkdir(parents=True)
     (checkout / "build/demo/result.json").touch()
-    done = run(checkout, {**env, "FAIL": "doctor"}, "demo.sh", ".venv/bin", "tf2.15-cpu")
+    done = run(checkout, {**env, "FAIL": "doctor"}, "demo.sh", ".venv/bin", "tf2.21-cpu")
     assert done.returncode == 1
     assert notes(env)[-2:] == [
-        "doctor build/images/tf2.15-cpu.sif --cluster demo",
+        "doctor build/images/tf2.21-cpu.sif --cluster demo",
         "cluster down --name demo",
     ]
     assert not (checkout / "build/demo/result.json").exists()
 
 
 def test_demo_runs_its_six_steps_and_takes_the_cluster_down(checkout, env):
-    done = run(checkout, env, "demo.sh", ".venv/bin", "tf2.15-cpu")
+    done = run(checkout, env, "demo.sh", ".venv/bin", "tf2.21-cpu")
     assert done.returncode == 0, done.stderr
     assert [line.split()[0] for line in notes(env)] == [
         "image", "image", "cluster", "doctor", "data", "launch", "report", "cluster",
@@ -93,7 +93,7 @@ def test_demo_runs_its_six_steps_and_takes_the_cluster_down(checkout, env):
 
 
 def test_demo_keeps_the_cluster_when_asked_and_says_how_to_use_it(checkout, env):
-    done = run(checkout, {**env, "KEEP": "1"}, "demo.sh", ".venv/bin", "tf2.15-cpu")
+    done = run(checkout, {**env, "KEEP": "1"}, "demo.sh", ".venv/bin", "tf2.21-cpu")
     assert done.returncode == 0, done.stderr
     assert "cluster down --name demo" not in notes(env)
     assert ".venv/bin/toolkit cluster shell --name demo" in done.stdout
@@ -112,7 +112,7 @@ def test_an_interrupted_demo_ends_its_step_at_once_and_takes_the_cluster_down(ch
     waiting = 'sleep 60 > /dev/null 2>&1 & trap "kill $!; echo ended >> $NOTES; exit 130" INT TERM; wait'
     slow = {**env, "SLOW": f'[ "$1" != launch ] || {{ {waiting}; }}'}
     program(checkout / ".venv/bin/toolkit", 'echo "$*" >> "$NOTES"; eval "$SLOW"')
-    words = [checkout / "scripts/with-engine.sh", checkout / "scripts/demo.sh", ".venv/bin", "tf2.15-cpu"]
+    words = [checkout / "scripts/with-engine.sh", checkout / "scripts/demo.sh", ".venv/bin", "tf2.21-cpu"]
     process = subprocess.Popen(
         words, cwd=checkout, env=slow, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     )
@@ -133,7 +133,7 @@ def test_two_demos_in_one_folder_are_one_too_many(checkout, env):
     held = ["flock", checkout / "build/demo/.lock", "sleep", "60"]
     with subprocess.Popen(held) as holder:
         time.sleep(0.3)
-        done = run(checkout, env, "demo.sh", ".venv/bin", "tf2.15-cpu")
+        done = run(checkout, env, "demo.sh", ".venv/bin", "tf2.21-cpu")
         subprocess.run(["pkill", "-P", str(holder.pid)], check=False)
         holder.kill()
     assert done.returncode == 3

@@ -11,7 +11,7 @@ JOB = ("--image", "good.sif", "--", "true")
 IMAGE = ("--image", "good.sif")
 OVER = ("--over", "good.sif")
 ONCE = ("--ranks", "1", "--pattern", "(x)")
-RECIPE = "tf2.15-cpu"
+RECIPE = "tf2.21-cpu"
 
 CHECKED = frozenset({1, 2})
 """Exit codes of a command that checks a file: 1 if it recognises nothing in the file, 2 if it cannot read

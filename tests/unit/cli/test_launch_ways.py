@@ -141,7 +141,7 @@ def test_settings_variables_and_options_follow_each_other(tmp_path, monkeypatch)
     assert explained["nodes"] == "# nodes = 4 <- TOOLKIT_NODES"
     assert explained["time"] == "# time = 30 <- --time"
     assert explained["partition"] == "# partition = gpus <- site mine"
-    assert explained["image"] == "# image = tf2.15-cpu <- default"
+    assert explained["image"] == "# image = tf2.21-cpu <- default"
     assert explained["cpus_per_rank"] == "# cpus_per_rank = 40 <- 40 cores of a node in gpus"
     assert explained["trainer"] == "# trainer = mnist <- TRAINER"
 
@@ -167,10 +167,10 @@ def test_a_site_far_away_needs_neither_image_nor_data_and_says_so():
     done = run("mnist", "--site", "mine", "--nodes", "2", "--dry-run")
     assert done.exit_code == 0
     assert "not predicted" in done.stdout
-    assert '"${WORK:?}"/toolkit/images/tf2.15-cpu.sif' in done.stdout
-    assert "not built yet; build it: `toolkit image build tf2.15-cpu" in done.stderr
+    assert '"${WORK:?}"/toolkit/images/tf2.21-cpu.sif' in done.stdout
+    assert "not built yet; build it: `toolkit image build tf2.21-cpu" in done.stderr
     assert "not on this machine yet; download it: toolkit data get mnist" in done.stderr
-    assert "Copy the image to $WORK/toolkit/images/tf2.15-cpu.sif" in done.stderr
+    assert "Copy the image to $WORK/toolkit/images/tf2.21-cpu.sif" in done.stderr
 
 
 def test_copies_for_a_site_far_away_have_a_folder_each():

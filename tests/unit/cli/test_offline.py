@@ -76,7 +76,7 @@ def test_the_script_says_that_its_mode_is_that_of_the_fix():
         (["--fix", "fix.toml", "--mode", "gloo"], "--mode gloo: fix.toml is for mode srun-pmi2", 2),
         (["--verify-key", "nope.asc"], "--verify-key nope.asc: No such file", 2),
         (["--verify-key", "key.asc", "--no-verify"], "cannot be combined", 2),
-        (["--verify-key", "key.asc"], "--verify-key: tf2.15-cpu is not on this machine, so its sign", 1),
+        (["--verify-key", "key.asc"], "--verify-key: tf2.21-cpu is not on this machine, so its sign", 1),
         (["--verify-key", "key.asc", "--image", "/no/x.sif"], "--verify-key: /no/x.sif is not on this", 1),
         (["--data", "nowhere"], "the data set mnist is not in nowhere", 3),
         (["--json"], "--json and --dry-run: cannot be combined", 2),
@@ -124,7 +124,7 @@ def test_a_trainer_whose_files_are_not_here_is_refused(words, said):
 def test_all_that_has_to_be_carried_is_told_with_its_place(tmp_path):
     (tmp_path / "parts").mkdir()
     text, told = written("net.py", "--data", "parts")
-    assert "Copy the image to $WORK/toolkit/images/tf2.15-cpu.sif" in told
+    assert "Copy the image to $WORK/toolkit/images/tf2.21-cpu.sif" in told
     assert f"Copy the program {tmp_path}/net.py to $WORK/toolkit/programs/net.py" in told
     assert f"Copy the data in {tmp_path}/parts to $WORK/toolkit/data/parts" in told
     assert 'python "${WORK:?}"/toolkit/programs/net.py --data' in text
@@ -144,10 +144,10 @@ def test_a_command_of_ones_own_needs_neither_data_nor_program():
 
 
 def test_an_image_that_was_built_is_read_and_one_called_as_a_folder_is_not_it(tmp_path):
-    (tmp_path / "tf2.15-cpu").mkdir()
+    (tmp_path / "tf2.21-cpu").mkdir()
     assert "not built yet" in written("mnist")[1]
     (tmp_path / "images").mkdir()
-    shutil.copy("tiny.sif", "images/tf2.15-cpu.sif")
+    shutil.copy("tiny.sif", "images/tf2.21-cpu.sif")
     assert "not built yet" not in written("mnist")[1]
 
 

@@ -57,7 +57,7 @@ def command(
 
     \b
     Example:
-      toolkit image bundle tf2.15-cpu -o toolkit.tar --python 3.11 --python 3.12
+      toolkit image bundle tf2.21-cpu -o toolkit.tar --python 3.11 --python 3.12
       toolkit image bundle --sif my.sif -o toolkit.tar
     """
     check_file(output, "-o", "toolkit.tar")

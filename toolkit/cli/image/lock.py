@@ -45,8 +45,8 @@ def command(
 
     \b
     Examples:
-      toolkit image lock tf2.15-cpu
-      toolkit image lock tf2.15-cpu --upgrade
+      toolkit image lock tf2.21-cpu
+      toolkit image lock tf2.21-cpu --upgrade
     """
     named = load(recipe, stacks())
     file = _own(recipe) if own else lock_path(recipe)

@@ -58,9 +58,9 @@ def command(
 
     \b
     Examples:
-      toolkit image render tf2.15-cpu -o ctx
+      toolkit image render tf2.21-cpu -o ctx
       sh ctx/make-base.sh && docker build ctx
-      toolkit image render tf2.15-cpu --format singularity -o ctx
+      toolkit image render tf2.21-cpu --format singularity -o ctx
       sh ctx/make-base.sh && apptainer build my.sif ctx/Singularity.def
     """
     named = load(recipe)

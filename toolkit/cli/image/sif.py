@@ -38,7 +38,7 @@ def command(
 
     \b
     Examples:
-      toolkit image sif tf2.15-cpu -o build/images/tf2.15-cpu.sif
+      toolkit image sif tf2.21-cpu -o build/images/tf2.21-cpu.sif
       toolkit image sif docker-daemon:some/image:latest
     """
     name, tag = image_name(image)

@@ -48,10 +48,10 @@ def command(
 
     \b
     Examples:
-      toolkit image solve tf2.15-cpu
+      toolkit image solve tf2.21-cpu
       toolkit probe --host login.my-centre.example -o facts.json
-      toolkit image solve tf2.15-cpu --facts facts.json -o my-centre.toml
-      toolkit image solve tf2.15-cpu --site my-centre
+      toolkit image solve tf2.21-cpu --facts facts.json -o my-centre.toml
+      toolkit image solve tf2.21-cpu --site my-centre
     """
     named = load(recipe, stacks())
     found = solve(named.recipe, named.name, stacks(), host)

@@ -54,7 +54,7 @@ class MergedJob:
 
 
 DEFAULTS = JobFile(
-    image="tf2.15-cpu",
+    image="tf2.21-cpu",
     nodes=1,
     ranks_per_node=1,
     time="01:00:00",

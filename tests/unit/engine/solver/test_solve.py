@@ -10,6 +10,7 @@ from toolkit.engine.solver.stack_prediction import stack_facts
 from toolkit.image.locks.recipe import load, parse
 from toolkit.knowledge.components import components
 from toolkit.knowledge.stacks import stacks
+from toolkit.launch.request.layers import DEFAULTS
 from toolkit.model.mpifacts import HostMpi
 from toolkit.model.prediction import Request
 from toolkit.model.solution import Solution
@@ -122,6 +123,14 @@ def test_without_a_plugin_for_pmix_another_open_mpi_is_taken_or_the_reason_told(
     # With Debian's Open MPI, only the launcher inside the container works.
     pinned = recipe('openmpi = "match-host"', tail='[mpi]\nprovider = "debian"')
     assert chosen(pinned, SERVING_PMI2).mode == "mpirun-container"
+
+
+@every_row("cluster", [RECORDED, SERVING_PMI2])
+def test_the_default_recipe_is_started_by_srun_with_pmix_and_without(cluster):
+    solution = chosen(load(str(DEFAULTS.image)).recipe, cluster)
+    wanted = ("srun-pmix", "5.0.7") if cluster is RECORDED else ("srun-pmi2", "4.1.4")
+    assert (solution.mode, solution.versions["openmpi"]) == wanted
+    assert solution.mode == mode_of(solution, cluster)
 
 
 def test_where_no_way_is_left_the_cluster_is_told_among_what_was_wanted():
