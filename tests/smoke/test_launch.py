@@ -98,7 +98,7 @@ def test_a_mode_that_is_predicted_to_fail_is_refused_with_the_reason(on, mnist):
     before = toolkit("jobs", "list").stdout
     done = launched(on, "mnist", "--nodes", "2", "--mode", "srun-pmi2", ok=False)
     assert done.returncode == 1
-    assert "toolkit predicts 'init-failure' for mode srun-pmi2" in done.stderr
+    assert "toolkit predicts 'singletons' for mode srun-pmi2" in done.stderr
     assert "srun-pmix" in done.stderr
     assert toolkit("jobs", "list").stdout == before
 
@@ -108,7 +108,7 @@ def test_forced_on_it_fails_as_predicted_and_the_cause_is_named(on, mnist):
     assert done.returncode == 1
     assert re.search(r"^ *cause: .* \(image-lacks-pmi2\)$", done.stderr, re.MULTILINE)
     assert "hint: Launch with `toolkit launch --mode srun-pmix`" in done.stderr
-    assert "you forced mode srun-pmi2, although toolkit predicted 'init-failure'" in done.stderr
+    assert "you forced mode srun-pmi2, although toolkit predicted 'singletons'" in done.stderr
     record = last_record()
     assert record["forced"]
     assert record["state"] == "failed"
