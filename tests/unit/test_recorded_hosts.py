@@ -53,12 +53,13 @@ PRINTED = frozenset(
         "numpy.org",
         "quay.io",
         "scipy.io",
+        "self.net",
         "runtime.nvidia.com",
         "software.eessi.io",
         "type.googleapis.com",
     }
 )
-"""Words in logs that look like host names: this machine, a Java package, nodes, types, registries, devices, a
+"""Words in logs that look like host names: this machine, packages, nodes, types, registries, devices, an attribute, a
 CVMFS folder.
 """
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")

@@ -24,6 +24,10 @@ _WITHOUT_FILE = re.compile(
 _INVALID = {"1", "3", "13", "22"}
 """The numbers of EPERM, ESRCH, EACCES and EINVAL, which system calls without files use, too."""
 
+_PIPE = re.compile(r"BrokenPipeError: ")
+_WRITES = re.compile(r"\bstdin\b|\.(?:write|writelines|flush|communicate)\(|\bprint\(")
+"""A pattern for calls that write to another program; a program writes to another rank in other ways."""
+
 _LIMITS = re.compile(r"\b(?:resource\.setrlimit|resource\.prlimit|os\.nice|os\.setpriority)\(")
 _WITHOUT_PATH = re.compile(
     r"\bos\.(?:sched_\w+|set\w*[ug]id|set\w*groups|setsid|setns|unshare|kill|killpg|getpgid|getsid|getpriority"
@@ -48,6 +52,8 @@ def class_by_frame(one: Raised) -> str | None:
         return "program-start"
     if _BUSY.match(text) and is_of_user(one.files, one.frame):
         # The error is from the user's own call, for example a file lock, not from starting a process.
+        return "python-exception"
+    if _PIPE.match(text) and is_of_user(one.files, one.frame) and _WRITES.search(one.code):
         return "python-exception"
     nameless = _WITHOUT_FILE.match(text)
     if nameless and nameless["number"] in _INVALID and _LIMITS.search(one.code):

@@ -66,11 +66,9 @@ def _complains(words: str) -> bool:
 
 def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the first line of the message between two lines of dashes that contains the root line; ``None``
-    if no such message contains the root line, or if the root line has a specific class.
+    if no such message contains the root line. A specific class of the root line remains.
     """
     del causes  # the first line need not report a cause
-    if clue.class_ != "unknown-error":
-        return None
     after = [place for place in output.places_after(clue.position, _MOST) if place[1].task == clue.line.task]
     before = [place for place in output.before(clue.position, _FAR) if place[1].task == clue.line.task]
     if len(_rules(before)) % 2 == 0:
@@ -79,7 +77,8 @@ def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
     if block is None or not block.first[0] <= clue.position or block.after:
         return None
     position, line = block.first
-    return Clue(position, line, _class_of(block.words), clue.strength, clue.role, clue.retry)
+    class_ = clue.class_ if clue.class_ not in GENERAL_CLASSES else _class_of(block.words)
+    return Clue(position, line, class_, clue.strength, clue.role, clue.retry)
 
 
 def _to_dashes(places: list[tuple[int, Line]]) -> list[tuple[int, Line]]:
