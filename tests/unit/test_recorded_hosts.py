@@ -59,7 +59,7 @@ PRINTED = frozenset(
         "type.googleapis.com",
     }
 )
-"""Words in logs that look like host names: this machine, packages, nodes, types, registries, devices, an attribute, a
+"""Words in logs that look like host names: this machine, packages, nodes, types, registries, devices, and a
 CVMFS folder.
 """
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
