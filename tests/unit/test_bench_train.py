@@ -45,7 +45,7 @@ def test_close_races_take_turns_while_they_run_and_those_of_messages_of_whole_pr
     order = [tuple(case.name for case in started) for started in in_turns(cases(epochs=2))]
     assert ("cnn, tutorial", "cnn") in order
     assert ("resnet50, Keras", "resnet50") in order
-    assert ("resnet50, two alone", "resnet50, two ranks") in order
+    assert ("resnet50, two separate processes", "resnet50, two ranks") in order
     assert order[-6:] == [("allreduce, Horovod's default",), ("allreduce",)] * 3
     assert order.count(("dense, tutorial",)) == 1
     assert {name for started in order for name in started} == {*NAMES}
@@ -173,7 +173,7 @@ def test_a_measurement_of_one_framework_keeps_the_other_figures_of_the_page():
     both = page(Result(image="x", started="2026-02-03", processors=2, figures=peers), before)
     assert "| dense | 20.00 images/s |" in both
     assert "| resnet50, two ranks, JAX | 7.00 images/s | 7.00 | - |" in both
-    assert "| ResNet50, two ranks, relative to two alone, PyTorch | 1.00 |" in both
+    assert "| ResNet50, two ranks, relative to two separate processes, PyTorch | 1.00 |" in both
     assert "2026-01-02" in both
     assert "2026-02-03" in both
 

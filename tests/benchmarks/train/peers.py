@@ -34,7 +34,7 @@ def peer_cases(epochs: int) -> list[Case]:
 
 
 def _of_framework(name: str, epochs: int) -> Iterator[Case]:
-    """Yield the trainer and a tutorial's loop, and two ranks and two processes alone."""
+    """Yield the trainer and a tutorial's loop, and two ranks and two separate processes."""
     recipe, strategy, two = _FRAMEWORKS[name]
 
     def case(suffix: str, words: tuple[str, ...], copies: int = 1, *, held: bool) -> Case:
@@ -46,7 +46,7 @@ def _of_framework(name: str, epochs: int) -> Iterator[Case]:
     step = script("resnet50", strategy, _BATCH)
     yield case("dense, tutorial", script(f"plain_{name.lower()}", DATA, epochs, 32), held=False)
     yield case("dense", train, held=False)
-    yield case("resnet50, two alone", step, 2, held=True)
+    yield case("resnet50, two separate processes", step, 2, held=True)
     yield case("resnet50, two ranks", (*two, *step), held=True)
 
 
@@ -61,9 +61,9 @@ PEER_COMPARISONS = tuple(
             1.0,
         ),
         Comparison(
-            f"ResNet50, two ranks, relative to two alone, {name}",
+            f"ResNet50, two ranks, relative to two separate processes, {name}",
             f"resnet50, two ranks, {name}",
-            f"resnet50, two alone, {name}",
+            f"resnet50, two separate processes, {name}",
         ),
     )
 )
