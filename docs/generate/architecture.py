@@ -52,7 +52,7 @@ def layers() -> list[list[str]]:
 
 
 def picture(rows: list[list[str]]) -> str:
-    """Return the picture as SVG: a row of boxes for each layer, and the trainers beside them."""
+    """Return the picture as SVG: a row of boxes for each layer of ``rows``, and a box for the trainers."""
     lines = [part for row in rows for part in _parts(row)]
     height = 2 * _MARGIN + _ROW * len(lines)
     body = [_box(names, _MARGIN + _ROW * number) for number, names in enumerate(lines)]
@@ -60,7 +60,7 @@ def picture(rows: list[list[str]]) -> str:
 
 
 def _parts(row: list[str]) -> list[list[str]]:
-    """Return a layer in lines of at most five boxes."""
+    """Split the module names of a layer into lines of at most five names."""
     return [row[first : first + _SIBLINGS] for first in range(0, len(row), _SIBLINGS)]
 
 

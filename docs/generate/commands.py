@@ -16,7 +16,7 @@ _EXAMPLE = re.compile(r"(\x08\n)?Examples?:\s+(?P<commands>.*)", re.DOTALL)
 
 
 class Block(NamedTuple):
-    """A part of a help text: words to fill, lines to keep, or commands to copy."""
+    """A part of a help text: a paragraph to wrap, lines to keep unchanged, or example commands."""
 
     kind: Literal["text", "lines", "examples"]
     text: str
@@ -75,11 +75,11 @@ def options(ctx: click.Context) -> list[tuple[str, str]]:
 def exit_codes() -> list[tuple[int, str]]:
     """Return the exit codes that every command uses, and the meaning of each."""
     ends = (CheckFailed, BadInput, Missing, Interrupted)
-    return [(0, "It holds."), *((end.code, inspect.cleandoc(end.__doc__ or "")) for end in ends)]
+    return [(0, "The command succeeded."), *((end.code, inspect.cleandoc(end.__doc__ or "")) for end in ends)]
 
 
 def pages() -> dict[str, str]:
-    """Return the pages of the command line: an index, and one for each command with all below it."""
+    """Return the pages of the command line: an index, and a page for each command with its subcommands."""
     top, *rest = contexts()
     sections: dict[str, list[str]] = {}
     for ctx in rest:

@@ -1,6 +1,7 @@
 """Make ``recipes/knowledge/examples.toml``: for each rule, its finding about one launch.
 
-The launches are the cases that the rules' tests share; the file ships with toolkit, and tests only read it.
+Each launch is the first case of the rule's tests. toolkit ships ``examples.toml``, and reads it to explain a
+rule.
 """
 
 import json
@@ -12,13 +13,13 @@ from toolkit.engine.registry import RULES
 from toolkit.engine.rule import Rule
 
 _HEAD = """\
-# For every rule, what it says about one launch on which it fires. `make release` writes this file:
+# For each rule: its finding about one launch. `make release` writes this file by this command:
 # .venv/bin/python -m docs.generate.released
 """
 
 
 def examples() -> str:
-    """Return the text of ``examples.toml``: for each rule, the first case that fires it."""
+    """Return the text of ``examples.toml``: for each rule, the first case in which it reports a finding."""
     fires = tables()[0]
     return "\n".join([_HEAD, *(_example(rule, fires[rule.id][0]) for rule in RULES)])
 

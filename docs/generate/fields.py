@@ -24,8 +24,11 @@ class Field(NamedTuple):
 
 
 def fields(struct: type[msgspec.Struct], said: Mapping[str, str], prefix: str = "") -> Iterator[Field]:
-    """Yield the fields of a struct, fields of a table after the table; ``said`` contains the meanings of some
-    fields."""
+    """Yield the fields of a struct; the fields of an inner struct follow the field that contains this struct.
+
+    ``said`` contains meanings of some fields by their dotted name; these meanings replace the texts in the
+    struct. ``prefix`` comes before each name: the dotted name of the outer field and a dot.
+    """
     told = _texts(struct)
     for field in msgspec.structs.fields(struct):
         name = f"{prefix}{field.encode_name}"
@@ -38,8 +41,8 @@ def fields(struct: type[msgspec.Struct], said: Mapping[str, str], prefix: str = 
 
 
 def texts(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the description of each field of a struct: the text below it, or else the sentences that name
-    it.
+    """Return the description of each field of a struct: the string below the field, or else the sentences of
+    the struct's docstring that name the field.
     """
     below = _texts(struct)
     named = {name: _naming(struct, name) for name in struct.__struct_fields__}
@@ -52,7 +55,7 @@ def sentences(struct: type[msgspec.Struct]) -> list[str]:
 
 
 def _texts(struct: type[msgspec.Struct]) -> dict[str, str]:
-    """Return the texts below fields, which Python itself does not keep."""
+    """Return the string below each field in the source, by the field's name; Python drops these strings."""
     tree = ast.parse(textwrap.dedent(inspect.getsource(struct)))
     body = cast("ast.ClassDef", tree.body[0]).body
     found = {}
@@ -63,7 +66,7 @@ def _texts(struct: type[msgspec.Struct]) -> dict[str, str]:
 
 
 def _naming(struct: type[msgspec.Struct], name: str) -> str:
-    """Return the sentences of a struct's own text that name a field."""
+    """Return the sentences of a struct's docstring that name a field."""
     return " ".join(s for s in sentences(struct) if f"`{name}`" in s)
 
 

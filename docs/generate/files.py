@@ -25,7 +25,7 @@ A recipe says what an image contains, as TOML: `recipes/*.toml`, or your own fil
 ./my.toml`. See [how versions are chosen](../../solve.md) and [how each stack is built](../../recipes.md).
 
 `want` names components: {", ".join(f"`{name}`" for name in wantable_components())}.
-It names `openmpi` or `mpich`, not both."""
+A recipe may name `openmpi` or `mpich`, but not both."""
 
 _SITE = """\
 # Site profile
@@ -40,13 +40,13 @@ _JOB = """\
 A job file says what to run, as YAML: `toolkit launch job.yaml`. Every field except `trainer`, `arguments`
 and `command` has an option of the same name. Fields with one value may also be in the table `[launch]` of
 `~/.config/toolkit/config.toml` and `toolkit.toml`. [The job file](../../job-file.md) shows all fields, and
-[which source of a value wins](../../job-file.md#where-a-value-is-from)."""
+[which value takes precedence](../../job-file.md#where-a-value-is-from) if several sources set a field."""
 
 _FIX = """\
 # Fix
 
-`toolkit doctor --fix` writes a fix file and `toolkit launch --fix` takes it, as TOML.
-[Change a launch](../../fix.md) explains it."""
+A fix file contains changes to a launch, as TOML. `toolkit doctor --fix` writes the file, and `toolkit launch
+--fix` applies it. [Change a launch](../../fix.md) explains the fields."""
 
 
 def pages() -> dict[str, str]:
@@ -67,7 +67,7 @@ def _page(head: str, struct: type[msgspec.Struct], said: Mapping[str, str], usua
         (f"`{f.name}`", f.holds, f.default or usual.get(f.name, ""), cell(f.meaning))
         for f in fields(struct, said)
     ]
-    return f"{head}\n\n{table(('field', 'holds', 'where nothing is said', 'meaning'), rows)}\n"
+    return f"{head}\n\n{table(('field', 'allowed values', 'default', 'meaning'), rows)}\n"
 
 
 def _options() -> tuple[dict[str, str], dict[str, str]]:

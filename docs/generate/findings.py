@@ -34,8 +34,8 @@ of a rule. [All rules are on one page](../../rules.md), too."""
 _IN_OUTPUT = """\
 ## Faults in the output of a job
 
-`toolkit explain` knows {count} lines of job output. Lines that belong to a rule are on the page of that
-rule; these lines have separate pages."""
+`toolkit explain` recognises {count} messages in the output of jobs. A message that shows the fault of a rule
+is on the page of that rule. The other messages have the separate pages in this table."""
 
 
 def pages() -> dict[str, str]:
@@ -85,7 +85,7 @@ def _rule(rule: Rule) -> str:
 
 
 def _signature(signature: LogSignature) -> str:
-    how = "`toolkit explain` finds it in the output of a job; no rule predicts it."
+    how = "`toolkit explain` finds this fault in the output of a job; `toolkit doctor` does not predict it."
     parts = [
         *_head(signature.id, signature.severity, signature.title, how),
         *_output((signature,)),
@@ -95,7 +95,7 @@ def _signature(signature: LogSignature) -> str:
 
 
 def _alone(finding: Finding) -> str:
-    how = "`toolkit explain` finds it in the numbers that the ranks print."
+    how = "`toolkit explain` finds this fault in the rank numbers that the ranks print."
     parts = [
         *_head(finding.id, finding.severity, finding.title, how),
         "## In the output of a job",
@@ -113,7 +113,7 @@ def _head(name: str, severity: Severity, title: str, how: str) -> Iterator[str]:
 
 def _recognised(rule: Rule) -> str:
     if not rule.facts:
-        return "From the plan and the request."
+        return "From the plan of the launch and from your request, without facts of the image or the cluster."
     return table(("fact", "meaning"), [(f"`{fact}`", cell(meaning(fact))) for fact in rule.facts])
 
 

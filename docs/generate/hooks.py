@@ -11,7 +11,7 @@ from docs.generate import matrix, outside, reference, released
 from docs.generate.navigation import expanded
 
 _TWICE = "rules.md"
-"""Pages that repeat other pages are left out of the search."""
+"""The search leaves out this page, because it repeats the pages of the findings."""
 _WIDE = "matrix.md"
 """The page with tables that need the whole width."""
 _GUIDES = ("Start", "How-to")
@@ -39,8 +39,8 @@ def on_page_content(html: str, /, *, page: Page, config: MkDocsConfig, files: Fi
 
 
 def on_page_markdown(markdown: str, /, *, page: Page, config: MkDocsConfig, files: Files) -> str:  # noqa: ARG001
-    """Point links to files of the repository at their pages in the site, and set the page's rank in the
-    search."""
+    """Replace each link to a file of the repository by a link to the file's page in the site. Set the weight
+    of this page in the search."""
     uri = page.file.src_uri
     if uri == _WIDE:
         page.meta["hide"] = ["toc"]
@@ -58,7 +58,7 @@ def _rank(uri: str, config: MkDocsConfig) -> float | None:
 
 
 def guides(nav: Sequence[Any]) -> set[str]:
-    """Return the pages of the tabs that help with a task."""
+    """Return the pages below the tabs ``Start`` and ``How-to`` of the navigation."""
     tabs = [
         below for entry in nav if isinstance(entry, dict) for name, below in entry.items() if name in _GUIDES
     ]

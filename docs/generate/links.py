@@ -1,4 +1,4 @@
-"""Check the built site: every link and anchor leads somewhere, and nothing is loaded from elsewhere.
+"""Check the built site: every link and anchor has a target, and no page loads files from other servers.
 
 .venv/bin/python -m docs.generate.links build/site
 """
@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 _LOADS = frozenset({"script", "link", "img", "iframe", "source", "object"})
-"""What a browser fetches automatically."""
+"""HTML tags whose target a browser fetches without a click."""
 
 
 class Page(HTMLParser):
@@ -40,7 +40,7 @@ def complaints(site: Path) -> Iterator[str]:
 def _wrong(site: Path, path: Path, tag: str, link: str, pages: dict[Path, Page]) -> str:
     parts = urlsplit(link)
     if parts.scheme or parts.netloc:
-        return "is loaded from elsewhere" if tag in _LOADS and parts.scheme != "data" else ""
+        return "is loaded from another server" if tag in _LOADS and parts.scheme != "data" else ""
     words = unquote(parts.path)
     target = (site / words.lstrip("/") if words.startswith("/") else path.parent / words).resolve()
     if not words:

@@ -57,7 +57,7 @@ def _roff(block: Block) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return text as roff: hyphens can be copied, and no line is read as a request of roff."""
+    """Return text escaped for roff: hyphens can be copied, and roff reads no line as a request."""
     shown = text.replace("\\", "\\e").replace("-", "\\-")
     return re.sub(r"^(?=[.'])", r"\\&", shown, flags=re.MULTILINE)
 

@@ -1,4 +1,4 @@
-"""Pieces of Markdown."""
+"""Write Markdown: escaped text, cells, blocks of code and tables."""
 
 from collections.abc import Iterable, Sequence
 
@@ -13,12 +13,12 @@ def plain(text: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return words for a cell of a table."""
+    """Return text for a cell of a table: on one line and escaped."""
     return plain(" ".join(text.split())).replace("|", "\\|")
 
 
 def fence(text: str, language: str) -> str:
-    """Return lines that are shown unchanged."""
+    """Return ``text`` as a block of code in ``language``, for example ``sh`` or ``toml``."""
     return f"````{language}\n{text.rstrip()}\n````"
 
 

@@ -6,11 +6,11 @@ from html import escape
 OUTCOMES = {
     "ok": "all ranks join one world, and every byte arrives",
     "singletons": "each rank starts as a world of size 1; the exit status is 0",
-    "wrong-size": "the world has another number of ranks",
+    "wrong-size": "the world has another number of ranks than requested",
     "init-failure": "MPI_Init fails",
     "loader-failure": "the program does not start, because a library is missing or wrong",
-    "comm-failure": "ranks start, and messages between them fail",
-    "hang": "the launch does not finish within its time",
+    "comm-failure": "ranks start, but messages between ranks fail",
+    "hang": "the launch does not finish within its time limit",
     "crash": "a rank or the launcher crashes",
     "unavailable": "the cluster lacks this launch mode",
 }

@@ -11,8 +11,8 @@ _FIRST = ("index.md", "README.md")
 def expanded(entries: Sequence[Any], pages: Sequence[str]) -> list[Any]:
     """Return the entries with folders replaced by their pages.
 
-    A missing page or an empty section is left out, such as a page that a benchmark has yet to write. MkDocs
-    reports every page that no entry names, so a wrong name is still noticed.
+    The function leaves out missing pages, such as a page that a benchmark has not written yet, and empty
+    sections. If an entry has a wrong name, MkDocs still reports the page that no entry names.
     """
     return [made for entry in entries for made in _expanded(entry, pages)]
 

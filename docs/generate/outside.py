@@ -1,4 +1,4 @@
-"""Files of the repository that pages link to: each has a page in the site."""
+"""Make a page of the site for each file of the repository that a page in ``docs`` links to."""
 
 import posixpath
 import re
@@ -31,7 +31,7 @@ def linked(markdown: str, page: str) -> Iterator[str]:
 
 
 def relinked(markdown: str, page: str) -> str:
-    """Return a page whose links to such files lead to their pages in the site."""
+    """Return the text of a page, with links to files outside ``docs`` replaced by links to their pages."""
 
     def leads(found: re.Match[str]) -> str:
         path = _repository_path(found["path"], page)
@@ -43,7 +43,7 @@ def relinked(markdown: str, page: str) -> str:
 
 
 def place(path: str) -> str:
-    """Return the place of a file's page in the site."""
+    """Return the path in the site of the page that shows a file of the repository."""
     return "index.md" if path == _README else f"{_FOLDER}/{path}.md"
 
 
@@ -51,7 +51,7 @@ def page_of(path: str) -> str:
     """Return the page that shows a file.
 
     Raises:
-        FileNotFoundError: if the file does not exist; then the link is wrong.
+        FileNotFoundError: if the file does not exist, because a link names a wrong path.
     """
     language = _LANGUAGES.get(Path(path).suffix, "text")
     return f"# {path}\n\n{fence((ROOT / path).read_text(), language)}\n"

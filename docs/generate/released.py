@@ -42,13 +42,13 @@ def files() -> dict[str, str]:
 
 
 def changed(root: Path, made: dict[str, str]) -> list[str]:
-    """Return the paths below ``root`` that differ from what is made, or that nothing makes any more."""
+    """Return the paths of files that differ from ``made``, and of files in ``share`` that ``made`` lacks."""
     differing = {name for name, text in made.items() if _text(root / name) != text}
     return sorted(differing | _surplus(root, made))
 
 
 def write(root: Path, made: dict[str, str]) -> list[str]:
-    """Write pages that differ, remove pages that nothing makes any more, and return the paths of both."""
+    """Write and remove files until they agree with ``made``; return their paths, as :func:`changed` does."""
     paths = changed(root, made)
     for name in paths:
         file = root / name
@@ -70,7 +70,7 @@ def _text(file: Path) -> str | None:
 
 
 def _each(act: Callable[[Path, dict[str, str]], list[str]]) -> list[str]:
-    """Write the examples first, because the pages of the rules show them."""
+    """Call ``act`` for the examples first, because the pages of the rules show the examples."""
     first = act(ROOT, {_EXAMPLES: examples.examples()})
     every_example.cache_clear()
     return first + act(ROOT, files())

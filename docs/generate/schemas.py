@@ -24,7 +24,7 @@ _INSIDE_IMAGES = "toolkit.trainers"
 
 
 class PlanWords(msgspec.Struct, kw_only=True):
-    """The words of a launch; ``srun`` has the options of srun, in modes that start by it."""
+    """The parts of a launch command; ``srun`` has the options of srun, in modes that start ranks by srun."""
 
     srun: tuple[str, ...] = ()
     launcher: tuple[str, ...]
@@ -62,7 +62,7 @@ class DoctorAnswer(msgspec.Struct, kw_only=True):
 
 
 class ListedJob(JobRecord, frozen=True, kw_only=True):
-    """A record in a list; ``reached`` says whether its cluster answered just now."""
+    """A job's record in a list; ``reached`` says whether the cluster of the job answered this command."""
 
     reached: bool
 
@@ -129,7 +129,7 @@ def _anything(kind: type) -> dict[str, Any]:
 
 
 def _within(shape: shapes.Type) -> Iterator[type[msgspec.Struct]]:
-    """Yield the structs inside a type."""
+    """Yield the structs that a type contains: itself, fields, elements of lists, values of tables."""
     match shape:
         case shapes.StructType():
             yield shape.cls
@@ -165,10 +165,10 @@ def pages() -> dict[str, str]:
 _HEAD = """\
 # JSON schemas
 
-Programs can check documents with these {count} schemas of JSON Schema 2020-12, made from the structs with
-which `toolkit` reads and writes. The field `schema` of a document names its schema. A release may add
-fields, so schemas of output allow unknown fields. Schemas of files that you write (recipe, site, job, fix)
-refuse unknown fields, as `toolkit` does. [JSON for programs](../../json.md) describes the output of every
-command, also without a schema here.
+Programs can check documents with these {count} schemas of JSON Schema 2020-12. The schemas come from the
+Python classes with which `toolkit` reads and writes these documents. The field `schema` of a document names
+its schema. A release may add fields, so schemas of output allow unknown fields. Schemas of files that you
+write (recipe, site, job, fix) refuse unknown fields, as `toolkit` does. [JSON for programs](../../json.md)
+describes the output of every command, including output without a schema on this page.
 
 An editor with JSON Schema completes and checks a recipe, a site profile or a job while you write it."""

@@ -29,7 +29,7 @@ _LIGHT = TerminalTheme(
 
 
 def picture(output: str, title: str, *, dark: bool = False) -> str:
-    """Return the picture of what a command printed, with the colours of ECMA-48."""
+    """Return an SVG picture of ``output``, which a command printed; ECMA-48 escapes in it set the colours."""
     with Path(os.devnull).open("w") as nowhere:
         console = Console(record=True, width=WIDTH, file=nowhere, force_terminal=True)
         for line in output.splitlines():
@@ -63,7 +63,7 @@ def printed(words: list[str]) -> str:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the picture of the command behind ``--``."""
+    """Write the picture of the command that follows ``--`` in the arguments."""
     cut = arguments.index("--")
     parser = argparse.ArgumentParser()
     parser.add_argument("-o", "--output", type=Path, required=True)

@@ -29,7 +29,7 @@ def test_the_index_names_every_command():
 
 def test_the_index_says_how_commands_end():
     index = pages()["reference/cli/index.md"]
-    assert "| 0 | It holds. |" in index
+    assert "| 0 | The command succeeded. |" in index
     assert "| 2 | An option or a file is wrong" in index
 
 

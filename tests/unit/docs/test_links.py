@@ -68,7 +68,7 @@ def test_links_are_those_of_the_page_that_they_stand_on(site):
 )
 def test_what_is_loaded_from_elsewhere_is_told(site, element):
     (line,) = complaints(site(element))
-    assert line.endswith("is loaded from elsewhere")
+    assert line.endswith("is loaded from another server")
 
 
 def test_what_a_page_brings_itself_is_not(site):

@@ -55,5 +55,5 @@ def test_bash_takes_its_completion_and_asks_the_program(tmp_path):
 
 def test_a_page_says_how_a_command_ends():
     text = MADE["man/man1/toolkit-doctor.1"]
-    assert "\n.SH EXIT STATUS\n.TP\n\\fB0\\fP\nIt holds.\n" in text
+    assert "\n.SH EXIT STATUS\n.TP\n\\fB0\\fP\nThe command succeeded.\n" in text
     assert "\n\\fB130\\fP\n" in text
