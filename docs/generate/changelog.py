@@ -1,4 +1,4 @@
-"""Read ``CHANGELOG.md``: the section of a release, its date, and what is missing from it.
+"""Read ``CHANGELOG.md``: the section of a release, its date, and the parts that the section lacks.
 
     .venv/bin/python -m docs.generate.changelog VERSION
 
@@ -39,7 +39,7 @@ def problems(text: str, version: str) -> list[str]:
 
 
 def main(version: str) -> int:
-    """Print what is missing from the section of a version, a line each."""
+    """Print the parts that the section of a version lacks, a line each; return the exit status."""
     missing = problems(CHANGELOG.read_text(), version)
     for line in missing:
         print(f"CHANGELOG.md: {line}", file=sys.stderr)  # noqa: T201

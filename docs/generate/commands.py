@@ -1,4 +1,4 @@
-"""The commands of ``toolkit`` as click knows them, and their pages in the reference."""
+"""Read the commands of ``toolkit`` from click, and make the page of each command in the reference."""
 
 import inspect
 import re

@@ -73,7 +73,7 @@ def _rule(rule: Rule) -> str:
         *_head(rule.id, rule.severity, rule.title, consequence(rule, shown)),
         "## What happens",
         *(plain(text) for text in happens(rule)),
-        "## How it is recognised",
+        "## How toolkit recognises this fault",
         _recognised(rule),
         *(_example(shown) if shown else ()),
         *_output(related_signatures(rule)),
