@@ -19,8 +19,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # With the default thresholds, the garbage collector scans all collected tests too often, for a tenth of
-    # the time.
+    # With the default thresholds, the garbage collector scans all collected tests too often: this takes a
+    # tenth of the run time.
     gc.set_threshold(20_000, 20, 50)
     WALKS.only = config.getoption("--row")
     WALKS.seed = config.getoption("--shuffle")

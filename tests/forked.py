@@ -108,7 +108,7 @@ def _import() -> None:
 
 
 def _serve(calls: socket.socket) -> tuple[dict[str, Any], list[int]]:
-    """Fork a process for each call; return the call and its streams, in the forked process only."""
+    """Fork a process for each call. Only the forked process returns, with the call and its streams."""
     while True:
         text, fds, _, _ = socket.recv_fds(calls, _LONGEST, 4)
         if not text:
@@ -126,9 +126,7 @@ def _serve(calls: socket.socket) -> tuple[dict[str, Any], list[int]]:
 
 
 def _kept(fds: list[int]) -> list[int]:
-    """Fork the process and send its exit status when it exits; return its streams, in the forked process
-    only.
-    """
+    """Fork again: the parent sends the child's exit status to the caller; the child returns its streams."""
     *streams, status = fds
     if pid := os.fork():
         for fd in streams:

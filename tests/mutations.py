@@ -140,7 +140,7 @@ def _name(file: Path) -> str:
 
 
 def main() -> int:
-    """Make ``--count`` edits, equally many of each kind; return 1 if for one of them no test fails."""
+    """Make ``--count`` edits, equally many of each kind; return 1 if no test fails for one of the edits."""
     options = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     options.add_argument("--count", type=int, default=30)
     options.add_argument("--seed", type=int, default=1)

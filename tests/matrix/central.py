@@ -27,8 +27,8 @@ def prefix(name: str) -> str:
 
 @contextmanager
 def central(place: "Place", name: str) -> Iterator[None]:
-    """Install the MPI of the image ``name`` on the cluster for the ``with`` block; do nothing if it is
-    empty.
+    """Install the MPI of the image ``name`` on the cluster for the ``with`` block; do nothing if ``name``
+    is empty.
     """
     if not name:
         yield

@@ -81,7 +81,7 @@ def run(job):
             subprocess.run(["scancel", number], capture_output=True)
     idle()
     text = out.read_text(errors="replace") if out.exists() else ""
-    # srun also exits with 137 if it killed its ranks; only the duration shows which of both happened.
+    # With status 137, the time limit or srun killed the ranks; only the duration shows which of them did.
     late = code is None or (code in (124, 137) and took >= job["seconds"] - 1)
     return {"id": job["id"], "exit": code, "timed_out": late, "text": text[-MOST_TEXT:]}
 

@@ -136,7 +136,7 @@ def dockerfile(spec: ImageSpec, base: str) -> str:
 
 
 def _compiled(command: str) -> str:
-    """Return a compile command with libraries after the program's source, as the linker needs them."""
+    """Return a compile command with the libraries after the program's source: the linker needs this order."""
     words = command.split()
     libraries = [word for word in words if ".so" in word]
     driver = [word for word in words if word not in libraries]

@@ -127,7 +127,7 @@ def naive(launch: str, host: HostFacts) -> Plan:
 
 
 def _naive_bind(host: HostFacts) -> Plan:
-    """Return the plan of users who bind an MPI as tutorials say: its folder, and its library's folder."""
+    """Return the plan of users who mount the folders of an MPI and of its library, as tutorials say."""
     provider = (host.mpis or ())[0]
     prefix = provider.prefix or ""
     return Plan(
@@ -210,7 +210,7 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
     ("TMPDIR=/nowhere", {"TMPDIR": "/nowhere"}, (), 2),
     ("PMIX_SERVER_TMPDIR=/nowhere", {"PMIX_SERVER_TMPDIR": "/nowhere"}, (), 1),
     ("PMIX_GDS_MODULE=ds21", {"PMIX_GDS_MODULE": "ds21"}, (), 1),
-    # The user's shell runs inside another rank, and has the rank's variables.
+    # The user starts the launch in the shell of another rank, which has this rank's variables.
     ("PMI_RANK=0", {"PMI_RANK": "0", "PMI_SIZE": "1"}, (), 1),
     ("PMIX_RANK=0", {"PMIX_RANK": "0", "PMIX_NAMESPACE": "gone"}, (), 1),
     ("OMPI_COMM_WORLD_SIZE=1", {"OMPI_COMM_WORLD_SIZE": "1", "OMPI_COMM_WORLD_RANK": "0"}, (), 1),
@@ -249,8 +249,8 @@ TRAPS: tuple[tuple[str, dict[str, str], tuple[str, ...], int], ...] = (
 
 
 def traps(image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts) -> Iterator[Launch]:
-    """Yield launches that would work without one changed setting, and the launch with the engine's fix for
-    each.
+    """Yield launches that would work without one changed setting; after each, yield the launch with the
+    engine's fix.
     """
     for trap, exports, options, ranks in TRAPS:
         request = Request(nodes=2, ranks_per_node=ranks)
@@ -279,8 +279,8 @@ def as_root(image: str, flavour: str, host: HostFacts, _: str, facts: ImageFacts
 def without_sharing(
     image: str, flavour: str, host: HostFacts, launch: str, facts: ImageFacts
 ) -> Iterator[Launch]:
-    """Yield launches by a runtime that shares nothing by default; each launch lacks one option for
-    sharing.
+    """Yield launches by a runtime that shares nothing with the host by default; each launch lacks one of the
+    options that share something.
     """
     for left in (
         DESCRIPTOR,

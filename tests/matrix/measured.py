@@ -104,7 +104,7 @@ def image(name: str, folder: Path = HERE) -> ImageFacts:
         other_mpis=(beside,) if beside else (),
         mpirun=launcher,
         pmix=client,
-        # PMIx packages before 4.1 have all components as files; the PMIx in an MPI wheel has none.
+        # In PMIx packages before 4.1, all components are files; the PMIx in an MPI wheel has no such files.
         pmix_plugins=not bundled and within(client, "<4.1") if client else None,
         ucx=ucx[0] if ucx else None,
         libraries=_libraries(read),

@@ -64,7 +64,7 @@ def _mends(cell: Cell) -> bool:
 
 
 def words(cell: Cell, plan: Plan) -> tuple[str, ...]:
-    """Return a key that is equal for equal launches; srun does the same in a batch script and outside.
+    """Return a key that is equal for equal launches, whether srun runs in a batch script or outside.
 
     The key leaves out variables of Python, because the program of the matrix is compiled.
     """

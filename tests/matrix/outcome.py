@@ -131,8 +131,8 @@ def _begun(text: str, sizes: tuple[int, ...], want: int) -> str:
 def _never_begun(text: str, status: int | None) -> str:
     if _UNAVAILABLE.search(text):
         return "unavailable"
-    # Slurm stops the other ranks after a failure; later lines are not causes, because a rank's files may be
-    # gone.
+    # Slurm stops the other ranks after a failure. Lines after this stop are not causes, because they may
+    # only report that a rank's files are gone.
     first = _ENDED.split(text, maxsplit=1)[0]
     named = any(_TELLING.search(line) for line in _lines_of(first) if not _AFTER.search(line))
     cut = named and first != text

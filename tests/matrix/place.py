@@ -28,8 +28,8 @@ _FOLDER = "/work/ada/matrix"
 
 
 class Place:
-    """A virtual cluster of one flavour, with the matrix's images; ``cluster`` is the name of another cluster
-    to use.
+    """A virtual cluster of one flavour, with the matrix's images; ``cluster`` names a cluster to use instead
+    of the flavour's own cluster.
 
     ``central`` is the image whose MPI is installed as the centre's MPI, in a separate folder; empty if there
     is none.

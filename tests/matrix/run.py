@@ -76,12 +76,12 @@ def measure(place: Place, launches: list[Launch], runtime: str) -> list[Cell]:
 
 
 def _still_waits(seen: Seen) -> bool:
-    """Return whether the driver stopped a launch in a wait that would time out later."""
+    """Return whether the driver stopped a launch whose ranks were in a wait that would time out later."""
     return seen.outcome == "hang" and _WAITS in seen.line
 
 
 def _is_odd(launch: Launch, tries: list[Seen]) -> bool:
-    """Return whether a launch should be tried again, because some launchers and clients have a race."""
+    """Return whether to try a launch again, because its outcome may depend on the timing (a race)."""
     outcomes = {seen.outcome for seen in tries}
     if outcomes == {"hang"} and (launch.plan.inside or len(tries) > 1):
         return False  # a hang takes a minute: do not repeat it

@@ -13,7 +13,7 @@ from tests.services.program import toolkit
 from tests.services.programs import PROGRAMS
 
 _COPIED = {".env"}
-"""Files that a launch from another machine does not copy; the doctor does not judge copies."""
+"""Files that ``toolkit launch`` does not copy to a cluster; ``toolkit doctor`` does not check for this."""
 _JOBS = "$(ls ~/.local/state/toolkit/jobs 2> /dev/null | wc -l)"
 
 

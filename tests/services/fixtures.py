@@ -69,7 +69,7 @@ def login(cluster):
 
 @pytest.fixture(scope="session")
 def locked(engine, tmp_path_factory):
-    """Return a function that locks a shipped recipe again if its locked packages are no longer available.
+    """Return a function that writes a new lock for a shipped recipe if its packages are no longer available.
 
     Debian mirrors remove a package when its next version appears. The new lock is in a temporary settings
     folder, which all commands of the tests use.

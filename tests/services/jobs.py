@@ -1,4 +1,4 @@
-"""Start jobs on the virtual cluster as users do, and disturb them with faults of the machine."""
+"""Start jobs on the virtual cluster as users do, and disturb the jobs with faults of machine and network."""
 
 import json
 import subprocess

@@ -42,8 +42,8 @@ SAY = "if world.rank == 0:\n    print('total:', total)\n"
 
 @dataclass(frozen=True)
 class Program:
-    """A user's program: the files of its folder, and the arguments of ``toolkit launch`` after its
-    options.
+    """A user's program: the files of its folder, and the arguments that follow the options of
+    ``toolkit launch``.
     """
 
     files: dict[str, str]

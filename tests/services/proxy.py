@@ -1,4 +1,4 @@
-"""A proxy for the real Docker engine that closes the connection in the middle of an answer, as if it
+"""A proxy for the real Docker engine; it closes the connection in the middle of an answer, as if the engine
 crashed.
 """
 

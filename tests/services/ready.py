@@ -1,4 +1,4 @@
-"""Prepare the images and data for the smoke tests; ``make test`` does it while checks and unit tests run."""
+"""Prepare images and data for the smoke tests; ``make test`` does so while checks and unit tests run."""
 
 import os
 import sys

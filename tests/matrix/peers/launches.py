@@ -80,7 +80,7 @@ class ProgramLaunch:
         return " ".join([*before, shlex.join([*exports, *(w for group in words for w in group)])])
 
     def script(self, sif: str, folder: str, runtime: str, image: ImageFacts) -> str:
-        """Return the job script of the launch; it first makes the change that shall break the launch."""
+        """Return the job script of the launch; its first lines make the trap's change."""
         exports = [f"export {name}={shlex.quote(value)}" for name, value in self.trap.exports.items()]
         text = job_script(self.spec(sif, folder), self.plan, "recorded", runtime, image=image)
         return "\n".join([*exports, *([self.trap.before] if self.trap.before else []), text])
