@@ -1,17 +1,17 @@
 # The commands for developers. `make demo` shows the product, and `make test` tests it. You can repeat each command.
 #
 # make demo            build an image, start a virtual cluster, train MNIST on two nodes (KEEP=1 leaves the cluster up)
-# make test            check, unit and smoke in about ten minutes: run it before a push (CHANGED=1: only the tests that
+# make test            run check, unit and smoke, about ten minutes; use it before a push (CHANGED=1: only the tests that
 #                      the change since the main branch can affect)
-# make test-all        everything: make test, and each shard of the tests with services. A shard runs alone too:
+# make test-all        run make test, and each shard (group) of the tests with services. A shard runs alone too:
 #                      make test-image, test-cluster, test-jobs, test-programs, test-trainers, test-courses, test-package
-#                      (WORKERS=1: one at a time, RECIPE=name: with another image)
+#                      (WORKERS=1: one test at a time, RECIPE=name: with another image)
 # make image           build the training image and its SIF (RECIPE=name of another recipe; for a cluster: SITE=name of
 #                      its profile, or FACTS=file that `toolkit probe -o file` wrote there)
 # make fuzz            test 10,000 damaged and hostile images and facts files (N=, SEED=; failures stay in build/fuzz),
 #                      2,000 hostile jobs, whose scripts bash runs (JOBS=), and as many random launches, whose scripts
 #                      are compared with the predicted launches
-# make garbage         call each command with garbage instead of each file that it reads: thousands of calls
+# make garbage         call each command thousands of times; each time, one of the files that it reads has random content
 # make check           check format, lint, types, import rules, and the documentation with its links
 # make words           check the vocabulary of docs/writing.md in all text for readers, and the spelling
 # make docs            build the documentation site: build/site/index.html
@@ -21,7 +21,8 @@
 # make engine          start a Docker engine and leave it running (make engine-stop ends it)
 # make matrix          start the images of tests/matrix in every launch mode on every kind of cluster, and record the
 #                      results (hours; skips recorded launches; MATRIX="--flavour bare" runs a part)
-# make faults          cause real failures of programs here and in containers, and check what `toolkit explain` says
+# make faults          cause real failures of programs on this machine and in containers, and check what
+#                      `toolkit explain` says about them
 # make horovod-matrix  build Horovod with each framework of tests/horovod, and compare two ranks with one process (an hour;
 #                      skips recorded pairs; PAIRS="tensorflow-2.20 --again" repeats a part)
 # make bench-image     measure conversion, size and start of an image, compared with plain apptainer build (RECIPE=,
@@ -35,7 +36,8 @@
 # make release         check the version, its changelog and the generated pages, build sdist and wheel in build/release,
 #                      test the wheel, and create the tag (DRY=1: everything but the tag)
 # make release-check   list the generated pages and files that a release would change
-# make fresh           list releases on the package index that recipes/knowledge lacks; fail if a row there is too old
+# make fresh           list releases on the package index that recipes/knowledge lacks; fail if a row
+#                      of recipes/knowledge is too old
 # make requirements    update requirements/: the newest versions that pyproject.toml allows, with their hashes
 # make clean           remove the files, images and clusters that these commands made in this clone, except Debian
 #                      packages, the download cache, and clusters with your jobs (ALL=1 also removes cache and clusters)

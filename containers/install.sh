@@ -1,6 +1,6 @@
 #!/bin/sh
-# Install toolkit from this bundle, which needs no network: check every file, make a virtual environment,
-# and install wheels, packages and images.
+# Install toolkit from this bundle, without a network: check every file of the bundle, make a virtual environment,
+# and install the wheels, the build packages and the images.
 set -eu
 
 usage() {

@@ -56,7 +56,7 @@ if "$here/engine.sh" answers; then
     done < <(sort -u build/made.images 2> /dev/null || true)
     echo "clean: removed $removed virtual clusters and $images images of this clone from the Docker engine"
 else
-    echo "clean: no Docker engine answers, so its images and clusters remain"
+    echo "clean: no Docker engine answers, so images and clusters of this clone remain in the engine"
 fi
 
 forget < <(cat build/made.jobs 2> /dev/null || true)

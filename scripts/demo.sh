@@ -80,7 +80,7 @@ title 1 "Build a training image: Open MPI, Horovod, TensorFlow and mpi4py that m
 say image build "$recipe"
 done_in image
 
-title 2 "Turn it into one SIF file"
+title 2 "Convert the image to one SIF file"
 say image sif "$recipe" -o "$sif"
 done_in sif
 
@@ -101,11 +101,11 @@ state=${XDG_STATE_HOME:-$HOME/.local/state}/toolkit
     2> /dev/null | while read -r record; do basename "$(dirname "$record")"; done >> build/made.jobs
 done_in launch
 
-title 6 "Bring the result back"
+title 6 "Copy the result to this machine"
 say report --output "$out"
 done_in report
 
 echo
-echo "Seconds a step:"
+echo "Duration of each step in seconds:"
 column -t "$out/steps.tmp" 2> /dev/null || cat "$out/steps.tmp"
-echo "In all: $((SECONDS - began)) s. Look at $out/training.png and $out/result.json."
+echo "In total: $((SECONDS - began)) s. Look at $out/training.png and $out/result.json."

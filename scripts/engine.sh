@@ -17,7 +17,7 @@ start() {
     fi
     if [ "$(id -u)" != 0 ]; then
         echo "error: no Docker engine answers, and starting one needs root." >&2
-        echo "hint: start it (sudo systemctl start docker), and join the group docker to use it" >&2
+        echo "hint: start the engine (sudo systemctl start docker), and join the group docker to use the engine" >&2
         exit 3
     fi
     if ! command -v dockerd > /dev/null; then
@@ -29,7 +29,7 @@ start() {
     echo "engine: starting dockerd"
     # The engine needs no firewall rules: builds use the host's network, and clusters need no address translation.
     # setsid protects the engine from Ctrl-C in the terminal. exec makes dockerd the process with this id.
-    # shellcheck disable=SC2016  # the inner shell expands them
+    # shellcheck disable=SC2016  # the inner shell expands the variables
     setsid bash -c 'echo $$ > "$0/pid"; exec dockerd --iptables=false --ip6tables=false --pidfile "$0/dockerd.pid"' \
         "$run" > "$run/dockerd.log" 2>&1 < /dev/null 9>&- &
     for _ in $(seq 60); do

@@ -59,7 +59,7 @@ trap 'rm -rf "$trial"' EXIT
 mkdir "$trial/home"
 tried() { (cd "$trial/home" && env -i HOME="$trial/home" PATH=/usr/bin:/bin "$trial/venv/bin/toolkit" "$@"); }
 said=$(tried --version)
-[ "${said##* }" = "$version" ] || fail "the installed program says '$said'" "build again; is $wheel of this commit?"
+[ "${said##* }" = "$version" ] || fail "the installed program says '$said'" "build again, and check that $wheel is from this commit"
 tried --help > /dev/null
 tried image render tf2.21-cpu > "$trial/Dockerfile"
 grep -q '^FROM ' "$trial/Dockerfile" || fail "\`toolkit image render\` of the wheel wrote no Dockerfile" "run it in $trial"

@@ -16,6 +16,6 @@ resolve run.txt
 # For packages that are in both files, dev.txt has the same versions as run.txt.
 resolve dev.txt --extra dev --constraint requirements/run.txt
 if grep -n '://' requirements/*.txt; then
-    echo "requirements: the files contain an address" >&2
+    echo "requirements: the files contain the address of a package index" >&2
     exit 1
 fi

@@ -30,7 +30,7 @@ fi
 
 python=
 for candidate in python3 python3.13 python3.12 python3.11; do
-    # A python on PATH may be a shim without a Python, so run it.
+    # A python on PATH may be a shim (a wrapper) that finds no Python, so run it.
     if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null; then
         python=$candidate
         break
@@ -38,7 +38,7 @@ for candidate in python3 python3.13 python3.12 python3.11; do
 done
 if [ -z "$python" ]; then
     echo "error: toolkit needs Python 3.11 or later; python3 is $(python3 --version 2>&1 || echo absent)" >&2
-    echo "hint: install it (Debian 12, Ubuntu 24.04: apt-get install python3), or load its module" >&2
+    echo "hint: install Python (Debian 12, Ubuntu 24.04: apt-get install python3), or load a module with a newer Python" >&2
     exit 3
 fi
 
@@ -62,7 +62,7 @@ if [ "${#missing[@]}" -gt 0 ]; then
             exit 3
         fi
         if [[ " ${missing[*]} " == *" docker.io "* ]] && [ -d /run/systemd/system ]; then
-            echo "setup: docker.io starts a Docker engine as root at every boot; to stop that: systemctl disable --now docker"
+            echo "setup: docker.io starts a Docker engine as root at every boot; to prevent this: systemctl disable --now docker"
         fi
     else
         echo "setup: not installed: ${missing[*]}" >&2

@@ -17,7 +17,7 @@ finish() {
         flock --unlock 9
         if [ -n "${KEEP:-}" ] && [ "$status" = 0 ]; then
             rm -f "$borrowed"
-            echo "engine: left running; make engine-stop ends it"
+            echo "engine: the Docker engine keeps running; make engine-stop stops it"
         elif flock --exclusive --nonblock 9; then
             "$here/engine.sh" stop
         fi
