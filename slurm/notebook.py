@@ -59,7 +59,7 @@ def main(directory: str, folder: str, packages: str = "") -> int:
     # so it names the extensions.
     extensions = (name for name in _EXTENSIONS if importlib.util.find_spec(name))
     words += [f"jpserver_extensions={name}=True" for name in extensions]
-    # The user may be root in a container; root in a container has no additional rights outside the container.
+    # Allow root: a user who is root in the container has no additional rights outside the container.
     program.launch_instance(argv=[f"--ServerApp.{word}" for word in (*words, "allow_root=True")])
     return 0
 
@@ -74,7 +74,7 @@ def _take(packages: pathlib.Path) -> None:
         os.environ["JUPYTERLAB_DIR"] = str(share / "lab")
 
 
-def _program(name: tuple[str, str]) -> Any:  # noqa: ANN401 - a class that only the image knows
+def _program(name: tuple[str, str]) -> Any:  # noqa: ANN401 - a class that only the image contains
     module, program = name
     try:
         return getattr(importlib.import_module(module), program)

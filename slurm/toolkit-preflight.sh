@@ -39,9 +39,9 @@ served() {
 
 by_variables() {
     if [ "$tasks" -le 1 ] || [ -z "$speaks" ]; then
-        say "the world of the program's MPI is not checked: the image has no Python that can start it."
+        say "the world of the program's MPI is not checked: the image has no Python that can start this MPI."
     elif served; then
-        say "the launcher serves an interface that the program's MPI speaks ($speaks); its messages are not checked."
+        say "the launcher serves an interface that the program's MPI speaks ($speaks); sending messages is not checked."
     else
         say "the launcher serves no interface that the program's MPI speaks ($speaks): each rank would be a world of one."
         fail
@@ -110,7 +110,7 @@ if rank == "0":
 sys.exit(1)
 END
 status=$?
-# Python could not load the library, although the program may load it. Check the variables.
+# Python could not load the library, although the program may load it. Check the launcher's variables instead.
 if [ "$status" -eq 64 ]; then by_variables; fi
 if [ "$status" -eq 1 ]; then fail; fi
 exit "$status"
