@@ -23,8 +23,8 @@ _CNN = 3
 """Factor for the number of epochs of the convolutional network, on few images, in the comparison by turns."""
 _TWO = ("mpirun", "--bind-to", "none", "-n", "2")
 _TURNS = 3
-"""Number of repetitions of a comparison of whole programs in a round: for a minute, a machine may slow down
-by more than the measured difference.
+"""Number of times that a round repeats a comparison of whole programs; one comparison is not enough, because
+a machine may be slower for a minute, by more than the measured difference.
 """
 
 

@@ -34,7 +34,7 @@ def peer_cases(epochs: int) -> list[Case]:
 
 
 def _of_framework(name: str, epochs: int) -> Iterator[Case]:
-    """Yield the trainer and a tutorial's loop, and two ranks and two separate processes."""
+    """Yield a framework's cases: the trainer, a tutorial's loop, two ranks, and two separate processes."""
     recipe, strategy, two = _FRAMEWORKS[name]
 
     def case(suffix: str, words: tuple[str, ...], copies: int = 1, *, held: bool) -> Case:
