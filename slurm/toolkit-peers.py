@@ -4,7 +4,7 @@
 
 The ranks join as the program does, count each other, and add up a number. Exit status 1 means that they do
 not form one world. If the image lacks the framework, the script checks nothing, because the program may
-bring its own framework.
+include the framework itself.
 """
 
 import os
