@@ -56,9 +56,9 @@ echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode mpiru
 printf '%s' '#!/bin/bash
 # Run mpirun in a container with ranks on other nodes: bash toolkit-mpirun.sh CONTAINER... -- MPIRUN...
 #
-# The container has no srun, so mpirun cannot start containers on other nodes. Instead of ssh it calls toolkit-agent with
-# a node and a command. The agent writes both to a file. This script reads the file, and srun starts the command on the node, in a
-# container with the same options.
+# The container has no srun, so mpirun cannot start containers on other nodes. Instead of ssh, mpirun calls toolkit-agent
+# with a node and a command. The agent writes both to a file. This script reads the file, and srun starts the command on
+# the node, in a container with the same options.
 set -u
 
 container=()

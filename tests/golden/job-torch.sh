@@ -93,7 +93,8 @@ printf '%s' '"""Check the world of a program without MPI. Every rank runs this i
     python toolkit-peers.py torch|jax|tf-config [--gpus N] --tasks N
 
 The ranks join as the program does, count each other, and add up a number. Exit status 1 means that they do
-not form one world. If the image lacks the framework, the script checks nothing: the program may contain it.
+not form one world. If the image lacks the framework, the script checks nothing, because the program may
+include the framework itself.
 """
 
 import os
@@ -183,7 +184,7 @@ def main(words):
 if __name__ == "__main__":
     status = main(sys.argv[1:])
     sys.stderr.flush()
-    # When JAX exits it waits for the other ranks; a rank that found a fault does not wait.
+    # At its exit, JAX waits for the other ranks. os._exit skips this wait if a rank found a fault.
     os._exit(status) if status else sys.exit(0)
 ' > toolkit-peers.py || exit 1
 
