@@ -134,10 +134,16 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
         others = [clue for clue in others if clue.position not in gone]
         chosen = _choose(output, causes, endings, others)
     if chosen is None or (chosen[0].role == "ending" and chosen[0].class_ == "exit-status"):
-        ended = endings[0] if endings else None
-        said = retried_at_end(output, ended) or last_message(output, ended)
-        chosen = (said, "") if said else chosen
+        chosen = _last_report(output, endings[0] if endings else None) or chosen
     return _traced(output, chosen, causes, endings, others, raised) if chosen else None
+
+
+def _last_report(output: Output, ended: Clue | None) -> Cause | None:
+    """Return the root line of an output in which no line names a fault: an operation that the program still
+    retries, or the last message of Open MPI.
+    """
+    said = retried_at_end(output, ended) or last_message(output, ended)
+    return (said, "") if said else None
 
 
 def _traced(
