@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from toolkit.engine.logs.clues import Clue, strip_label
-from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.line_class import classify_warning
 from toolkit.engine.logs.topics import GENERAL_CLASSES
 
@@ -31,8 +31,8 @@ _KILLED = re.compile(r": (?:Killed|Terminated)$")
 """A pattern for the report of a rank that Slurm may have stopped because another rank exited."""
 
 _DEMANDS = re.compile(
-    r"(?i)\b(?:requires?|must|needs?|expect(?:s|ed)|at least|exactly|please|usage|wrong|bad|missing"
-    r"|stopping|quitting)\b"
+    r"(?i)\b(?:requires?|must|needs?|expect(?:s|ed)|at least|exactly|only \d{1,9}|please|usage|wrong|bad"
+    r"|missing|stopping|quitting)\b"
 )
 """A pattern for words with which a program reports wrong arguments or wrong input."""
 
@@ -47,6 +47,9 @@ a rank.
 """
 
 _WARNING = re.compile(r"^\[W\d{0,4} |^W\d{4} |^\S{1,20} [\d:.]{5,20}: W |\bWARN(?:ING)?\b")
+
+_INFORMS = re.compile(r"^I\d{4} \d\d:|All log messages before absl::InitializeLog\(\)")
+"""A pattern for a normal message of a library that logs with Abseil, such as TensorFlow."""
 
 ANNOUNCES = re.compile(r"(?i)^(?:\w+ ){0,4}(?:quitting|stopping|exiting|aborting)[.!]{0,3}$")
 """A pattern for a line that only announces the end of the program."""
@@ -133,15 +136,26 @@ def last_words(output: Output, endings: list[Clue]) -> Clue | None:
         return None
     clue, rank = named or (endings[0], "")
     lines = output.before(clue.position, 200)
-    labelled = [line for _, line in lines if line.task]
+    labelled = any(line.task for _, line in lines)
+    own = [place for place in lines if not labelled or (place[1].task == rank if rank else place[1].task)]
+    if last := _last_sentence(own):
+        text = strip_label(last[1].text)
+        told = (labelled or _DEMANDS.search(text)) and not PROGRESS.search(text)
+        return Clue(*last, "exit-status", 2, "cause") if told else None
+    # Often, only the first rank prints the reason for which all ranks exit.
+    other = _last_sentence(lines)
+    said = other is not None and _DEMANDS.search(strip_label(other[1].text))
+    return Clue(*other, "exit-status", 2, "cause") if other and said else None
+
+
+def _last_sentence(lines: list[tuple[int, Line]]) -> tuple[int, Line] | None:
+    """Return the last line of a program; a single word such as "started", and a normal message of a library
+    name no fault.
+    """
     for position, line in reversed(lines):
-        if labelled and (line.task != rank if rank else not line.task):
-            continue
         text = strip_label(line.text)
-        if " " not in text.strip() or text.startswith(_SLURM):
-            continue  # a single word such as "started" names no fault
-        told = (bool(labelled) or _DEMANDS.search(text)) and not PROGRESS.search(text)
-        return Clue(position, line, "exit-status", 2, "cause") if told else None
+        if " " in text.strip() and not text.startswith(_SLURM) and not _INFORMS.search(text):
+            return position, line
     return None
 
 

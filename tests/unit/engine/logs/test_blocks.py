@@ -111,3 +111,16 @@ def test_a_program_that_fails_after_an_error_of_slurmstepd_is_the_failure():
 def test_the_reason_of_the_c_runtime_is_shown_and_not_the_abort_after_it():
     log = "[rank0]:terminate called without an active exception\n[rank0]:Fatal Python error: Aborted\n"
     assert root(STEPS + log)[0].endswith("terminate called without an active exception")
+
+
+def test_a_message_of_tensorflows_start_is_not_the_last_word_of_a_rank():
+    started = (
+        "1: WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n"
+        "1: I0000 00:00:1795817842.246456     621 port.cc:153] oneDNN custom operations are on.\n"
+    )
+    ended = "srun: error: node2: task 1: Exited with exit code 1\nsrun: error: node1: task 0: Terminated\n"
+    own = "1: the mesh of this rank has no cells\n"
+    reason = "0: data distribution: there are only 0 items for 2 ranks\n"
+    assert root(reason + started + ended)[0] == reason.strip()
+    assert root(reason + own + started + ended)[0] == own.strip()
+    assert root(started + ended)[0].startswith("srun: error: node2: task 1")
