@@ -23,9 +23,13 @@ _MASKS = (
     # A number with one more digit moves the text after it, so all blanks are equal.
     (re.compile(r"\s+"), " "),
 )
-_PROGRESS = re.compile(r"^\d\d:\d\d:\d\d \S|^srun: (?:Job \d+ step creation|Step created)")
-"""Pattern of progress lines: lines that begin with the time of day, and lines of srun about a delayed
-step.
+_PROGRESS = re.compile(
+    r"^\d\d:\d\d:\d\d \S|^srun: (?:Job \d+ step creation|Step created)"
+    r"|^(?:\[rank \d+\] |\d+: )?(?:WARNING: All log messages before absl::InitializeLog\(\)"
+    r"|I0000 .{1,60} oneDNN custom operations are on\.)|^INFO:    Cleanup error: while stopping driver"
+)
+"""Pattern of lines that the pages omit: lines that begin with the time of day, lines of srun about a delayed
+step, the lines that TensorFlow 2.21 writes at its start, and a message of Apptainer after the program's end.
 """
 _OTHER_RANK = re.compile(r"^\[rank (\d+)\] ")
 
