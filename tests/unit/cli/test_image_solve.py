@@ -39,7 +39,7 @@ def test_a_table_says_version_provider_and_reason():
     assert [line.split()[:3] for line in result.stdout.splitlines() if line.startswith("tensorflow")] == [
         ["tensorflow", "2.15.1", "pypi"]
     ]
-    assert "the recipe wants 2.15.*; the newest of these" in " ".join(result.stdout.split())
+    assert "the recipe wants 2.15.*; the newest version that fits" in " ".join(result.stdout.split())
     assert "predicted to start" not in result.stdout
 
 
@@ -63,7 +63,7 @@ def test_a_contradiction_ends_with_1_and_says_what_each_line_costs():
         'bad: no stack satisfies all of these constraints: tensorflow = "2.15.*"; python = "3.13"'
     )
     assert [line for line in error.detail if line.startswith("without ")]
-    assert "because tensorflow 2.15.1 and 2.15.0 go with python 3.9, 3.10 or 3.11" in error.detail
+    assert "because tensorflow 2.15.1 and 2.15.0 work only with python 3.9, 3.10 or 3.11" in error.detail
 
 
 def test_a_contradiction_as_json_ends_with_1_too():

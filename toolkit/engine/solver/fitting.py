@@ -8,7 +8,7 @@ from toolkit.knowledge.stacks import Stacks, Version
 from toolkit.model.solution import Component
 from toolkit.versions import meets
 
-_PLURAL = {"goes": "go", "is": "are", "brings": "bring", "needs": "need"}
+_PLURAL = {"works": "work", "is": "are", "brings": "bring", "needs": "need"}
 
 
 class Fact(NamedTuple):
@@ -97,7 +97,7 @@ def _refuses(component: Component, row: Version, other: Component, taken: Versio
     for wish in (row.requires.get(other), row.fits.get(other)):
         if wish is not None and not fits(other, taken, wish):
             what = "" if other == "base" else f"{other} "
-            return Fact(component, row.version, f"goes with {what}{_bounds(wish)}")
+            return Fact(component, row.version, f"works only with {what}{_bounds(wish)}")
     return excludes(component, row, other) if other in row.without else None
 
 

@@ -56,7 +56,7 @@ def _kept_out(
     better = [r for r in before if (r.version, r.provider) != (row.version, row.provider)]
     better = [r for r in better if matches_demand(problem, component, r)]
     if not better:
-        return "the newest of these" if before and component != "base" else ""
+        return "the newest version that fits" if before and component != "base" else ""
     forbidden = (r for r in better if mode and _only_the_cluster_forbids(component, r, problem, taken))
     told = next(forbidden, better[0])
     named = told.version if told.version != row.version else f"{told.version} from {told.provider}"

@@ -91,12 +91,12 @@ def test_no_base_of_somebody_is_taken_without_being_asked_for():
 
 def test_every_reason_names_who_asked_and_what_kept_newer_ones_out():
     why = {c.component: c.why for c in chosen(load("tf2.15-cpu").recipe).chosen}
-    assert why["tensorflow"] == "the recipe wants 2.15.*; the newest of these"
+    assert why["tensorflow"] == "the recipe wants 2.15.*; the newest version that fits"
     assert why["python"].startswith(
-        "debian:bookworm has it; not 3.13, as tensorflow 2.15.1 goes with python 3.9"
+        "debian:bookworm has it; not 3.13, as tensorflow 2.15.1 works only with python 3.9"
     )
     assert why["openmpi"] == (
-        "without a cluster every version fits; not 5.0.7, as openmpi 5.0.7 goes with debian:trixie"
+        "without a cluster every version fits; not 5.0.7, as openmpi 5.0.7 works only with debian:trixie"
     )
     assert why["pmix"].startswith("openmpi 4.1.4 needs it")
 
@@ -187,7 +187,7 @@ def test_a_cluster_of_which_too_little_is_known_is_not_guessed():
 def test_a_contradiction_names_the_facts_between_its_lines_and_what_each_would_give():
     said = conflict(recipe('tensorflow = "2.15.*"\nhorovod = "*"\nopenmpi = "*"\npython = "3.13"'))
     assert said.constraints == ('tensorflow = "2.15.*"', 'python = "3.13"')
-    assert said.because == ("tensorflow 2.15.1 and 2.15.0 go with python 3.9, 3.10 or 3.11",)
+    assert said.because == ("tensorflow 2.15.1 and 2.15.0 work only with python 3.9, 3.10 or 3.11",)
     without_bound, without_python = said.relax
     assert "tensorflow 2.21.0, keras 2.21.0, horovod 0.28.1 on debian:trixie" in without_bound
     assert "tensorflow 2.15.1, horovod 0.28.1 on debian:bookworm" in without_python
@@ -207,8 +207,8 @@ def test_horovod_is_compiled_for_the_framework_that_is_there():
 
 def test_facts_that_several_rows_share_are_told_once():
     said = conflict(recipe('tensorflow = "2.14.*"\nopenmpi = "*"', head='base = "debian:trixie"'))
-    assert "tensorflow 2.14.1 and 2.14.0 go with python 3.9, 3.10 or 3.11" in said.because
-    assert "debian:trixie goes with python 3.13" in said.because
+    assert "tensorflow 2.14.1 and 2.14.0 work only with python 3.9, 3.10 or 3.11" in said.because
+    assert "debian:trixie works only with python 3.13" in said.because
 
 
 def test_what_dropping_one_line_does_not_mend_is_told_with_what_is_left():
