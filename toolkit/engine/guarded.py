@@ -59,8 +59,8 @@ _OPTIONAL: dict[type, Collection[str]] = {
     # For each setting that toolkit did not read, toolkit assumes the runtime's default.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
-"""Fields whose value ``None`` raises no exception: the subject of the field is absent, or each rule that
-reads the field checks for ``None``.
+"""Fields whose value ``None`` raises no exception. ``None`` means that the thing does not exist, such as the
+mpirun of an MPI without mpirun, or each rule that reads the field checks for ``None``.
 """
 _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 

@@ -50,8 +50,10 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
 
 
 def apply_variables(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image in a container. Some runtimes set a variable of the image only if an
-    option of the launch names the variable.
+    """Return the facts of the image with only the environment variables that the runtime sets in a container.
+
+    Charliecloud, for example, sets a variable from the image's configuration only if the launch passes the
+    option ``--set-env`` for this variable.
 
     Without the image's PATH, the shell finds a command by its name only in the folders of the distribution.
     """

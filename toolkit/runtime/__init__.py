@@ -46,8 +46,8 @@ class Runtime(Protocol):
     KEEPS_FOLDER: bool
     """Whether a command in the container starts in the launcher's working directory."""
     SET_ENV: str
-    """The option that sets one environment variable of the image; empty if the runtime itself sets all
-    variables of the image.
+    """The option that sets, in the container, one environment variable from the image's configuration; empty
+    if the runtime itself sets all these variables.
     """
     IN_LAUNCHER: bool
     """Whether the runtime's options are options of srun.

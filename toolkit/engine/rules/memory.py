@@ -139,7 +139,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _still_applies(row: Namespaces, case: Case) -> bool:
-    """Return whether the cause that a row of ``mpi.toml`` names exists on this host and in this launch."""
+    """Return whether the fault that a row of ``mpi.toml`` describes can occur on this host in this launch."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # MPICH detects that the kernel forbids cross-memory attach, and avoids it
     name, _, value = row.lifted_by.partition("=")

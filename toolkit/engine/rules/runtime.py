@@ -52,7 +52,7 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     "toolkit's developers have not tested this container runtime",
     severity="warning",
     fix="before you submit, read the job script that `toolkit launch --dry-run` prints",
-    source="toolkit/runtime: the documentation that each module names",
+    source="the runtime's documentation, which its module in toolkit/runtime names",
     facts=("host.runtime",),
     advice=True,
 )

@@ -203,12 +203,13 @@ def bind_hides_c_library(case: Case) -> Hit | None:
     if not (case.image_facts.distribution or "").startswith(_OF_DEBIAN):
         if of_debian and "/lib64" in hidden:
             because = (
-                "the loader in /lib64 of Debian and Ubuntu is a link to a file that the image does not have"
+                "the bind puts the host's /lib64 over the image's /lib64; on a Debian or Ubuntu host, "
+                "the loader in /lib64 is a link to a file that the image does not have"
             )
             return Hit(evidence, "loader-failure", because)
         lacks = older(outside, case.image_facts.glibc_needed or inside) or older(outside, inside)
         return Hit(evidence, "loader-failure" if lacks else "unknown", shown)
-    # In Debian and Ubuntu, /lib64 contains only the loader; the C library is in a different folder.
+    # In images with Debian or Ubuntu, /lib64 contains only the loader; the C library is in another folder.
     if "/lib64" not in hidden and not {"/", "/usr", "/lib"} & set(hidden):
         return None
     return Hit(evidence, "unknown" if of_debian else "loader-failure", shown)

@@ -359,8 +359,9 @@ def rank_outside_step(case: Case) -> Hit | None:
     outcome: Outcome = (
         "singletons" if all_outside or (refused and needs_named_components(case.image)) else "hang"
     )
-    # A PMIx client that lacks a component aborts immediately. Other clients that PRRTE does not support hang
-    # (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth, and 3.2.5 of Open MPI 4.1.8).
+    # PRRTE names plugins (components) for the image's PMIx. If this PMIx lacks one and needs it, ranks on
+    # other nodes abort (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth). With any other PMIx
+    # that PRRTE does not support, these ranks hang (measured with PMIx 3.2.5 of Open MPI 4.1.8).
     stage = LaunchStage.START if refused and outcome == "hang" else None
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
 

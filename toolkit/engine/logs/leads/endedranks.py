@@ -30,7 +30,8 @@ def exception_of_ended_rank(output: Output, causes: Sequence[Cause], chosen: Clu
     an exception.
 
     ``chosen`` is a line in which another rank reports that it lost the rank or waited for it. If ``chosen``
-    is ``None``, return only an exception that PyTorch marked as the end of a rank.
+    is ``None``, return only an exception with a tag of PyTorch, such as ``[rank1]:``. PyTorch writes this tag
+    before an exception that ends a rank.
     """
     early = (p for p in causes if p[0].line.task and (not chosen or p[0].position < chosen.position))
     strong = islice((pair for pair in early if pair[0].strength >= 5), _MOST)
@@ -38,8 +39,8 @@ def exception_of_ended_rank(output: Output, causes: Sequence[Cause], chosen: Clu
 
 
 def _ended(output: Output, clue: Clue, *, marked: bool) -> bool:
-    """Return whether an exception ended its rank: PyTorch says so, or the exception is from the main thread
-    and the rank wrote nothing afterwards.
+    """Return whether an exception ended its rank: it has PyTorch's tag, or it is from the main thread and the
+    rank wrote nothing afterwards. If ``marked`` is true, only the tag counts.
     """
     if UNCAUGHT.search(clue.line.tag):
         return introduction(output, clue) is not None
