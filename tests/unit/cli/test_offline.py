@@ -152,7 +152,7 @@ def test_an_image_that_was_built_is_read_and_one_called_as_a_folder_is_not_it(tm
 
 
 def test_gpus_of_the_partition_that_nobody_asks_for_are_told():
-    gpus = "tf2.14-cuda11.8 can use GPUs, but the job does not request GPUs: --gpus-per-node 4"
+    gpus = "tf2.14-cuda11.8 can use GPUs, but the job does not request GPUs; add --gpus-per-node 4"
     assert gpus in written("mnist", "--image", "tf2.14-cuda11.8")[1]
     assert "computes on GPUs" not in written("mnist", "--image", "tf2.14-cuda11.8", "--gpus-per-node", "4")[1]
     assert "computes on GPUs" not in written("mnist")[1]

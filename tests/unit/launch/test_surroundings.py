@@ -394,7 +394,7 @@ def test_gpus_that_nobody_asks_for_are_told(more, gpus):
     heard = Heard()
     there = {"site": None, "host": None, "image": NO_IMAGE} | more
     tell_idle("net.sif", spec(), **there, tell=heard)
-    note = f"net.sif can use GPUs, but the job does not request GPUs: --gpus-per-node {gpus}"
+    note = f"net.sif can use GPUs, but the job does not request GPUs; add --gpus-per-node {gpus}"
     assert heard.steps == [note] * bool(gpus)
     for asked in (0, 2):
         tell_idle("net.sif", spec(gpus_per_node=asked), **there, tell=heard)

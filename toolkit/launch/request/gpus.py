@@ -26,7 +26,7 @@ def tell_idle(
 ) -> None:
     """Print a notice if the image can use GPUs of the cluster but the job does not request GPUs."""
     if idle := _idle_gpus(spec, site, host, image):
-        tell.step(f"{name} can use GPUs, but the job does not request GPUs: --gpus-per-node {idle}")
+        tell.step(f"{name} can use GPUs, but the job does not request GPUs; add --gpus-per-node {idle}")
 
 
 def _idle_gpus(spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts) -> str:
