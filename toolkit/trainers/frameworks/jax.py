@@ -55,8 +55,12 @@ def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data"
     from toolkit.trainers.training.jaxloop import JaxLoop
 
     network = trainer.networks["jax"]
+    # With each strategy of JAX, ``world`` is a ``DistributedJax``, so only the samples can be wrong.
     if not isinstance(samples, Samples) or not isinstance(world, DistributedJax):
-        trouble = Trouble(f"--strategy {options.strategy}: JAX trains only on samples in memory")
+        trouble = Trouble(
+            f"--strategy {options.strategy}: JAX trains only if all samples are in memory, but this trainer "
+            "does not load all samples into memory; choose a strategy of TensorFlow"
+        )
         world.agree(trouble)
         raise trouble
     return JaxLoop(

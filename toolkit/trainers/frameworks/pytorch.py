@@ -55,8 +55,12 @@ def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data"
     from toolkit.trainers.training.torchloop import TorchLoop
 
     network = trainer.networks["pytorch"]
+    # With each strategy of PyTorch, ``world`` is a ``DistributedTorch``, so only the samples can be wrong.
     if not isinstance(samples, Samples) or not isinstance(world, DistributedTorch):
-        trouble = Trouble(f"--strategy {options.strategy}: PyTorch trains only on samples in memory")
+        trouble = Trouble(
+            f"--strategy {options.strategy}: PyTorch trains only if all samples are in memory, but this "
+            "trainer does not load all samples into memory; choose a strategy of TensorFlow"
+        )
         world.agree(trouble)
         raise trouble
     return TorchLoop(

@@ -38,7 +38,7 @@ class Hybrid(Horovod, Replicas):
         return between(optimizer, allreduce)
 
 
-def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - toolkit changes the class
+def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - the optimizer gets a class made below
     """Change an optimizer so that it adds the gradients of a rank's devices, and averages the sums over all
     ranks with ``allreduce``.
 

@@ -90,7 +90,7 @@ class MpiAggregate(World):
         os._exit(code)
 
 
-def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - toolkit changes the class
+def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - the optimizer gets a class made below
     """Change a legacy optimizer so that it replaces its gradients by the results of ``average``. Return the
     optimizer.
     """
