@@ -154,6 +154,14 @@ def _series(study: Study, label: str) -> str:
 _SCALING = {"weak": "weak: each rank has a full batch", "strong": "strong: the ranks share one batch"}
 
 
+def _ignored(study: Study) -> str:
+    """Return which epochs or figures the study ignores as warm-up; empty if the study ignores none."""
+    what = "figure" if study.pattern else "epoch"
+    if study.warm_up > 1:
+        return f"; the first {study.warm_up} {what}s of each run are ignored"
+    return f"; the first {what} of each run is ignored" if study.warm_up else ""
+
+
 def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str], ...]:
     known = [point for point in points if point.figures]
     origins = [point.origin for point in known if point.origin]
@@ -162,13 +170,12 @@ def _environment(study: Study, points: Iterable[Point]) -> tuple[tuple[str, str]
     batches = sorted(
         {f"{p.ranks}: {p.figures.global_batch:,}" for p in known if p.figures and p.figures.global_batch}
     )
-    left_out = f"; without the first {study.warm_up} of each run" if study.warm_up else ""
     rows = [
         ("source", [study.source]),
         ("command", [" ".join(filter(None, (_program(study), *study.words)))]),
         ("scaling", [_SCALING[study.scaling]]),
         ("batch of all ranks", [", ".join(sorted(batches, key=lambda text: int(text.split(":")[0])))]),
-        ("runs of each size", [f"{study.repeats}{left_out}"]),
+        ("runs of each size", [f"{study.repeats}{_ignored(study)}"]),
         ("measured", [study.created]),
         ("cluster", [origin.place for origin in origins]),
         ("nodes", [origin.nodes for origin in origins]),
