@@ -72,7 +72,7 @@ def _lag(tally: Tally) -> str:
         (rank, percent(tally.last.get(rank, 0) / tally.negotiated), f"{lag / tally.negotiated / 1000:.3g} ms")
         for rank, lag in sorted(tally.lag.items(), key=lambda item: -item[1])[:10]
     ]
-    title = f"In {tally.negotiated:,} negotiations in which each rank sent its own message:"
+    title = f"In the {tally.negotiated:,} negotiations for which the timeline shows when each rank was ready:"
     more = f"\n… and {len(tally.lag) - 10} ranks that were ready earlier" if len(tally.lag) > 10 else ""
     return f"{title}\n{table(('rank', 'was the last', 'behind the first, mean'), rows)}{more}"
 
