@@ -34,8 +34,8 @@ class MpiWish(_RecipeSection, frozen=True, kw_only=True):
     """
 
     provider: Literal["", "debian", "pypi", "source"] = ""
-    """``debian``: the distribution's packages. ``pypi``: a wheel. ``source``: a source archive, configured
-    for a Slurm site.
+    """``debian``: the distribution's packages. ``pypi``: a wheel. ``source``: a source archive, from which
+    toolkit compiles an MPI that works with Slurm's PMI-2.
     """
 
 

@@ -170,7 +170,9 @@ class Verifier:
 
 
 def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
-    """Return arguments with which gpg uses only the keys in ``keyring``."""
+    """Return arguments with which gpg uses only the keys in ``keyring``. ``option`` is as in
+    :func:`check_keyring`.
+    """
     with open_given(keyring, label=option) as file:
         head = file.read(12)
     home = ("--no-options", "--homedir", folder)

@@ -1,7 +1,8 @@
 """Write the files that a SIF adds to the files of its image: ``/.singularity.d`` and mount points.
 
-The scripts have the same effect as the scripts of Apptainer 1.4 (apptainer: internal/pkg/build/sources): a
-program gets the same variables, arguments and labels.
+When Apptainer 1.4 converts a Docker image, it writes scripts and labels to ``/.singularity.d`` (apptainer:
+internal/pkg/build/sources). toolkit's scripts have the same effect: they give the program in the container
+the same environment variables and arguments. The SIF also has the labels that Apptainer would write.
 """
 
 import json

@@ -33,8 +33,8 @@ class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
     """The result of an installation. ``waiting`` are images that toolkit did not load, because it found no
     Docker engine.
 
-    ``recipes`` are the names of the written recipes and locks. ``replaced`` are the names of recipes whose
-    earlier version had different content. ``sifs`` are the SIF files, which toolkit leaves in the bundle.
+    ``recipes`` are the names of the written recipes and locks. ``replaced`` are the names of recipes that
+    existed before with other content. ``sifs`` are the SIF files, which toolkit leaves in the bundle.
     """
 
     schema: str = "toolkit.unbundled/1"
