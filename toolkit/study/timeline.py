@@ -52,8 +52,8 @@ class Tally:
     lag: dict[str, float] = field(default_factory=dict)
     """For each rank, the total time in microseconds by which the rank was later than the first rank."""
     negotiated: int = 0
-    """The number of negotiations in which each rank sent a message. If Horovod's cache already has a tensor,
-    the ranks send no messages about this tensor.
+    """The number of negotiations in which each rank sent the message that its tensor is ready. If Horovod's
+    cache already has a tensor, the ranks send no messages about this tensor.
     """
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
