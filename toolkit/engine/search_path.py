@@ -25,7 +25,7 @@ def forced_paths(host: HostFacts) -> tuple[str, ...]:
 def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
     """Return the LD_LIBRARY_PATH that a launch sets in the container; ``None`` if the launch does not set it.
 
-    The result is empty if a variable of the host sets LD_LIBRARY_PATH to an unknown value.
+    The result is an empty text if a variable of the host sets LD_LIBRARY_PATH, but the facts lack its value.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
     forced = (name for name in forced_paths(host) if name not in plan.unset)
@@ -44,7 +44,7 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
     if not asked and "LD_LIBRARY_PATH" not in plan.env:
-        line = "the result depends on LD_LIBRARY_PATH, which a variable of the host sets to an unknown value"
+        line = "the MPI depends on LD_LIBRARY_PATH, which a variable of the host sets to an unknown value"
         return with_unknown_mpi(image, line)
     return _search_in(image, asked)
 
