@@ -32,7 +32,7 @@ _CONTRADICTS = re.compile(
 )
 """A pattern for further words with which Open MPI rejects options and settings."""
 
-_SERVES_LATER = re.compile(r"(?i)\b(?:skipped|ignored|defaults? (?:value|to)|instead|reverting|disabled)\b")
+_CONTINUES = re.compile(r"(?i)\b(?:skipped|ignored|defaults? (?:value|to)|instead|reverting|disabled)\b")
 """A pattern for words with which Open MPI says how it continues."""
 
 
@@ -54,7 +54,7 @@ def last_message(output: Output, ended: Clue | None) -> Clue | None:
     block = _last_block(output.before(end, _BEFORE))
     if block is None or (ended is None and block.after > _LAST):
         return None
-    if WARNS.search(block.words) or _SERVES_LATER.search(block.words) or not _complains(block.words):
+    if WARNS.search(block.words) or _CONTINUES.search(block.words) or not _complains(block.words):
         return None
     position, line = block.first
     return Clue(position, line, _class_of(block.words), 3, "cause")
