@@ -17,6 +17,7 @@ PUBLIC = frozenset(
         "docs.google.com",
         "docs.hpc.sjtu.edu.cn",
         "docs.jax.dev",
+        "developers.google.com",
         "docs.julialang.org",
         "docs.nvidia.com",
         "docs.pytorch.org",
@@ -46,6 +47,7 @@ PUBLIC = frozenset(
 PRINTED = frozenset(
     {
         "127.0.0.1",
+        "google.protobuf.internal",
         "java.io",
         "n3.internal",
         "nvcr.io",

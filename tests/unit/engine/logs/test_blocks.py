@@ -113,6 +113,35 @@ def test_the_reason_of_the_c_runtime_is_shown_and_not_the_abort_after_it():
     assert root(STEPS + log)[0].endswith("terminate called without an active exception")
 
 
+def test_the_first_of_several_messages_about_one_failure_is_the_root_line():
+    noted = "[node1:7] [[3,0],0] ORTE_ERROR_LOG: Error in file orte/util/a.c at line 9\n"
+    inner = (
+        "It looks like orte_init failed for some reason.\nThis failure appears to be an internal failure.\n"
+    )
+    assert root(STEPS + block(REJECTED) + noted * 2 + block(inner))[0] == REJECTED.splitlines()[0]
+    assert root(STEPS + block(REJECTED) + block(inner))[0] == REJECTED.splitlines()[0]
+    warned = "WARNING: a device is not used.\n"
+    assert root(STEPS + block(warned) + block(inner))[0] == inner.splitlines()[0]
+
+
+def test_memory_that_a_go_program_cannot_reserve_is_out_of_memory():
+    log = (
+        "srun: error: node1: task 0: Exited with exit code 2\n0: fatal error: failed to reserve page memory\n"
+    )
+    assert root(STEPS + log) == ("0: fatal error: failed to reserve page memory", "out-of-memory")
+
+
+def test_the_message_of_a_tensorflow_graph_is_shown_and_not_the_place_of_its_node():
+    message = "Operands differ: one rank sent 4 rows, and another rank sent 5 rows."
+    log = (
+        'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    step()\n'
+        "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:\n\n"
+        'Detected at node sum_1 defined at (most recent call last):\n  File "train.py", line 5, in step\n\n'
+        f"{message}\n\t [[{{{{node sum_1}}}}]] [Op:__inference_step_26]\n"
+    )
+    assert root(STEPS + log) == (message, "python-exception")
+
+
 def test_a_message_of_tensorflows_start_is_not_the_last_word_of_a_rank():
     started = (
         "1: WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Line, Output
-from toolkit.engine.logs.leads.complaints import COMPLAINS
+from toolkit.engine.logs.leads.complaints import COMPLAINS, is_abort
 from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.survived import WARNS
 from toolkit.engine.logs.topics import GENERAL_CLASSES, class_of_text
@@ -32,6 +32,9 @@ _CONTRADICTS = re.compile(
 )
 """A pattern for further words with which Open MPI rejects options and settings."""
 
+_NOTE = re.compile(r"\b(?:ORTE|OPAL|PRTE|PMIX)_?(?:_ERROR_LOG| ERROR): ")
+"""A pattern for a line that Open MPI writes for its developers: the name of an error, a file and a line."""
+
 _CONTINUES = re.compile(r"(?i)\b(?:skipped|ignored|defaults? (?:value|to)|instead|reverting|disabled)\b")
 """A pattern for words with which Open MPI says how it continues."""
 
@@ -54,14 +57,16 @@ def last_message(output: Output, ended: Clue | None) -> Clue | None:
     block = _last_block(output.before(end, _BEFORE))
     if block is None or (ended is None and block.after > _LAST):
         return None
-    if WARNS.search(block.words) or _CONTINUES.search(block.words) or not _complains(block.words):
+    if not _is_failure(block):
         return None
-    position, line = block.first
-    return Clue(position, line, _class_of(block.words), 3, "cause")
+    return Clue(*block.first, _class_of(block.words), 3, "cause")
 
 
-def _complains(words: str) -> bool:
-    return any(pattern.search(words) for pattern in (COMPLAINS, _CONTRADICTS))
+def _is_failure(block: _Block) -> bool:
+    """Return whether a message reports a failure after which Open MPI does not continue."""
+    if WARNS.search(block.words) or _CONTINUES.search(block.words):
+        return False
+    return any(pattern.search(block.words) for pattern in (COMPLAINS, _CONTRADICTS))
 
 
 def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
@@ -79,6 +84,28 @@ def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
     position, line = block.first
     class_ = clue.class_ if clue.class_ not in GENERAL_CLASSES else _class_of(block.words)
     return Clue(position, line, class_, clue.strength, clue.role, clue.retry)
+
+
+def message_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the first line of the earliest message directly before the root line, if the root line is a note
+    of Open MPI's developers, or the first line of a further message. Such notes and messages repeat the
+    failure in general words. A report of ``MPI_Abort`` follows from no earlier message.
+    """
+    del causes  # a message need not be one of the causes
+    if is_abort(clue):
+        return None
+    before = [place for place in output.before(clue.position, _FAR) if place[1].task == clue.line.task]
+    noted = _NOTE.search(clue.line.text) is not None
+    if not noted and (not before or len(_rules(before)) % 2 == 0 or _rules(before)[-1] != len(before) - 1):
+        return None
+    found, left = None, before if noted else before[:-1]
+    while left and (block := _last_block(left)) and _is_failure(block):
+        if any(not _NOTE.search(line.text) for _, line in left[_rules(left)[-1] + 1 :] if line.text.strip()):
+            break
+        found, left = block, left[: _rules(left)[-2]]
+    if found is None:
+        return None
+    return Clue(*found.first, _class_of(found.words), clue.strength, "cause")
 
 
 def _to_dashes(places: list[tuple[int, Line]]) -> list[tuple[int, Line]]:

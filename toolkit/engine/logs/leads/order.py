@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from toolkit.engine.logs.clues import Clue
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import said_before_abort
-from toolkit.engine.logs.leads.blocks import message_around
+from toolkit.engine.logs.leads.blocks import message_around, message_before
 from toolkit.engine.logs.leads.builds import error_of_build
 from toolkit.engine.logs.leads.children import exception_of_child
 from toolkit.engine.logs.leads.complaints import complaint_before_abort
@@ -13,7 +13,12 @@ from toolkit.engine.logs.leads.downloads import failed_request_before
 from toolkit.engine.logs.leads.gpuwords import gpu_error_before
 from toolkit.engine.logs.leads.helptext import first_sentence
 from toolkit.engine.logs.leads.lostworkers import death_of_worker
-from toolkit.engine.logs.leads.reasons import innermost_level, reason_of_refusal, reason_of_task
+from toolkit.engine.logs.leads.reasons import (
+    innermost_level,
+    message_of_graph,
+    reason_of_refusal,
+    reason_of_task,
+)
 from toolkit.engine.logs.topics import message_below, quoted_fault
 
 LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
@@ -26,7 +31,9 @@ LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
     gpu_error_before,
     first_sentence,
     message_around,
+    message_before,
     innermost_level,
+    message_of_graph,
     reason_of_refusal,
     reason_of_task,
     death_of_worker,

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from toolkit.engine.logs.clues import Clue, strip_label
-from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.line_class import classify
 
 _STACK = re.compile(r"^HDF5-DIAG: Error detected in |^\s*#0\d\d: \S{1,200}\.c line \d+ in ")
@@ -17,6 +17,13 @@ last level has the reason.
 _DETAIL = re.compile(r"^\s+(?:major|minor): ")
 _MOST = 60
 """Maximum number of lines of an error stack."""
+
+_GRAPH = re.compile(r": Graph execution error:")
+_NODE = re.compile(r"^\s*\[\[\{\{node ")
+_PLACE = re.compile(r"^\s*File |^Node: |^Detected at node ")
+"""Patterns for the lines of an error of a TensorFlow graph: its heading, the name of a node, and a place in
+the program.
+"""
 
 _SUBMITS = re.compile(r"\b(?:sbatch|salloc|srun): error: (?!Batch job submission failed)(.{1,300})")
 _REFUSED = re.compile(
@@ -53,6 +60,25 @@ def innermost_level(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue 
         if not complete:
             found = replace(clue, position=position, line=line)
     return found if complete else None
+
+
+def message_of_graph(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the message of a failed TensorFlow graph. TensorFlow writes the place in the program first, and
+    the message before the names of the graph's nodes.
+    """
+    del causes
+    if not _GRAPH.search(clue.line.text):
+        return None
+    last: tuple[int, Line] | None = None
+    for position, line in output.places_after(clue.position, _MOST):
+        text = strip_label(line.text)
+        if line.task != clue.line.task or not text.strip():
+            continue
+        if _NODE.match(text) and last:
+            said = strip_label(last[1].text)
+            return None if _PLACE.match(said) else replace(clue, position=last[0], line=last[1])
+        last = (position, line)
+    return None
 
 
 def reason_of_refusal(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
