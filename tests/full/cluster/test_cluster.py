@@ -311,7 +311,7 @@ def test_a_service_that_ends_takes_its_node_along(engine, cluster):
     executed(cluster, ["pkill", "-f", "^slurmd -D"], node="node2", user="root")
     until(lambda: container(engine, cluster, "node2").status == "exited")
     layout = Layout(cluster.name, cluster.nodes, *machine(engine))
-    with pytest.raises(CheckFailed, match="node2 ended") as caught:
+    with pytest.raises(CheckFailed, match="the container of node2 stopped") as caught:
         health.wait(Nodes(engine), layout, Silent())
     assert any("a service ended" in line for line in caught.value.detail)
     virtual.up(cluster.name)
