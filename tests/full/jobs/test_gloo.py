@@ -66,14 +66,12 @@ def test_one_rank_needs_nobody(on):
     assert "preflight: 1 rank on 1 node, Gloo over lo" in done.stdout
 
 
-def test_without_an_interface_one_rank_of_open_mpi_4_ends_as_predicted(on):
-    words = ("--nodes", "1", "--mode", "srun-none", "--", "true")
-    refused = launched(on, *words, ok=False)
-    assert "toolkit predicts 'init-failure' for mode srun-none" in refused.stderr
-    done = launched(on, "--force", *words, ok=False)
-    assert done.returncode == 1
-    assert "preflight failed with status" in done.stdout
-    assert "--mpi=none" in toolkit("jobs", "show", last_record()["key"]).stdout
+def test_without_an_interface_one_rank_of_open_mpi_5_works_as_predicted(on):
+    done = launched(on, "--nodes", "1", "--mode", "srun-none", "--", "true")
+    assert "preflight: 1 rank on 1 node, Open MPI 5" in done.stdout
+    shown = toolkit("jobs", "show", last_record()["key"]).stdout
+    assert "--mpi=none" in shown
+    assert "forced" not in shown
 
 
 def test_a_rank_that_fails_ends_the_others_with_its_exit_code(on):

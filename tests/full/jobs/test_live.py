@@ -38,7 +38,7 @@ def test_modes_that_fail_fail_as_predicted_and_are_explained(cluster, training_s
     status, told = live(training_sif, cluster, "--mode", "srun-pmi2", "--mode", "mpirun-host")
     refused, right = told["trials"]
     assert status == 1
-    assert (refused["mode"], refused["observed"], refused["agrees"]) == ("srun-pmi2", "init-failure", True)
+    assert (refused["mode"], refused["observed"], refused["agrees"]) == ("srun-pmi2", "singletons", True)
     assert refused["findings"][0]["id"] == "image-lacks-pmi2"
     assert (right["mode"], right["observed"], right["agrees"]) == ("mpirun-host", "ok", True)
 

@@ -18,7 +18,7 @@ MODE = ("--mode", "mpirun-container", "--nodes", "2")
 
 def test_horovod_trains_mnist_on_two_nodes(on, mnist, tmp_path):
     done = launched(on, "mnist", *MODE)
-    assert re.search(r"preflight: 2 ranks on 2 nodes, Open MPI 4[.\d]*; messages arrive", done.stdout)
+    assert re.search(r"preflight: 2 ranks on 2 nodes, Open MPI 5[.\d]*; messages arrive", done.stdout)
     record = last_record()
     assert (record["state"], record["exit_code"], record["mode"]) == ("completed", 0, "mpirun-container")
     assert record["predicted"] == "ok"

@@ -17,6 +17,8 @@ from toolkit.probe.probe import load
 from toolkit.versions import is_same_version
 
 OPERATIONS = ("mpi", "gloo")
+LEFT = ("base", "python", "keras")
+"""Components that the facts about an image have under another name, or not at all."""
 
 
 @pytest.fixture(scope="module")
@@ -46,7 +48,7 @@ def test_the_image_has_the_versions_that_were_chosen(solution, inside):
         "ucx": inside.ucx,
         inside.mpi.implementation: inside.mpi.version,
     }
-    chosen = {c.component: c.version for c in solution.chosen if c.component not in ("base", "python")}
+    chosen = {c.component: c.version for c in solution.chosen if c.component not in LEFT}
     assert set(found) == set(chosen)
     assert all(is_same_version(found[name], version) for name, version in chosen.items()), (found, chosen)
     assert inside.python.startswith(solution.versions["python"] + ".")

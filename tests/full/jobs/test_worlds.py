@@ -5,15 +5,17 @@ launch.
 import json
 import shlex
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
+from tests.built import UV
 from tests.matrix import build
 from tests.matrix.images import specs
 from tests.services.jobs import last_record, launched
 from tests.services.program import toolkit
+from tests.services.ready import RECIPE
+from toolkit.image.locks.lock import load_lock
 from toolkit.report.progress import Progress
 
 ALONE = [
@@ -42,18 +44,12 @@ def test_a_program_whose_ranks_stay_alone_is_not_completed(engine, cluster, name
 def user_site(cluster, tmp_path_factory):
     """Install MPICH and an mpi4py for it into the home folder, for the Python of the training image."""
     folder = tmp_path_factory.mktemp("local")
-    install = [
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--prefix",
-        folder,
-        "mpich==4.3.1",
-        "mpi4py==4.1.2",
-    ]
-    subprocess.run(install, check=True, timeout=300)
+    python = load_lock(RECIPE).solution.versions["python"]
+    words = ["--python-version", python, "--prefix", str(folder), "mpich==4.3.1", "mpi4py==4.1.2"]
+    subprocess.run([UV, "pip", "install", "-q", *words], check=True, timeout=300)
+    # uv chooses the wheels by the version, and the folder by the Python that runs uv.
+    installed = next(path for path in (folder / "lib").iterdir() if path.name.startswith("python3"))
+    installed.rename(folder / "lib" / f"python{python}")
     packed = subprocess.run(["tar", "-C", folder, "-cz", "."], check=True, capture_output=True).stdout
     ssh = ["ssh", "-F", str(cluster.ssh_config), "login"]
     subprocess.run([*ssh, "mkdir -p ~/.local && tar -xz -C ~/.local"], input=packed, check=True, timeout=60)

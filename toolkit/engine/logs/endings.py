@@ -126,12 +126,28 @@ def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, s
         return "", ""
     if absent := _ABSENT.search(clue.line.text):
         return next(number for number in absent.groups() if number), node
+    if _were_killed_together(clue, endings):
+        return "", ""
     for one in [clue, *endings]:
         named = _rank_and_node(output, one)
         if named and rank in {"", named[0]}:
             return named
     failed = _NODE.search(clue.line.text)
     return rank, node or (failed[1] if failed else "")
+
+
+def _were_killed_together(clue: Clue, endings: list[Clue]) -> bool:
+    """Return whether the root line is one of several reports of killed ranks, and Slurm cancelled the job
+    step before all these reports. With Open MPI 5, a rank that is killed ends the step in this way.
+    """
+    reports = [one for one in endings if TASK.search(one.line.text)]
+    if clue.role != "ending" or len(reports) < 2 or not all(map(_is_passive, (clue, *reports))):
+        return False
+    return any(_CANCELLED.search(one.line.text) and one.position < reports[0].position for one in endings)
+
+
+def _is_passive(ending: Clue) -> bool:
+    return _PASSIVE.search(ending.line.text) is not None
 
 
 def _rank_and_node(output: Output, ending: Clue) -> tuple[str, str] | None:

@@ -168,12 +168,7 @@ def failure(record: JobRecord) -> CheckFailed:
     if all_alone(text, record):
         return _world_of_one_error(record)
     output_explanation = explanation.of_job(record)
-    detail = _failed_tasks(record)
-    if first := output.first_failure(text):
-        detail.append(
-            f"rank {first.rank} on {first.node} failed first: {first.reason}; the last lines of its output:"
-        )
-        detail += [f"    {line}" for line in first.last_lines]
+    detail = [*_failed_tasks(record), *_failed_rank(text)]
     known = causes(output_explanation.findings)
     detail += _cause(output_explanation, known)
     if _has_checkpoint(record):
@@ -189,6 +184,16 @@ def failure(record: JobRecord) -> CheckFailed:
         fix=fixes[0] if fixes else f"read all output of the job: `toolkit jobs logs {record.key}`",
         detail=detail,
     )
+
+
+def _failed_rank(text: str) -> list[str]:
+    """Return the lines that name the rank that failed first, with the last lines of its output."""
+    if first := output.first_failure(text):
+        named = f"rank {first.rank} on {first.node} failed first: {first.reason}"
+        return [f"{named}; the last lines of its output:", *(f"    {line}" for line in first.last_lines)]
+    if output.killed_together(text):
+        return ["Slurm killed all ranks together; its messages do not show which rank failed first"]
+    return []
 
 
 def _failed_tasks(record: JobRecord) -> list[str]:

@@ -9,6 +9,11 @@ _LABEL = re.compile(r"^ *(\d+): ?(.*)$")
 """The label of a line from ``srun --label``: the task number, padded to the width of the largest number."""
 
 
+_KILLED = re.compile(r"Killed")
+_CANCELLED = re.compile(r"error: \*\*\* STEP \S{1,40} ON \S{1,80} CANCELLED AT ")
+"""A pattern for the line in which Slurm says that it stops all ranks of a step."""
+
+
 @dataclass(frozen=True, slots=True)
 class RankFailure:
     """The rank that failed first, its node, Slurm's description of the failure, and the last lines that the
@@ -22,16 +27,36 @@ class RankFailure:
 
 
 def first_failure(output: str, lines: int = 12) -> RankFailure | None:
-    """Return the rank that failed first; after this failure, srun kills the other ranks."""
-    failed, everything = re.compile(slurm().failed.pattern), output.splitlines()
-    for line in everything:
-        if match := failed.match(line):
-            rank = int(re.search(r"\d+", match["tasks"])[0])  # type: ignore[index] # the pattern has a digit
-            texts = [
-                text for text in (text_of_rank(line, rank) for line in everything) if text and text.strip()
-            ]
-            return RankFailure(rank, match["node"], match["how"], tuple(texts[-lines:]))
-    return None
+    """Return the rank that failed first; after this failure, srun kills the other ranks. The result is
+    ``None`` if Slurm reports no rank, or killed all ranks together.
+    """
+    everything = output.splitlines()
+    reports = _reports(everything)
+    own = [match for match in reports if not _KILLED.match(match["how"])]
+    if not reports or (not own and killed_together(output)):
+        return None
+    match = (own or reports)[0]
+    rank = int(re.search(r"\d+", match["tasks"])[0])  # type: ignore[index] # the pattern has a digit
+    texts = [text for text in (text_of_rank(line, rank) for line in everything) if text and text.strip()]
+    return RankFailure(rank, match["node"], match["how"], tuple(texts[-lines:]))
+
+
+def killed_together(output: str) -> bool:
+    """Return whether Slurm cancelled the step before it reported any rank, and then only reports killed ranks
+    on several nodes. With Open MPI 5, a rank that is killed ends the step in this way.
+    """
+    everything = output.splitlines()
+    reports = _reports(everything)
+    if len(reports) < 2 or not all(_KILLED.match(match["how"]) for match in reports):
+        return False
+    first = everything.index(reports[0].string)
+    return any(_CANCELLED.search(line) for line in everything[:first])
+
+
+def _reports(everything: list[str]) -> list[re.Match[str]]:
+    """Return the lines in which srun reports how ranks ended."""
+    failed = re.compile(slurm().failed.pattern)
+    return [match for line in everything if (match := failed.match(line))]
 
 
 def text_of_rank(line: str, rank: int) -> str | None:

@@ -1,4 +1,4 @@
-from toolkit.launch.tracking.output import displayed_line, first_failure
+from toolkit.launch.tracking.output import displayed_line, first_failure, killed_together
 
 OUTPUT = """job: 4, 2 ranks on node[1-2], mode srun-pmix
 0: epoch 1/2
@@ -32,3 +32,20 @@ def test_rank_zero_speaks_for_all_and_others_are_named():
     assert displayed_line(" 1: hello") == "[rank 1] hello"
     assert displayed_line("srun: error: x") == "srun: error: x"
     assert displayed_line("12: ") == "[rank 12] "
+
+
+CANCELLED = "0: slurmstepd-node1: error: *** STEP 16.1 ON node1 CANCELLED AT 2026-11-27T22:49:31 ***\n"
+KILLED = "srun: error: node1: task 0: Killed\nsrun: error: node2: task 1: Killed\n"
+
+
+def test_ranks_that_slurm_killed_together_have_no_first_one():
+    assert first_failure(CANCELLED + KILLED) is None
+    assert killed_together(CANCELLED + KILLED)
+    # Without the cancellation, srun reports the rank that failed first before the ranks that it kills.
+    assert first_failure(KILLED).rank == 0
+    assert not killed_together(KILLED)
+
+
+def test_a_rank_that_exited_goes_before_the_ranks_that_slurm_killed():
+    exited = "srun: error: node2: task 1: Exited with exit code 3\n"
+    assert first_failure(CANCELLED + KILLED.splitlines()[0] + "\n" + exited).rank == 1
