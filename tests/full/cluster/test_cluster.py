@@ -313,7 +313,7 @@ def test_a_service_that_ends_takes_its_node_along(engine, cluster):
     layout = Layout(cluster.name, cluster.nodes, *machine(engine))
     with pytest.raises(CheckFailed, match="the container of node2 stopped") as caught:
         health.wait(Nodes(engine), layout, Silent())
-    assert any("a service ended" in line for line in caught.value.detail)
+    assert any("a service exited" in line for line in caught.value.detail)
     virtual.up(cluster.name)
 
 

@@ -71,7 +71,7 @@ def test_without_an_interface_one_rank_of_open_mpi_5_works_as_predicted(on):
     assert "preflight: 1 rank on 1 node, Open MPI 5" in done.stdout
     shown = toolkit("jobs", "show", last_record()["key"]).stdout
     assert "--mpi=none" in shown
-    assert "forced" not in shown
+    assert '"forced": false' in shown
 
 
 def test_a_rank_that_fails_ends_the_others_with_its_exit_code(on):
