@@ -107,3 +107,14 @@ def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
         return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
     said = judge_unanswered(case, mpi, "pmix", *names)
     return replace(said, because=f"{pair.because}; {said.because}")
+
+
+def judge_filtered(case: Case) -> Hit | None:
+    """Return a hit without a known outcome if the program is a script that starts a further program with only
+    some of its variables: toolkit does not know whether the launcher's variables remain.
+    """
+    program = case.image_facts.program
+    if program is None or not program.filters:
+        return None
+    because = f"{program.filters} starts a program with only some of the launcher's variables"
+    return Hit((f"image: {program.filters} calls os.execve",), "unknown", because)

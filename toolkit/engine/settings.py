@@ -151,12 +151,18 @@ def _counts(case: Case, row: Setting) -> bool:
     return mpi is not None and (
         (not row.implementation or mpi.implementation in row.implementation)
         and within(mpi.version or "", row.versions)
-        and (not row.device or (mpi.device or "").startswith(row.device))
+        and (not row.device or _device_in_use(case, mpi).startswith(row.device))
         and (not row.client or within(case.image_facts.pmix or "", row.client))
         and (not row.speaks or row.speaks in (mpi.interfaces or ()))
         and (not row.modes or case.mode in row.modes)
         and counts(row.nodes, case.request.nodes)
     )
+
+
+def _device_in_use(case: Case, mpi: ImageMpi) -> str:
+    """Return MPICH's device with the network module that a variable chooses, if MPICH has several."""
+    module = (setting_value(case, "MPIR_CVAR_CH4_NETMOD") or "").lower()
+    return f"ch4:{module}" if module in netmods(mpi) else mpi.device or ""
 
 
 def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
@@ -270,11 +276,8 @@ def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
         raise Undecided("host.interfaces")
     words = {word.strip() for word in ok.value.split(",") if word.strip()}
     if any("/" in word and not word.startswith("127.") for word in words):  # a network such as 10.0.0.0/8
-        return replace(
-            ok,
-            outcome="unknown",
-            because=f"toolkit does not know whether the host has an address in {ok.value}",
-        )
+        because = f"toolkit does not know whether the host has an address in {ok.value}"
+        return replace(ok, outcome="unknown", because=because)
     without_loopback = "lo" in words or any(word.startswith("127.") for word in words)
     return ok if without_loopback and set(there) - words else bad
 
@@ -302,11 +305,8 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
         raise Undecided("host.interfaces")
     words = [word.strip() for word in ok.value.split(",") if word.strip()]
     if any("/" in word for word in words):  # a network such as 10.0.0.0/8
-        return replace(
-            ok,
-            outcome="unknown",
-            because=f"toolkit does not know whether the host has an address in {ok.value}",
-        )
+        because = f"toolkit does not know whether the host has an address in {ok.value}"
+        return replace(ok, outcome="unknown", because=because)
     if any(word in there for word in words):
         return ok
     return replace(bad, outcome="init-failure") if _alone_on_tcp(case, ok) else bad

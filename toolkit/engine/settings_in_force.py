@@ -10,6 +10,9 @@ _OF_THE_IMAGE = {
 }
 """Variables that toolkit ignores if the image sets them, because they then name folders of the image."""
 
+_OF_SLURM = frozenset(("SLURM_NODELIST",))
+"""Variables of a job that change the behaviour of an MPI only if the image replaces their values."""
+
 
 def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
     """Return the settings that reach the ranks: name → (value, origin).
@@ -22,11 +25,12 @@ def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
     """
     plain, meant = _set_by_host(case)
     inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}
+    own = {name: pair for name, pair in _set_in_image(case).items() if name in _OF_SLURM}
     found = _set_in_files(case) | _set_in_home(case) | inherited | _set_in_image(case) | meant
     for name, value in case.plan.env.items():
         where = "request: --env" if name in case.request.env else "plan:"
         found[name] = (value, f"{where} {name}={value}")
-    return {name: pair for name, pair in found.items() if affects_mpi(name)}
+    return {name: pair for name, pair in found.items() if affects_mpi(name) or pair == own.get(name)}
 
 
 IN_FILE = "image: mca-params.conf:"

@@ -227,8 +227,9 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
     linked: bool = False
     """True if the program is linked statically with an MPI."""
     clears: str = ""
-    """The file in ``chain`` that starts the program with ``env -i``, which removes the launcher's variables.
-    """
+    """The file in ``chain`` that starts the program with ``env -i``, without the launcher's variables."""
+    filters: str = ""
+    """The script in ``chain`` that starts a further program with only some of its variables."""
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):

@@ -132,6 +132,52 @@ def test_env_may_remove_the_variables_of_the_launcher(tmp_path, words, clears):
     assert program and (program.path, program.clears) == ("/opt/app/bin/solver", clears)
 
 
+BARE = "exec /opt/app/bin/bare"
+SETS = "export LD_LIBRARY_PATH=/opt/mpich/lib\n"
+
+
+def test_bash_reads_the_file_of_bash_env_before_a_script(tmp_path):
+    files = {"/opt/start.sh": f"#!/bin/bash\n{BARE}\n", "/opt/site.sh": SETS, "/bin/bash": elf()}
+    for shell, found in (("bash", True), ("sh", False)):
+        started = {**files, "/opt/start.sh": f"#!/bin/{shell}\n{BARE}\n"}
+        begin = {"/.singularity.d/env/90-environment.sh": "export BASH_ENV=/opt/site.sh\n"}
+        facts = facts_of(tmp_path / shell, "/opt/start.sh", **started, **begin)
+        assert (facts.mpi is not None and facts.mpi.implementation == OTHER) is found
+
+
+@every_row(
+    "loop",
+    [
+        'for f in "$P"/etc/activate.d/*.sh; do\n    . "$f"\ndone\n',
+        "for f in /opt/env/etc/activate.d/*.sh; do [ -r $f ] && . $f; done\n",
+        "for f in $P/etc/activate.d/*.sh\ndo\n  if [ -f ${f} ]; then\n    source ${f}\n  fi\ndone\n",
+    ],
+)
+def test_a_loop_that_sources_files_is_followed(tmp_path, loop):
+    script = {"/opt/start.sh": f"#!/bin/sh\nexport P=/opt/env\n{loop}{BARE}\n"}
+    hook = {"/opt/env/etc/activate.d/mpi.sh": SETS, "/opt/env/etc/activate.d/note.txt": "text"}
+    facts = facts_of(tmp_path, "/opt/start.sh", **script, **hook)
+    assert facts.mpi.implementation == OTHER
+
+
+@every_row(
+    ("call", "filters"),
+    [
+        (
+            "kept = {k: v for k, v in os.environ.items() if k != 'A'}\nos.execve(sys.executable, [], kept)",
+            True,
+        ),
+        ("os.execvpe('a', ['a'], {k: v for k, v in os.environ.items() if k > 'B'})", True),
+        ("more = {**os.environ, 'A': '1'}\nos.execve(sys.executable, [], more)", False),
+        ("os.execv(sys.executable, [])", False),
+    ],
+)
+def test_a_script_that_hands_on_some_of_its_variables_is_told(tmp_path, call, filters):
+    text = f"#!/opt/venv/bin/python3\nimport os, sys\n{call}\nfrom mpi4py import MPI\n"
+    program = facts_of(tmp_path, "/opt/app/again.py", **{"/opt/app/again.py": text}).program
+    assert program.filters == ("/opt/app/again.py" if filters else "")
+
+
 def test_arguments_of_a_script_are_no_options_of_its_shell(tmp_path):
     profile = {
         "/etc/profile": 'if a; then\n  b\nelse\n  PATH="/nowhere"\nfi\n',

@@ -13,6 +13,8 @@ FLAVOURS = ("bare", "hydra", "newest", "older", "pmix")
 
 UNDECIDED = {
     "fresh-trap-dlopen-plugin": "the program opens the library of its MPI at run time",
+    "next-conda-activate": "a script of Intel MPI sets PATH only under a condition",
+    "next-python-reexec": "the program starts itself again with only some of its variables",
     "fresh-trap-preload-newer": "the image's mpirun starts ranks of another release of Open MPI",
 }
 """Images for which some predictions are `unknown`, and why."""

@@ -5,7 +5,7 @@ from dataclasses import replace
 from toolkit import knowledge
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
-from toolkit.engine.mismatch import LAUNCHERLESS_FACTS, find_mismatches, judge_unanswered
+from toolkit.engine.mismatch import LAUNCHERLESS_FACTS, find_mismatches, judge_filtered, judge_unanswered
 from toolkit.engine.rule import MPI_MODES, TRY_IT, Hit, LaunchStage, rule
 from toolkit.engine.traits import (
     HYDRA,
@@ -66,7 +66,7 @@ def environment_cleaned(case: Case) -> Hit | None:
     if case.mode == "mpirun-container":  # the launcher sets its variables inside the container
         found = {name: origin for name, origin in found.items() if name == ENV_I}
     if not found:
-        return None
+        return judge_filtered(case)
     evidence = tuple(dict.fromkeys(found.values()))
     mpi = case.image_facts.mpi
     if case.mode == "gloo":

@@ -32,6 +32,13 @@ _ASKING = frozenset(("-e", "-f", "-r", "-s"))
 _FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)
 """A pattern for the start of a shell function. toolkit does not evaluate scripts with functions, such as
 conda.sh and Intel's setvars.sh."""
+_LOOP = re.compile(
+    r"^[ \t]*for (?P<name>\w+) in (?P<words>[^;\n]{1,400}?) *[;\n]\s*do\s+"
+    r"(?:(?:if )?\[ -[efrs] \"?\$\{?(?P=name)\}?\"? \] *(?:&&|[;\n]\s*then)\s+)?"
+    r"(?:\.|source) \"?\$\{?(?P=name)\}?\"?\s*(?:[;\n]\s*fi\s*)?[;\n]\s*done\b",
+    re.MULTILINE,
+)
+"""A pattern for a loop that only sources each of several files; the loop may test that the file exists."""
 _MOST_SOURCED = 10
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 _DEFAULT = re.compile(r'"?\$\{\w+:?-')
@@ -102,7 +109,7 @@ class ImageShell:
         """Update the variables as a script would; return False if the script exits the shell (``exit``)."""
         self.script = script
         depth, rounds, sure = 0, 0, True
-        for before, words in commands(text):
+        for before, words in commands(self._without_loops(script, text)):
             rounds = max(0, rounds + (before == "(") - (before == ")"))
             deeper, command = blocks(_without_redirections(words))
             depth = max(0, depth + deeper)
@@ -124,6 +131,21 @@ class ImageShell:
                 continue
             sure = self._command(command, certain=certain) and certain
         return True
+
+    def _without_loops(self, script: str, text: str) -> str:
+        """Return the text in which a loop over files of the image, which sources each file, is replaced by
+        one command for each file, as in ``for f in /opt/env/etc/*.sh; do . "$f"; done``.
+        """
+        for loop in reversed(list(_LOOP.finditer(text))):
+            before = ImageShell(self.tree, dict(self.values))
+            before.read(script, text[: loop.start()])
+            patterns = [expand(word, before.values.get) for word in loop["words"].split()]
+            if any(UNTOLD in one or not one.startswith("/") for one in patterns):
+                continue
+            paths = islice((path for one in patterns for path in files.glob(self.tree, one)), _MOST_SOURCED)
+            sourced = "".join(f". {path}\n" for path in paths)
+            text = f"{text[: loop.start()]}{sourced}{text[loop.end() :]}"
+        return text
 
     def _activated(self, command: list[str]) -> bool:
         """If the command activates an environment, update the variables and return True; otherwise return

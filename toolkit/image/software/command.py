@@ -35,6 +35,8 @@ _UNSET = re.compile(r"(?:-u|--unset=?)(?P<name>.*)")
 _OF_ENV = re.compile(r"-S\Z|-v\Z|--(?:debug|split-string)\Z|--chdir=")
 """The options of env that toolkit skips, because the next word is another option, a variable or the program
 (coreutils manual, env invocation)."""
+_STARTS_OTHER = frozenset(("execve", "execvpe", "execle", "execlpe"))
+"""Python functions that replace the process by another program with the variables in their last argument."""
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
@@ -62,6 +64,8 @@ class StartedProgram:
     """A reason for each variable whose value a wrapper script leaves unknown."""
     clears: str = ""
     """The wrapper that starts the program by ``env -i``, without the launcher's variables."""
+    filters: str = ""
+    """The Python script that replaces itself by a program that gets only some of its variables."""
 
 
 def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
@@ -81,6 +85,8 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
         elif _SHELL.match(name):
             if any(map(_LOGIN.match, starter[1:] if starter else words[1:2])):
                 program = replace(program, environment=_after_login(loader, program.environment))
+            if name == "bash":
+                program = _after_bash_env(loader, program)
             started = _of_shell(loader, [name, path, *words[1:]] if starter else words, program)
             if isinstance(started, StartedProgram):
                 return started
@@ -167,6 +173,18 @@ def _after_login(loader: Loader, environment: Mapping[str, str]) -> dict[str, st
     return {**environment, **({"PATH": found[1]} if found else {})}
 
 
+def _after_bash_env(loader: Loader, program: StartedProgram) -> StartedProgram:
+    """Return the program with the variables that bash sets before it reads a script: bash first reads the
+    file that BASH_ENV names (bash(1), INVOCATION).
+    """
+    path = program.environment.get("BASH_ENV", "")
+    text = files.text(loader.tree, path, _MOST_TEXT) if path.startswith("/") else None
+    if text is None:
+        return program
+    exports = read_wrapper(loader.tree, program.environment, path, text, [])[0]
+    return replace(program, environment=_merge_variables(program.environment, exports))
+
+
 def _of_loader(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
     """Return the command that ld.so starts. In its environment, LD_LIBRARY_PATH has the folders of
     --library-path.
@@ -203,16 +221,46 @@ def _of_binary(
         else:
             continue
         break
-    return replace(program, python=True, modules=_imported_modules(text))
+    nodes = _nodes(text)
+    filters = next((w for w in words[1:] if not w.startswith("-")), "") if _filters(nodes or []) else ""
+    return replace(program, python=True, modules=_imported_modules(nodes), filters=filters)
 
 
-def _imported_modules(text: str | None) -> frozenset[str] | None:
-    """Return the top-level modules that a script imports, or None if the text is unknown or invalid."""
-    if text is None:
-        return None
+def _nodes(text: str | None) -> list[ast.AST] | None:
+    """Return the parts of a Python script, or None if the text is unknown or invalid."""
     try:
-        nodes = list(ast.walk(ast.parse(text)))
+        return None if text is None else list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def _filters(nodes: list[ast.AST]) -> bool:
+    """Return whether a Python script replaces itself by a program that gets only some of its variables."""
+    chosen = {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and _is_choice(node.value)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    given = (
+        node.args[-1]
+        for node in nodes
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in _STARTS_OTHER
+        and node.args
+    )
+    return any(_is_choice(one) or (isinstance(one, ast.Name) and one.id in chosen) for one in given)
+
+
+def _is_choice(node: ast.expr) -> bool:
+    return isinstance(node, ast.DictComp) and any(part.ifs for part in node.generators)
+
+
+def _imported_modules(nodes: list[ast.AST] | None) -> frozenset[str] | None:
+    """Return the top-level modules that a script imports, or None if the script is unknown."""
+    if nodes is None:
         return None
     names = [alias.name for node in nodes if isinstance(node, ast.Import) for alias in node.names]
     names += [node.module or "" for node in nodes if isinstance(node, ast.ImportFrom) and not node.level]

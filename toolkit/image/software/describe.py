@@ -33,23 +33,20 @@ from toolkit.model.facts import ImageFacts
 from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.model.stack import STACK_PATH
 
-_NAMES = ("PATH", "TMPDIR", "LD_LIBRARY_PATH", "LD_PRELOAD", "PYTHONPATH", "NVIDIA_VISIBLE_DEVICES")
+_NAMES = frozenset(
+    [
+        "PATH",
+        "TMPDIR",
+        "LD_LIBRARY_PATH",
+        "LD_PRELOAD",
+        "PYTHONPATH",
+        "NVIDIA_VISIBLE_DEVICES",
+        "SLURM_NODELIST",
+    ]
+)
 _PREFIXES = (
-    "OMPI_",
-    "PMI_",
-    "PMIX_",
-    "PRTE_",
-    "OPAL_",
-    "UCX_",
-    "FI_",
-    "HOROVOD_",
-    "I_MPI_",
-    "MPICH_",
-    "MPIR_",
-    "MV2_",
-    "NCCL_",
-    "NVIDIA_REQUIRE_",
-    "NVIDIA_DISABLE_REQUIRE",
+    *("OMPI_", "PMI_", "PMIX_", "PRTE_", "OPAL_", "UCX_", "FI_", "HOROVOD_", "I_MPI_", "MPICH_", "MPIR_"),
+    *("MV2_", "NCCL_", "NVIDIA_REQUIRE_", "NVIDIA_DISABLE_REQUIRE"),
 )
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
 """The image formats for which a runtime runs the scripts in the image."""

@@ -78,6 +78,7 @@ def _program_of(
         needs=named_mpi(loader, started.path),
         linked=bool(loaded) and loaded == {started.path: started.path},
         clears=started.clears,
+        filters=started.filters,
     )
 
 

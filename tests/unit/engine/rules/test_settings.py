@@ -74,6 +74,8 @@ def test_a_device_that_the_host_lacks_ends_ucx_and_one_of_a_fabric_may_be_there(
     assert outcome("eth0", **none) == "ok"
     assert outcome("all", **none) == "ok"
     assert outcome("mlx5_0:1", device="ch4:ofi", **none) == "ok"
+    by_ofi = host(environment={"UCX_NET_DEVICES": "mlx5_0:1", "MPIR_CVAR_CH4_NETMOD": "ofi"}, **none)
+    assert judge(case(by_ofi, netmods("ch4:ucx,ofi"), "srun-pmi2"), RULES)[0].outcome == "ok"
     assert outcome("mlx5_0:1", infiniband=("mlx5_0",)) == "ok"
     assert outcome("mlx5_9:1", infiniband=("mlx5_0",)) == "init-failure"
     assert outcome("mlx5_0:1", interfaces=None) == "unknown"
@@ -237,3 +239,11 @@ def test_what_the_image_has_for_a_network_decides(name: str):
 )
 def test_settings_of_mpich(device: str, given: dict[str, str], network: dict[str, object], outcome: str):
     assert foreseen(given, network, msgspec.structs.replace(MPICH, device=device)) == outcome
+
+
+@every_row(("mode", "outcome"), [("mpirun-container", "init-failure"), ("srun-pmix", "ok")])
+def test_a_list_of_nodes_in_the_image_misleads_mpirun_in_the_container(mode: str, outcome: str):
+    nodes = image(environment={"SLURM_NODELIST": "n0417"})
+    assert judge(case(of=nodes, mode=mode), RULES)[0].outcome == outcome
+    inherited = host(environment={"SLURM_NODELIST": "n0417"})
+    assert judge(case(inherited, mode=mode), RULES)[0].outcome == "ok"

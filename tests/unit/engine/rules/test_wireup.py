@@ -63,6 +63,7 @@ PALS = absent(host(mpis=(PALS_EXEC,)), "slurm")
 """On a Cray EX with PBS, mpiexec is the launcher of PALS."""
 
 CLEARED = image(program=ImageProgram(command=("run",), path="/opt/a", mpi=True, clears="/opt/run"))
+FILTERED = image(program=ImageProgram(command=("run",), path="/opt/a", mpi=True, filters="/opt/run"))
 FIRES = {
     "environment-cleaned": [
         case(container=("--containall",)),
@@ -73,6 +74,8 @@ FIRES = {
         case(of=INTEL_2019, container=("--cleanenv",)),
         case(of=CLEARED),
         case(of=CLEARED, mode="mpirun-container"),
+        case(of=FILTERED),
+        case(of=FILTERED, mode="mpirun-container"),
     ],
     "image-lacks-pmix": [
         case(of=MPICH_IMAGE),
