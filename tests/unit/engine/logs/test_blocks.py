@@ -6,6 +6,10 @@ from toolkit.engine.logs.joblines import Output
 
 DASHES = "-" * 74
 STEPS = "step 1 loss 0.41\nstep 2 loss 0.38\n"
+SENTENCES = {
+    0: "The list of nodes has a host that was not part of the job, so no rank was placed: Host: node7",
+    1: "Both lists of interfaces were specified: Include: eth0",
+}
 REJECTED = (
     "The list of nodes has a host that was not part of\nthe job, so no rank was placed:\n\n  Host: node7\n"
 )
@@ -21,10 +25,11 @@ def root(log: str) -> tuple[str, str]:
     return (told.root.text if told.root else "", told.fault.id if told.fault else "")
 
 
-@every_row("text", [REJECTED, MADE_UP])
+@every_row("number", [0, 1])
 @every_row("end", ["", "srun: error: node1: task 0: Exited with exit code 1\n"])
-def test_the_first_line_of_an_unknown_message_is_the_root_line(text, end):
-    assert root(STEPS + block(text) + end) == (text.splitlines()[0], "mpi")
+def test_the_first_sentence_of_an_unknown_message_is_the_root_line(number, end):
+    text = (REJECTED, MADE_UP)[number]
+    assert root(STEPS + block(text) + end) == (SENTENCES[number], "mpi")
 
 
 def test_a_later_sentence_of_the_message_leads_to_its_first_line():
@@ -118,8 +123,8 @@ def test_the_first_of_several_messages_about_one_failure_is_the_root_line():
     inner = (
         "It looks like orte_init failed for some reason.\nThis failure appears to be an internal failure.\n"
     )
-    assert root(STEPS + block(REJECTED) + noted * 2 + block(inner))[0] == REJECTED.splitlines()[0]
-    assert root(STEPS + block(REJECTED) + block(inner))[0] == REJECTED.splitlines()[0]
+    assert root(STEPS + block(REJECTED) + noted * 2 + block(inner))[0] == SENTENCES[0]
+    assert root(STEPS + block(REJECTED) + block(inner))[0] == SENTENCES[0]
     warned = "WARNING: a device is not used.\n"
     assert root(STEPS + block(warned) + block(inner))[0] == inner.splitlines()[0]
 

@@ -15,6 +15,9 @@ _DASHES = re.compile(r"^-{70,80}$")
 _MOST = 30
 """Maximum number of lines in a message, as in Open MPI's files of help texts."""
 
+_SENTENCE = 6
+"""Maximum number of lines of a message that toolkit shows as its first sentence."""
+
 _BEFORE = 60
 """Number of lines before the end, or before the report of an exit, in which toolkit looks for a message."""
 
@@ -78,7 +81,7 @@ def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
     before = [place for place in output.before(clue.position, _FAR) if place[1].task == clue.line.task]
     if len(_rules(before)) % 2 == 0:
         return None  # a program wrote the line between two messages
-    block = _last_block([*before, (clue.position, clue.line), *_to_dashes(after)])
+    block = _last_block([*before, (clue.position, output.line(clue.position)), *_to_dashes(after)])
     if block is None or not block.first[0] <= clue.position or block.after:
         return None
     position, line = block.first
@@ -124,7 +127,23 @@ def _last_block(places: list[tuple[int, Line]]) -> _Block | None:
         return None
     words = " ".join(strip_label(line.text).strip() for _, line in inside)
     after = sum(bool(line.text.strip()) for _, line in places[stop + 1 :])
-    return _Block(inside[0], words, after)
+    return _Block(_sentence(inside), words, after)
+
+
+def _sentence(inside: list[tuple[int, Line]]) -> tuple[int, Line]:
+    """Return the first line of a message, with the next lines up to the end of its sentence. A sentence that
+    ends with a colon introduces a value, so the next line belongs to it.
+    """
+    position, first = inside[0]
+    text = first.text.rstrip()
+    for _, line in inside[1:_SENTENCE]:
+        if text.endswith((".", "!", "?")):
+            break
+        introduces = text.endswith(":")
+        text = f"{text} {strip_label(line.text).strip()}"
+        if introduces:
+            break
+    return position, Line(first.number, first.task, text, first.tag)
 
 
 def _rules(places: list[tuple[int, Line]]) -> list[int]:
