@@ -17,14 +17,14 @@ from toolkit.run.command import Command
 PAGE = Path(__file__).parents[3] / "docs" / "howto" / "own-packages.md"
 TRAIN = """
 import os
-import rich
+import tqdm
 import xxhash
 import myproj
-print("rank", os.environ["SLURM_PROCID"], rich.__file__, xxhash.VERSION, myproj.WHAT, flush=True)
+print("rank", os.environ["SLURM_PROCID"], tqdm.__file__, xxhash.VERSION, myproj.WHAT, flush=True)
 """
 OFFLINE = "export UV_OFFLINE=1 UV_NO_INDEX=1 PIP_FIND_LINKS=$PWD/wheels"
 """Settings for uv and pip, because a virtual cluster cannot reach a package index."""
-PROJECT = '[project]\nname = "myproj"\nversion = "1"\ndependencies = ["rich"]\n'
+PROJECT = '[project]\nname = "myproj"\nversion = "1"\ndependencies = ["tqdm"]\n'
 SECONDS = 300.0
 
 
@@ -41,7 +41,7 @@ def folder(cluster, training_sif, login, tmp_path_factory):
     image = last_record()["spec"]["image"]
     here = f"/work/{cluster.user}/packages"
     wheels = tmp_path_factory.mktemp("packages") / "wheels"
-    for name, version in (("rich", "13.9"), ("xxhash", "3.5"), ("boltons", "24.1")):
+    for name, version in (("tqdm", "4.67"), ("xxhash", "3.5"), ("boltons", "24.1")):
         wheel = write_wheel(wheels, name, version)
         login.send(wheel, f"{here}/wheels/{wheel.name}")
     source = wheels / "made-1.0.tar.gz"
@@ -105,7 +105,7 @@ def test_the_commands_of_the_page_work(login, folder):
         status, said[line] = shell(login, folder, line)
         assert status == 0, f"{line}\n{said[line]}"
     ranks = next(text for line, text in said.items() if line.startswith("toolkit launch"))
-    found = r"rank {} /opt/toolkit-env/lib/python3\.11/site-packages/rich/__init__\.py 3\.5 outside"
+    found = r"rank {} /opt/toolkit-env/lib/python3\.\d+/site-packages/tqdm/__init__\.py 3\.5 outside"
     assert all(re.search(found.format(rank), ranks) for rank in (0, 1)), ranks
 
 
@@ -115,7 +115,7 @@ def test_a_package_is_built_inside_the_image(login, folder):
     line = "toolkit launch --image centre.sif --env-image my.env --no-preflight -- "
     status, said = shell(login, folder, f"{line} python -c 'import made; print(made.PYTHON)'")
     assert status == 0, said
-    assert re.search(r"^3\.11\.\d+$", said, re.MULTILINE), said
+    assert re.search(r"^3\.\d+\.\d+$", said, re.MULTILINE), said
 
 
 def test_a_contradiction_is_told_in_the_words_of_the_page(login, folder):

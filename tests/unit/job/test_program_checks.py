@@ -192,6 +192,10 @@ def test_what_cannot_be_known_is_no_fault():
     assert found("import cv2", env={"PYTHONPATH": "/big/packages"}) == []
     assert found("import cv2", binds=("/big/packages",)) == []
     assert found("def f(:\n  pass", python="3.99.1") == []
+    # Every release of Python 3 rejects these lines.
+    assert "was never closed" in found("print(1\n", python="3.99.1")[0]
+    assert "unexpected indent" in found("a = 1\n  b = 2\n", python="3.99.1")[0]
+    assert found('print(f"{d["a"]}"\n', python="3.99.1") == []
 
 
 def test_force_shows_the_faults_and_launches():

@@ -1,5 +1,6 @@
 """Find faults of a program before its job waits in the queue; no function of this module changes a file."""
 
+import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,11 +16,17 @@ from toolkit.model.finding import LaunchFault
 from toolkit.model.jobfile import JobFile
 from toolkit.model.progress import Tell
 from toolkit.near import suggest_near
-from toolkit.program.script.facts import ScriptFacts
+from toolkit.program.script.facts import ScriptFacts, SyntaxFault
 from toolkit.program.shellwords import SHELL_ONLY
 from toolkit.render import quote_word
 
 _OF_TOOLKIT = "toolkit"
+_LASTING = re.compile(
+    r"was never closed|^unmatched '|^closing parenthesis|^unexpected indent|^unindent does not match"
+    r"|^expected an indented block|^Missing parentheses in call"
+)
+"""A pattern for syntax errors in the words of Python 3.11."""
+_F_STRING = re.compile(r"\b[rR]?[fF][rR]?['\"]")
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
 """toolkit suggests a similar name only for module names with more letters than this number."""
@@ -113,12 +120,17 @@ def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
     newer = _newer(python)
     for facts in code.facts.facts:
         for fault in facts.faults:
-            if not newer and not fault.file.endswith(".ipynb"):
+            if (not newer or _is_lasting(fault)) and not fault.file.endswith(".ipynb"):
                 shown = f": {fault.text.strip()}" if fault.text.strip() else ""
                 yield LaunchFault(
                     f"{code.shorten(fault.file)}:{fault.line}: {fault.message}{shown}",
                     "correct the line",
                 )
+
+
+def _is_lasting(fault: SyntaxFault) -> bool:
+    """Return whether every release of Python 3 rejects the line; newer releases accept more f-strings."""
+    return _LASTING.search(fault.message) is not None and not _F_STRING.search(fault.text)
 
 
 def _newer(python: str) -> bool:
