@@ -33,7 +33,7 @@ def without_lines(hidden: tuple[str, ...]) -> Iterator[None]:
     that it received. Without ``grep``, no line is hidden.
     """
     texts = [word for text in hidden for word in ("-e", text)]
-    words = ["grep", "--line-buffered", "--invert-match", "--fixed-strings", *texts]
+    words = ["grep", "--text", "--line-buffered", "--invert-match", "--fixed-strings", *texts]
     sys.stderr.flush()
     real, (reads, writes) = os.dup(2), os.pipe()
     try:

@@ -193,3 +193,21 @@ def test_the_script_that_leads_programs_to_the_driver_is_looked_for(tmp_path):
     for name, (files, wanted) in cases.items():
         tree = FolderTree(sandbox(tmp_path / name, {"/bin/sh": "#!", **files}))
         assert driver_searched(tree) is wanted, name
+
+
+SOURCES = 'for f in /x/*.sh; do . "$f"; done\n'
+
+
+def test_loops_of_scripts_that_source_each_other_end(tmp_path):
+    files = {"/a.sh": f". /b.sh\n{SOURCES}", "/b.sh": ". /a.sh\n", "/x/c.sh": "export C=1\n"}
+    found = read(tmp_path, f". /a.sh\n{SOURCES * 40}", **files)
+    assert "PATH" in found.values  # no RecursionError, and no loop that doubles the time
+
+
+def test_a_loop_over_many_files_or_names_with_blanks_is_not_lost(tmp_path):
+    named = read(tmp_path / "a", SOURCES, **{"/x/a b.sh": "export S=1\n"})
+    assert named.values["S"] == "1"
+    many = {f"/x/{n}.sh": f"export N{n}=1\n" for n in range(20)}
+    found = read(tmp_path / "b", SOURCES, **many)
+    assert not {"N0", "N19"} & set(found.values)
+    assert "PATH" in found.undecided

@@ -196,6 +196,7 @@ def test_what_cannot_be_known_is_no_fault():
     assert "was never closed" in found("print(1\n", python="3.99.1")[0]
     assert "unexpected indent" in found("a = 1\n  b = 2\n", python="3.99.1")[0]
     assert found('print(f"{d["a"]}"\n', python="3.99.1") == []
+    assert found('def f():\n    x = foo(a,\n        f"{a["b\\n"]}")\n', python="3.99.1") == []
 
 
 def test_force_shows_the_faults_and_launches():

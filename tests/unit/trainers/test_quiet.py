@@ -30,6 +30,8 @@ def test_the_last_words_of_a_process_that_crashes_are_shown():
     )
     assert status < 0
     assert said == "lost symbol\n"
+    odd = "os.write(2, b'a\\x00b\\n'); os.write(2, b'lost symbol\\n')"
+    assert run(f"with without_lines(('noise',)):\n    {odd}")[1].endswith("lost symbol\n")
 
 
 def test_without_grep_and_without_tensorflow_nothing_is_lost(monkeypatch, capfd):

@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
+from shlex import quote
 
 from toolkit.image.files import tree as files
 from toolkit.image.files.config import BEGINNING
@@ -40,6 +41,7 @@ _LOOP = re.compile(
 )
 """A pattern for a loop that only sources each of several files; the loop may test that the file exists."""
 _MOST_SOURCED = 10
+_MOST_LOOPS = 5
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
 _DEFAULT = re.compile(r'"?\$\{\w+:?-')
 _REDIRECTION = re.compile(r"(?:\d?|&)(?:>>?|<)(?P<file>.*)\Z", re.DOTALL)
@@ -136,16 +138,22 @@ class ImageShell:
         """Return the text in which a loop over files of the image, which sources each file, is replaced by
         one command for each file, as in ``for f in /opt/env/etc/*.sh; do . "$f"; done``.
         """
-        for loop in reversed(list(_LOOP.finditer(text))):
-            before = ImageShell(self.tree, dict(self.values))
-            before.read(script, text[: loop.start()])
+        loops = list(islice(_LOOP.finditer(text), _MOST_LOOPS))
+        if not loops or self.sourced >= _MOST_SOURCED:
+            return text
+        before, parts, done = ImageShell(self.tree, dict(self.values)), list[str](), 0
+        before.sourced = _MOST_SOURCED  # this shell neither sources scripts nor follows loops
+        for loop in loops:
+            parts.append(text[done : loop.start()])
+            before.read(script, parts[-1])
             patterns = [expand(word, before.values.get) for word in loop["words"].split()]
-            if any(UNTOLD in one or not one.startswith("/") for one in patterns):
-                continue
-            paths = islice((path for one in patterns for path in files.glob(self.tree, one)), _MOST_SOURCED)
-            sourced = "".join(f". {path}\n" for path in paths)
-            text = f"{text[: loop.start()]}{sourced}{text[loop.end() :]}"
-        return text
+            known = not any(UNTOLD in one or not one.startswith("/") for one in patterns)
+            found = (path for one in patterns if known for path in files.glob(self.tree, one))
+            paths = list(islice(found, _MOST_SOURCED + 1))
+            follows = known and len(paths) <= _MOST_SOURCED
+            parts.append("".join(f". {quote(path)}\n" for path in paths) if follows else loop[0])
+            done = loop.end()
+        return "".join([*parts, text[done:]])
 
     def _activated(self, command: list[str]) -> bool:
         """If the command activates an environment, update the variables and return True; otherwise return

@@ -4,6 +4,7 @@ import re
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
 from toolkit.errors import CheckFailed
 from toolkit.image.software.contents import Contents
@@ -26,7 +27,7 @@ _LASTING = re.compile(
     r"|^expected an indented block|^Missing parentheses in call"
 )
 """A pattern for syntax errors in the words of Python 3.11."""
-_F_STRING = re.compile(r"\b[rR]?[fF][rR]?['\"]")
+_F_STRING = re.compile(r"\b[rR]?[fFtT][rR]?['\"]")
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
 """toolkit suggests a similar name only for module names with more letters than this number."""
@@ -129,8 +130,15 @@ def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
 
 
 def _is_lasting(fault: SyntaxFault) -> bool:
-    """Return whether every release of Python 3 rejects the line; newer releases accept more f-strings."""
-    return _LASTING.search(fault.message) is not None and not _F_STRING.search(fault.text)
+    """Return whether every release of Python 3 rejects the line. Newer releases accept more f-strings, and an
+    f-string may be far from the bracket that Python names.
+    """
+    if _LASTING.search(fault.message) is None:
+        return False
+    try:
+        return _F_STRING.search(Path(fault.file).read_text(errors="replace")) is None
+    except OSError:
+        return False
 
 
 def _newer(python: str) -> bool:

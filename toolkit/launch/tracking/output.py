@@ -32,10 +32,11 @@ def first_failure(output: str, lines: int = 12) -> RankFailure | None:
     """
     everything = output.splitlines()
     reports = _reports(everything)
-    own = [match for match in reports if not _KILLED.match(match["how"])]
-    if not reports or (not own and killed_together(output)):
+    if not reports or killed_together(output):
         return None
-    match = (own or reports)[0]
+    own = [match for match in reports if not _KILLED.match(match["how"])]
+    # Slurm reports the ranks that it killed with the step before a rank that exited by itself.
+    match = (own if own and _is_cancelled_before(reports[0], everything) else reports)[0]
     rank = int(re.search(r"\d+", match["tasks"])[0])  # type: ignore[index] # the pattern has a digit
     texts = [text for text in (text_of_rank(line, rank) for line in everything) if text and text.strip()]
     return RankFailure(rank, match["node"], match["how"], tuple(texts[-lines:]))
@@ -49,7 +50,11 @@ def killed_together(output: str) -> bool:
     reports = _reports(everything)
     if len(reports) < 2 or not all(_KILLED.match(match["how"]) for match in reports):
         return False
-    first = everything.index(reports[0].string)
+    return _is_cancelled_before(reports[0], everything)
+
+
+def _is_cancelled_before(report: re.Match[str], everything: list[str]) -> bool:
+    first = everything.index(report.string)
     return any(_CANCELLED.search(line) for line in everything[:first])
 
 

@@ -50,6 +50,23 @@ def test_a_message_that_only_informs_is_no_failure(text):
     assert root(STEPS + block(text)) == ("", "")
 
 
+def test_lines_of_dashes_of_other_programs_hold_no_message_of_mpi():
+    raised = (
+        'Traceback (most recent call last):\n  File "t.py", line 2, in <module>\n    fit()\n'
+        "ValueError: bad shape\n"
+    )
+    for width in (74, 75, 80):
+        rule = "-" * width + "\n"
+        assert root(f"{rule}Training with a.yaml\n{raised}{rule}") == (
+            "ValueError: bad shape",
+            "python-exception",
+        )
+    table = f"{DASHES}\n0 | model | Net | 12 no grads\n{DASHES}\n"
+    ended = "srun: error: n1: task 3: Exited with exit code 3\n"
+    assert root(table + ended) == (ended.strip(), "exit-status")
+    assert root(block(REJECTED) + STEPS * 2 + ended)[0] != SENTENCES[0]
+
+
 def test_a_message_after_which_the_program_goes_on_is_no_failure():
     assert root(block(REJECTED) + STEPS * 3) == ("", "")
 
@@ -73,6 +90,10 @@ def test_a_line_of_the_program_between_two_messages_belongs_to_neither():
         ("mkdir: /scratch/run: Permesso negato", "file-system-or-quota"),
         ("touch: a.log: Aucun espace disponible sur le périphérique", "file-system-or-quota"),
         ("./job.sh: ligne 9 : 2417 Erreur de segmentation  ./solver", "signal"),
+        ("./a: Falha de segmentação", "signal"),
+        ("./a: Violación de segmento", "signal"),
+        ("cat: a: Permissão recusada", "file-system-or-quota"),
+        ("cp: a: Se ha excedido la cuota de disco", "file-system-or-quota"),
     ],
 )
 def test_errors_of_the_shell_in_other_languages_are_read(line, class_):

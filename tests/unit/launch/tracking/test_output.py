@@ -49,3 +49,8 @@ def test_ranks_that_slurm_killed_together_have_no_first_one():
 def test_a_rank_that_exited_goes_before_the_ranks_that_slurm_killed():
     exited = "srun: error: node2: task 1: Exited with exit code 3\n"
     assert first_failure(CANCELLED + KILLED.splitlines()[0] + "\n" + exited).rank == 1
+
+
+def test_without_a_cancellation_the_first_report_is_of_the_first_failure():
+    log = "srun: error: n1: task 3: Killed\n0: lost\nsrun: error: n2: tasks 0-2: Exited with exit code 1\n"
+    assert first_failure(log).rank == 3

@@ -5,13 +5,22 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.frames import introduction
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.leads.complaints import COMPLAINS, is_abort
 from toolkit.engine.logs.line_class import classify
-from toolkit.engine.logs.survived import WARNS
+from toolkit.engine.logs.survived import WARNS, is_progress
 from toolkit.engine.logs.topics import GENERAL_CLASSES, class_of_text
 
-_DASHES = re.compile(r"^-{70,80}$")
+_DASHES = re.compile(r"^(?:-{74}|-{76})$")
+"""A pattern for the lines of dashes of Open MPI and PRRTE; other programs write other lengths."""
+
+_OF_MPI = re.compile(
+    r"(?i)\b(?:open ?mpi|mpi\w*|open ?rte|orte\w*|pr+te\w*|pmix?|ompi|mca|ucx|psm2?|libfabric|ofi|btl|openib"
+    r"|openfabrics|infiniband|hwloc|slots?|ppr|ranks?|process(?:es)?|procs?|hosts?|hostfile|rankfile|nodes?"
+    r"|daemons?|bind\w*|mapp\w+|topology|communicat\w+|allocat\w+|sockets?|interfaces?|tcp|launch\w*)\b"
+)
+"""A pattern for the subjects of Open MPI's messages."""
 _MOST = 30
 """Maximum number of lines in a message, as in Open MPI's files of help texts."""
 
@@ -60,14 +69,15 @@ def last_message(output: Output, ended: Clue | None) -> Clue | None:
     block = _last_block(output.before(end, _BEFORE))
     if block is None or (ended is None and block.after > _LAST):
         return None
-    if not _is_failure(block):
+    later = output.places_after(block.first[0], _BEFORE)
+    if not _is_failure(block) or any(is_progress(strip_label(line.text).strip()) for _, line in later):
         return None
     return Clue(*block.first, _class_of(block.words), 3, "cause")
 
 
 def _is_failure(block: _Block) -> bool:
     """Return whether a message reports a failure after which Open MPI does not continue."""
-    if WARNS.search(block.words) or _CONTINUES.search(block.words):
+    if WARNS.search(block.words) or _CONTINUES.search(block.words) or not _OF_MPI.search(block.words):
         return False
     return any(pattern.search(block.words) for pattern in (COMPLAINS, _CONTRADICTS))
 
@@ -77,12 +87,14 @@ def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
     if no such message contains the root line. A specific class of the root line remains.
     """
     del causes  # the first line need not report a cause
+    if clue.class_ == "python-exception" or introduction(output, clue) is not None:
+        return None
     after = [place for place in output.places_after(clue.position, _MOST) if place[1].task == clue.line.task]
     before = [place for place in output.before(clue.position, _FAR) if place[1].task == clue.line.task]
     if len(_rules(before)) % 2 == 0:
         return None  # a program wrote the line between two messages
     block = _last_block([*before, (clue.position, output.line(clue.position)), *_to_dashes(after)])
-    if block is None or not block.first[0] <= clue.position or block.after:
+    if block is None or not block.first[0] <= clue.position or block.after or not _OF_MPI.search(block.words):
         return None
     position, line = block.first
     class_ = clue.class_ if clue.class_ not in GENERAL_CLASSES else _class_of(block.words)
