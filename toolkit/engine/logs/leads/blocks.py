@@ -16,8 +16,8 @@ _DASHES = re.compile(r"^(?:-{74}|-{76})$")
 """A pattern for the lines of dashes of Open MPI and PRRTE; other programs write other lengths."""
 
 _OF_MPI = re.compile(
-    r"(?i)\b(?:open ?mpi|mpi\w*|open ?rte|orte\w*|prte\w*|prrte\w*|pmix?|ompi|mca|ucx|psm2?|libfabric|ofi|btl|openib"
-    r"|openfabrics|infiniband|hwloc|slots?|ppr|ranks?|process(?:es)?|procs?|hosts?|hostfile|rankfile|nodes?"
+    r"(?i)\b(?:open ?mpi|mpi\w*|open ?rte|orte\w*|prte\w*|prrte\w*|pmix?|ompi|mca|ucx|psm2?|libfabric"
+    r"|ofi|btl|openib|openfabrics|infiniband|hwloc|slots?|ppr|ranks?|process(?:es)?|procs?|hosts?|hostfile|rankfile|nodes?"
     r"|daemons?|bind\w*|mapp\w+|topology|communicat\w+|allocat\w+|sockets?|interfaces?|tcp|launch\w*)\b"
 )
 """A pattern for the subjects of Open MPI's messages."""
