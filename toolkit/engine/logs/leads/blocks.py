@@ -17,7 +17,8 @@ _DASHES = re.compile(r"^(?:-{74}|-{76})$")
 
 _OF_MPI = re.compile(
     r"(?i)\b(?:open ?mpi|mpi\w*|open ?rte|orte\w*|prte\w*|prrte\w*|pmix?|ompi|mca|ucx|psm2?|libfabric"
-    r"|ofi|btl|openib|openfabrics|infiniband|hwloc|slots?|ppr|ranks?|process(?:es)?|procs?|hosts?|hostfile|rankfile|nodes?"
+    r"|ofi|btl|openib|openfabrics|infiniband|hwloc|slots?|ppr|ranks?|process(?:es)?|procs?|hosts?"
+    r"|hostfile|rankfile|nodes?"
     r"|daemons?|bind\w*|mapp\w+|topology|communicat\w+|allocat\w+|sockets?|interfaces?|tcp|launch\w*)\b"
 )
 """A pattern for the subjects of Open MPI's messages."""
