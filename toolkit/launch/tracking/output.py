@@ -32,7 +32,7 @@ def first_failure(output: str, lines: int = 12) -> RankFailure | None:
     """
     everything = output.splitlines()
     reports = _reports(everything)
-    if not reports or killed_together(output):
+    if not reports or _are_killed_together(reports, everything):
         return None
     own = [match for match in reports if not _KILLED.match(match["how"])]
     # Slurm reports the ranks that it killed with the step before a rank that exited by itself.
@@ -47,10 +47,12 @@ def killed_together(output: str) -> bool:
     on several nodes. With Open MPI 5, a rank that is killed ends the step in this way.
     """
     everything = output.splitlines()
-    reports = _reports(everything)
-    if len(reports) < 2 or not all(_KILLED.match(match["how"]) for match in reports):
-        return False
-    return _is_cancelled_before(reports[0], everything)
+    return _are_killed_together(_reports(everything), everything)
+
+
+def _are_killed_together(reports: list[re.Match[str]], everything: list[str]) -> bool:
+    killed = len(reports) > 1 and all(_KILLED.match(match["how"]) for match in reports)
+    return killed and _is_cancelled_before(reports[0], everything)
 
 
 def _is_cancelled_before(report: re.Match[str], everything: list[str]) -> bool:
