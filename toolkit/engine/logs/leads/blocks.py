@@ -112,13 +112,16 @@ def message_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
         return None
     before = [place for place in output.before(clue.position, _FAR) if place[1].task == clue.line.task]
     noted = _NOTE.search(clue.line.text) is not None
-    if not noted and (not before or len(_rules(before)) % 2 == 0 or _rules(before)[-1] != len(before) - 1):
+    rules = _rules(before)
+    opens = len(rules) % 2 == 1 and rules[-1] == len(before) - 1
+    if not noted and not opens:
         return None
     found, left = None, before if noted else before[:-1]
-    while left and (block := _last_block(left)) and _is_failure(block):
-        if any(not _NOTE.search(line.text) for _, line in left[_rules(left)[-1] + 1 :] if line.text.strip()):
+    while (block := _last_block(left)) and _is_failure(block):
+        *_, start, stop = _rules(left)
+        if any(not _NOTE.search(line.text) for _, line in left[stop + 1 :] if line.text.strip()):
             break
-        found, left = block, left[: _rules(left)[-2]]
+        found, left = block, left[:start]
     if found is None:
         return None
     return Clue(*found.first, _class_of(found.words), clue.strength, "cause")
