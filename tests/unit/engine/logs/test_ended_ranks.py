@@ -102,3 +102,16 @@ def test_an_early_exception_that_ended_no_rank_is_not_the_root_line(error):
     root = explain_output(Output(error + labelled(0, PROGRESS) + labelled(0, LOST))).root
     assert root is not None
     assert "Connection closed by peer" in root.text
+
+
+def test_a_message_of_tensorflows_start_is_not_the_last_word_of_a_rank():
+    started = (
+        "1: WARNING: All log messages before absl::InitializeLog() is called are written to STDERR\n"
+        "1: I0000 00:00:1795817842.246456     621 port.cc:153] oneDNN custom operations are on.\n"
+    )
+    ended = "srun: error: node2: task 1: Exited with exit code 1\nsrun: error: node1: task 0: Terminated\n"
+    own = "1: the mesh of this rank has no cells\n"
+    reason = "0: data distribution: there are only 0 items for 2 ranks\n"
+    assert told(reason + started + ended)[0] == reason.strip()
+    assert told(reason + own + started + ended)[0] == own.strip()
+    assert told(started + ended)[0].startswith("srun: error: node2: task 1")

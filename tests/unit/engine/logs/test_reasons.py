@@ -5,6 +5,8 @@ from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
 
+STEPS_BEFORE = "step 1 loss 0.41\nstep 2 loss 0.38\n"
+
 PMIX = """\
 --------------------------------------------------------------------------
 The PMIx server's listener thread lost contact with the host system daemon.
@@ -176,3 +178,19 @@ def test_the_user_can_correct_a_limit_or_a_missing_image(line, class_):
     found = explain_output(Output(f"{line}\n"))
     assert found.root is not None and found.fault is not None
     assert (found.root.text, found.fault.id, found.retry) == (line, class_, "user")
+
+
+def test_the_reason_of_the_c_runtime_is_shown_and_not_the_abort_after_it():
+    log = "[rank0]:terminate called without an active exception\n[rank0]:Fatal Python error: Aborted\n"
+    assert told(STEPS_BEFORE + log)[0].endswith("terminate called without an active exception")
+
+
+def test_the_message_of_a_tensorflow_graph_is_shown_and_not_the_place_of_its_node():
+    message = "Operands differ: one rank sent 4 rows, and another rank sent 5 rows."
+    log = (
+        'Traceback (most recent call last):\n  File "train.py", line 9, in <module>\n    step()\n'
+        "tensorflow.python.framework.errors_impl.InvalidArgumentError: Graph execution error:\n\n"
+        'Detected at node sum_1 defined at (most recent call last):\n  File "train.py", line 5, in step\n\n'
+        f"{message}\n\t [[{{{{node sum_1}}}}]] [Op:__inference_step_26]\n"
+    )
+    assert told(STEPS_BEFORE + log)[:2] == (message, "python-exception")

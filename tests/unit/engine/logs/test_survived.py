@@ -5,6 +5,8 @@ from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
 
+STEPS_BEFORE = "step 1 loss 0.41\nstep 2 loss 0.38\n"
+
 FAILED = TRACEBACK.format("it", "OSError: [Errno 16] Device or resource busy: 'x'")
 STEPS = "epoch 3 loss 0.3000\nepoch 4 loss 0.2000\n"
 RULE = f"{'-' * 74}\n"
@@ -118,3 +120,10 @@ def test_an_error_counts_if_the_output_does_not_show_that_the_program_continued(
 )
 def test_an_error_before_the_end_of_a_job_script_is_the_root_line(text):
     assert told(text)[0] == text.splitlines()[0]
+
+
+def test_a_program_that_fails_after_an_error_of_slurmstepd_is_the_failure():
+    energy = "slurmstepd: error: slurm_get_node_energy: Socket timed out on send/recv operation\n"
+    copied = "./copy.sh: line 124: /bin/mv: Input/output error"
+    assert told(energy + copied + "\n")[0] == copied
+    assert told(energy + STEPS_BEFORE)[:2] == ("", "")

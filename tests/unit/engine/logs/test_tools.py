@@ -5,6 +5,8 @@ from tests.unit.tables import every_row
 from toolkit.engine.logs.explanation import explain_output
 from toolkit.engine.logs.joblines import Output
 
+STEPS_BEFORE = "step 1 loss 0.41\nstep 2 loss 0.38\n"
+
 
 @every_row(
     ("line", "class_"),
@@ -247,3 +249,10 @@ def test_the_error_of_a_compiler_below_an_exception_is_the_root_line(line, class
     root, found, rank = told(text)
     assert root.endswith(f": {line}")
     assert (found, rank) == (class_, "6")
+
+
+def test_memory_that_a_go_program_cannot_reserve_is_out_of_memory():
+    log = (
+        "srun: error: node1: task 0: Exited with exit code 2\n0: fatal error: failed to reserve page memory\n"
+    )
+    assert told(STEPS_BEFORE + log)[:2] == ("0: fatal error: failed to reserve page memory", "out-of-memory")

@@ -4,6 +4,8 @@ from tests.unit.engine.logs.test_root import told
 from tests.unit.tables import every_row
 from toolkit.engine.logs.topics import class_of_exception, class_of_text
 
+STEPS_BEFORE = "step 1 loss 0.41\nstep 2 loss 0.38\n"
+
 FRAMES = """\
 Traceback (most recent call last):
   File "/home/ann/train.py", line 9, in <module>
@@ -170,3 +172,30 @@ srun: error: n1: task 1: Exited with exit code 13
     assert told(log) == ("1: energy is not finite", "exit-status", "1")
     by_user = log.replace("*** STEP 9.0", "*** JOB 9")
     assert told(by_user)[1] == "cancelled"
+
+
+@every_row(
+    ("line", "class_"),
+    [
+        ("slurmstepd: error: execve(): mkdir.sh: No such file or directory", "program-start"),
+        ("slurm_script: line 12: run.py --nodes ${N*G}: bad substitution", "user-configuration"),
+        (
+            '  File "fit.py", line 4\n    x = (\n        ^\nSyntaxError: unexpected EOF while parsing',
+            "python-exception",
+        ),
+        (
+            "Fatal Error: Cannot open module file 'grid.mod' for reading at (1): No such file or directory",
+            "build",
+        ),
+        (
+            "n1:7.app: Unable to create recv CQ of size 4096 on mlx5_1: Cannot allocate memory",
+            "ucx-or-libfabric",
+        ),
+        ("RuntimeError: index has the type CUDAHalfTensor, expected CUDALongTensor", "python-exception"),
+        ('RuntimeError: size > 0 INTERNAL ASSERT FAILED at "/src/c10d/NCCLUtils.hpp":51', "nccl-or-rccl"),
+        ("failed before prolog: 11/02/2025 07:12:09 [0:4711]: cannot chdir to /home/ada", "scheduler-start"),
+        ("BIND MOUNT FAILED from /var/udiMount//data to /var/udiMount/mnt", "container-runtime"),
+    ],
+)
+def test_the_class_is_of_what_failed_and_not_of_a_word_in_the_line(line, class_):
+    assert told(STEPS_BEFORE + line)[:2] == (line.splitlines()[-1].strip(), class_)
