@@ -120,6 +120,8 @@ def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
         say(f"cluster {found.name}: {found.state}")
         for node in found.nodes:
             say(f"  {node.name:<8} {node.container:<10} {node.slurm or ''}".rstrip())
+        if not any(node.slurm for node in found.nodes):
+            say("  Slurm does not answer")
         if found.users:
             say(f"  {len(found.users)} users, {found.users[0]} to {found.users[-1]}")
         by_ssh = f"ssh -F {shlex.quote(found.ssh_config)} login"

@@ -338,6 +338,8 @@ def test_a_cluster_of_another_state_folder_is_not_touched(engine, cluster, tmp_p
 
 def test_the_status_of_a_cluster_of_another_state_folder_names_no_keys(cluster, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    # Slurm may need a few seconds after the tests above, which end services of the cluster.
+    until(lambda: virtual.status(cluster.name).state == "up")
     assert (
         json.loads(toolkit("cluster", "status", "--name", cluster.name, "--json").stdout)["ssh_config"] == ""
     )

@@ -44,8 +44,16 @@ def test_every_question_is_answered_in_every_shell(shell):
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_all_shells_read_the_same_facts(shell):
-    expected = read(run(("dash",)).text, "here", NodeChoice("0")).host
-    assert read(run(shell).text, "here", NodeChoice("0")).host == expected
+    assert _host_facts(shell) == _host_facts(("dash",))
+
+
+def _host_facts(shell, **environment):
+    """Return the facts of this machine, without its interfaces: other tests start clusters, whose networks are
+    interfaces of this machine.
+    """
+    host = read(run(shell, **environment).text, "here", NodeChoice("0")).host
+    evidence = {fact: text for fact, text in host.evidence.items() if not fact.startswith("interfaces")}
+    return msgspec.structs.replace(host, interfaces=(), interfaces_routed=(), evidence=evidence)
 
 
 def _commands(folder, **texts):
@@ -58,8 +66,8 @@ def _commands(folder, **texts):
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_a_file_to_preload_that_is_not_there_changes_no_fact(shell):
-    expected = read(run(("dash",)).text, "here", NodeChoice("0")).host
-    told = read(run(shell, LD_PRELOAD="/nonexistent/libxalt_init.so").text, "here", NodeChoice("0")).host
+    expected = _host_facts(("dash",))
+    told = _host_facts(shell, LD_PRELOAD="/nonexistent/libxalt_init.so")
     assert told.environment == {**expected.environment, "LD_PRELOAD": ""}
     assert msgspec.structs.replace(told, environment=expected.environment) == expected
 
@@ -149,9 +157,8 @@ def test_colours_that_grep_is_told_to_print_are_in_no_answer(tmp_path):
 
 @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
 def test_a_function_of_the_shell_that_was_cut_changes_no_fact(shell):
-    expected = read(run(("dash",)).text, "here", NodeChoice("0")).host
     cut = {"BASH_FUNC_module%%": "() {  eval `/usr/bin/modulecmd bash $*"}
-    assert read(run(shell, **cut).text, "here", NodeChoice("0")).host == expected
+    assert _host_facts(shell, **cut) == _host_facts(("dash",))
 
 
 SRUN = """#!/bin/sh
