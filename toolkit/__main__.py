@@ -5,7 +5,7 @@ can print which version of Python toolkit needs.
 import os
 import sys
 
-if sys.version_info < (3, 11):  # noqa: UP036 - in a checkout, only this line checks the version
+if sys.version_info < (3, 11):  # noqa: UP036 - pip checks the version only at installation
     sys.stderr.write(
         "error: toolkit needs Python 3.11 or later; this is "
         + ".".join(str(number) for number in sys.version_info[:3])

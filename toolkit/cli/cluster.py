@@ -23,10 +23,14 @@ _user = click.option(
     metavar="USER",
     default=USER,
     show_default=True,
-    help="User on the node: ada, root, or an account of a class, such as user01",
+    help="User on the node: ada, root, or an account that `up --users` created, such as user01",
 )
 _node = click.option(
-    "--node", metavar="NODE", default="login", show_default=True, help="Node that runs the command"
+    "--node",
+    metavar="NODE",
+    default="login",
+    show_default=True,
+    help="Node on which to run the command or the shell",
 )
 
 _json = json_option("Print the status as JSON")
@@ -45,13 +49,17 @@ def command() -> None:
 @_name
 @click.option("--nodes", type=WholeNumber(), help=f"Number of compute nodes  [default: {DEFAULT_NODES}]")
 @click.option(
-    "--flavour", metavar="KIND", help="Kind of cluster; `--flavour x` lists all kinds  [default: pmix]"
+    "--flavour",
+    metavar="KIND",
+    help="Kind of cluster; an unknown kind, such as `x`, prints all kinds  [default: pmix]",
 )
-@click.option("--users", type=WholeNumber(), help="Number of accounts (user01, user02, …) for a class")
+@click.option(
+    "--users", type=WholeNumber(), help="Number of accounts (user01, user02, …) for the students of a class"
+)
 @click.option(
     "--listen",
     metavar="ADDRESS:PORT",
-    help="Address and port of this machine at which other machines connect  [default: only this machine]",
+    help="Address and port at which other machines can connect  [default: only this machine can connect]",
 )
 @_json
 @click.pass_context
@@ -64,11 +72,12 @@ def up(
     listen: str | None,
     as_json: bool,
 ) -> None:
-    """Start the cluster, or repair it.
+    """Start a cluster. If the cluster exists, create its missing nodes and start its stopped nodes.
 
     Real clusters differ in the MPI interfaces of srun and in the MPI library of the nodes; --flavour selects
-    the interfaces and the library. With --users, each user of a class has an account, a home folder and an
-    SSH key. The command prints where the folders with these keys are: give each user one folder.
+    the interfaces and the library. With --users, toolkit creates accounts for a class, each with a home
+    folder on the cluster. On this machine, toolkit writes one folder with an SSH key for each account, and
+    prints where these folders are. Give each student the folder of their account.
 
     \b
     Example: toolkit cluster up --nodes 2
@@ -81,8 +90,8 @@ def up(
         check_flavour(flavour)  # an unknown flavour fails before toolkit connects to the Docker engine
     if listen and plan.is_reachable(plan.check_listen(listen)):
         say(
-            f"warning: other machines can reach {listen}. Root on a node of the cluster is root on this "
-            "machine; users of the class are not root; see docs/security.md",
+            f"warning: other machines can reach {listen}. A user who is root on a node of the cluster is "
+            "root on this machine. Accounts of `--users` cannot become root; see docs/security.md",
             err=True,
         )
     name = _resolve_name(name)
@@ -98,7 +107,7 @@ def up(
     if cluster.users:
         first, last = cluster.accounts[0], cluster.accounts[-1]
         folder = shlex.quote(str(cluster.folder_of(first).parent))
-        say(f"  {cluster.users} users, {first} to {last}; hand out their folders in {folder}")
+        say(f"  {cluster.users} users, {first} to {last}; give each user their folder in {folder}")
     say(f"  remove it:        toolkit cluster down{option}")
 
 
@@ -107,7 +116,7 @@ def up(
 @_json
 @click.pass_context
 def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
-    """Show the state of each node; exit with status 1 if any part of the cluster is down.
+    """Show the state of each node; exit with status 0 if all nodes run and the cluster accepts jobs, else 1.
 
     Example: toolkit cluster status --json
     """
@@ -125,7 +134,7 @@ def status(ctx: click.Context, name: str | None, as_json: bool) -> None:
         if found.users:
             say(f"  {len(found.users)} users, {found.users[0]} to {found.users[-1]}")
         by_ssh = f"ssh -F {shlex.quote(found.ssh_config)} login"
-        say(f"  {by_ssh if found.ssh_config else 'another user made this cluster and has its SSH keys'}")
+        say(f"  {by_ssh if found.ssh_config else 'another user made this cluster and has the SSH keys'}")
     ctx.exit(0 if found.state == "up" else 1)
 
 
@@ -217,8 +226,8 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _resolve_name(given: str | None) -> str:
-    """Return the given cluster name. Without a given name, return the default name, or the former default
-    name if only a cluster with the former name exists.
+    """Return the given cluster name. Without a given name, return the former default name if only a cluster
+    with this name exists, else the default name.
 
     Raises:
         BadInput: if a cluster with the default name and a cluster with the former default name exist.
@@ -236,8 +245,8 @@ def _resolve_name(given: str | None) -> str:
             fix=f"give `--name {DEFAULT_NAME}` or `--name {_FORMER_NAME}`",
         )
     say(
-        f"warning: the default cluster is now {DEFAULT_NAME}; for the cluster {_FORMER_NAME}, "
-        f"write --name {_FORMER_NAME}",
+        f"warning: using the cluster {_FORMER_NAME}, but the default name is now {DEFAULT_NAME}; "
+        f"to avoid this warning, write --name {_FORMER_NAME}",
         err=True,
     )
     return _FORMER_NAME

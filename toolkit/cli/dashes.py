@@ -1,4 +1,4 @@
-"""Separate the words after ``--``, such as the command of a rank, from toolkit's options."""
+"""Separate the words after ``--``, such as the command that each rank runs, from toolkit's options."""
 
 import click
 
@@ -6,7 +6,7 @@ REST = "toolkit.rest"
 """The key in click's context under which the words after ``--`` are stored."""
 
 FIX = "toolkit.fix"
-"""The key in click's context under which the fix for a usage error is stored."""
+"""The key in click's context under which the hint for a usage error is stored."""
 
 _RUN_COMMANDS = {"launch", "scale", "start"}
 """Names of the commands that accept, after ``--``, the command that each rank runs."""
@@ -27,7 +27,7 @@ class SplitAtDashes(click.Command):
             if "--" not in given:
                 ctx.meta[FIX] = (
                     f"an option of your program goes after `--`, as in: `-- {error.option_name} …`; "
-                    f"options of toolkit: `{ctx.command_path} --help`"
+                    f"to list toolkit's options: `{ctx.command_path} --help`"
                 )
             raise
         except click.UsageError as error:

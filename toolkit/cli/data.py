@@ -27,11 +27,11 @@ def command() -> None:
 @json_option()
 @click.pass_context
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
-    """Download the data set NAME, and verify its files by SHA-256.
+    """Download the data set NAME into a folder, and verify the SHA-256 of each file.
 
-    toolkit also verifies files that are already in the folder, and does not download them again. Trainings
-    read data from this folder, and never download data. The default folder is data/NAME in toolkit's cache
-    folder (TOOLKIT_CACHE_DIR, or else ~/.cache/toolkit).
+    The default folder is data/NAME in toolkit's cache folder, which is TOOLKIT_CACHE_DIR or, if this variable
+    is not set, ~/.cache/toolkit. toolkit downloads only files that are missing in the folder or have a wrong
+    SHA-256. Trainings read data from this folder, and never download data.
 
     Example: toolkit data get mnist
     """

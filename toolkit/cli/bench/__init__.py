@@ -5,7 +5,7 @@ import click
 from toolkit.cli.frame.lazy import LazyGroup
 
 _COMMANDS = {
-    "start": ("toolkit.cli.bench.start", "Show how long a job needed until its first batch"),
+    "start": ("toolkit.cli.bench.start", "Show how long a job took until its first training batch"),
 }
 
 

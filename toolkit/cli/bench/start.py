@@ -1,4 +1,4 @@
-"""``toolkit bench start``: show how long each phase takes, from a job's submission to its first batch."""
+"""``toolkit bench start``: show how long each phase of a job took, until the first training batch."""
 
 from pathlib import Path
 from typing import Any
@@ -33,10 +33,11 @@ def command(
 ) -> None:
     """Show how long each phase of a job took, from its submission to its first training batch.
 
-    JOB is a job launched from this machine (default: the last job); DIR is the folder of a job.
+    JOB is a job launched from this machine (default: the newest job); DIR is the folder of a job.
 
-    With --, toolkit launches a new job that runs PROGRAM with the options after --. Without PROGRAM, the new
-    job runs the command after --. When the job has ended, toolkit shows the phases of its start.
+    With --, toolkit launches a new job that runs PROGRAM, such as the trainer mnist, with the options after
+    --. Without PROGRAM, the new job runs the command after --. When the new job has ended, toolkit shows how
+    long each phase took.
 
     \b
     Examples:
@@ -52,9 +53,9 @@ def command(
         if words is None:
             if options := [name for name, one in {**fields, "host": host, "cluster": cluster}.items() if one]:
                 raise BadInput(
-                    f"--{options[0].replace('_', '-')}: applies only to a new launch; "
-                    "give a command after --",
-                    fix="for example: `toolkit bench start --image my.sif --nodes 2 -- python train.py`",
+                    f"--{options[0].replace('_', '-')}: applies only to a new launch, "
+                    "but the command line has no `--`",
+                    fix="for a new job, add `--`: `toolkit bench start --image my.sif -- python train.py`",
                 )
             found = start_of(job, tell)
         else:

@@ -1,4 +1,4 @@
-"""The advice of ``toolkit doctor``: the launch command if a launch is predicted to work, otherwise a fix."""
+"""The advice of ``toolkit doctor``: the launch command if the launch is predicted to work, else a fix."""
 
 import shlex
 from dataclasses import dataclass
@@ -20,12 +20,12 @@ from toolkit.report.doctor.ways import shape
 
 @dataclass(frozen=True, slots=True)
 class DoctorRequest:
-    """The launch that ``toolkit doctor`` judges, and the options for the command that ``toolkit doctor``
+    """The launch that ``toolkit doctor`` predicts, and the options for the command that ``toolkit doctor``
     suggests.
 
     ``place`` contains the options with which other commands, such as ``toolkit launch``, connect to the host.
-    ``looked`` contains the options with which ``toolkit doctor`` reads the facts. With the option
-    ``--facts FILE``, the host is unknown, so ``place`` contains a placeholder for the host.
+    ``looked`` contains the options with which ``toolkit doctor`` reads the facts of the host. With the option
+    ``--facts FILE``, the name of the host is unknown, so ``place`` contains the placeholder ``LOGIN_NODE``.
     """
 
     host: HostFacts
@@ -41,8 +41,9 @@ class DoctorRequest:
 
     @property
     def program(self) -> tuple[str, ...]:
-        """The words ``-- COMMAND`` of the suggested command; empty with ``--job``, because the job file
-        contains the command.
+        """``--`` and the command that each rank runs, for the end of the suggested command line. The word
+        ``COMMAND`` is a placeholder if the user gave no command. The result is empty with ``--job``, because
+        the job file contains the command.
         """
         if "--job" in self.job:
             return ()
@@ -51,8 +52,8 @@ class DoctorRequest:
 
 @dataclass(frozen=True, slots=True)
 class NextStep:
-    """The advice: a text that describes the fix, and the command to type next. The text or the command is
-    empty if toolkit has none.
+    """The advice: ``text`` describes the fix, and ``command`` is the command to type next. An empty string
+    means that toolkit has no text or no command.
     """
 
     text: str = ""
@@ -60,8 +61,8 @@ class NextStep:
 
 
 def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the advice for a launch. The advice never contains the command of a launch for which toolkit
-    predicts a failure.
+    """Return the advice for a launch. The advice never contains a launch command that toolkit predicts to
+    fail.
     """
     mode = asked.request.mode
     if verdict.chosen is not None:
@@ -81,8 +82,8 @@ def advise(asked: DoctorRequest, verdict: Verdict) -> NextStep:
 
 
 def _fix_step(asked: DoctorRequest, verdict: Verdict) -> NextStep:
-    """Return the advice for a launch that works in no launch mode: a fix, other options, all ranks on one
-    node, or another image.
+    """Return the advice for a launch that works in no launch mode. The advice is one of these: use ``--fix``,
+    run all ranks on one node, build another image, or follow the text of a fix.
     """
     request = asked.request
     found = main_fault(verdict, request.mode)

@@ -1,4 +1,4 @@
-"""``toolkit doctor --ask``: predict from a few facts, such as those in a support ticket."""
+"""``toolkit doctor --ask``: predict from a few facts, such as the facts in a support ticket."""
 
 import sys
 from functools import partial
@@ -13,11 +13,14 @@ from toolkit.model.ticket import Ticket, TicketCluster, TicketImage
 
 _QUESTIONS = (
     ("cluster.slurm", "Release of Slurm (sinfo --version)"),
-    ("cluster.offers", "What srun --mpi=list prints, as in: pmi2 pmix pmix_v4"),
-    ("cluster.runtime", "Container runtime and release, as in: apptainer 1.3.4"),
-    ("cluster.mpirun", "MPI of the cluster and its release, as in: openmpi 4.1.5"),
+    ("cluster.offers", "Plugins that srun --mpi=list prints, for example: pmi2 pmix pmix_v4"),
+    ("cluster.runtime", "Container runtime and release, for example: apptainer 1.3.4"),
+    ("cluster.mpirun", "MPI of the cluster and its release, for example: openmpi 4.1.5"),
     ("cluster.fabric", "Network: infiniband, slingshot, omni-path or ethernet"),
-    ("image.mpi", "MPI in the image and its release, as in: openmpi 4.1.4, or none"),
+    (
+        "image.mpi",
+        "MPI in the image and its release, for example: openmpi 4.1.4; none if the image has no MPI",
+    ),
     ("job.nodes", "Number of nodes"),
     ("job.ranks_per_node", "Ranks on each node"),
 )
@@ -27,8 +30,8 @@ def command(file: Path | None, *, as_json: bool) -> int:
     """Print the prediction, and return the exit status: 0 if a launch mode is predicted to work, else 1.
 
     Raises:
-        BadInput: if the file of ``--facts`` is invalid, or if ``--facts`` is missing and standard input is
-            not a terminal.
+        BadInput: if ``file``, the value of ``--facts``, is invalid; or if ``file`` is ``None`` and standard
+            input is not a terminal.
     """
     from toolkit.cli.frame.styles import width_of_stdout
     from toolkit.engine.conditional import answers
@@ -77,8 +80,8 @@ def _ask_ticket() -> Ticket:
 
 
 def _value(key: str, word: str) -> str | int | tuple[str, ...]:
-    """Convert the user's answer to a value for the ticket (the facts that the user enters). If the function
-    raises an error, click repeats the question.
+    """Convert the user's answer ``word`` to a value for the field ``key`` of the ticket, which contains all
+    answers. If the function raises an error, click repeats the question.
     """
     section, _, name = key.partition(".")
     word = word.strip()
@@ -95,8 +98,8 @@ def _value(key: str, word: str) -> str | int | tuple[str, ...]:
 
 
 def _check(section: str, given: dict[str, object]) -> None:
-    """Raise ``BadInput`` if the section ``cluster`` or ``image`` of the ticket has a value that the engine
-    does not know.
+    """Raise ``BadInput`` if the section ``cluster`` or ``image`` of the ticket has a value that toolkit does
+    not know, such as the name of an unknown MPI library.
     """
     from toolkit.engine.ticket_facts import host_of, image_of
 

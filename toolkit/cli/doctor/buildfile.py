@@ -14,7 +14,16 @@ from toolkit.model.facts import HostFacts
 
 
 def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: bool, as_json: bool) -> int:
-    """Print the prediction, and return the exit status: 0 if the image may work, else 1.
+    """Print the prediction, and return the exit status: 0 if the printed answer is "Perhaps", else 1.
+
+    The answer is never "Yes", because the image does not exist yet.
+
+    Args:
+        file: the Dockerfile or definition file.
+        host: the facts of the host.
+        wanted: the launch to predict.
+        everything: whether to print all launch modes and all findings.
+        as_json: whether to print JSON instead of text.
 
     Raises:
         BadInput: if toolkit cannot read the build file.

@@ -26,15 +26,17 @@ _COUNT = WholeNumber(1)
     "--facts", metavar="FILE", type=click.Path(path_type=Path), help="Facts file that toolkit probe -o wrote"
 )
 @click.option("--site", metavar="NAME", help="Predict the launch with this site profile")
-@click.option("--job", "job_file", metavar="FILE", help="Predict the launch of this job specification")
 @click.option(
-    "--env-image", metavar="FILE", help="Environment file of toolkit env, with packages for the image"
+    "--job", "job_file", metavar="FILE", help="Predict the launch of the job that this YAML file specifies"
+)
+@click.option(
+    "--env-image", metavar="FILE", help="File with packages for the image, which toolkit env create wrote"
 )
 @click.option(
     "--runtime",
     type=click.Choice(NAMES),
     metavar="RUNTIME",
-    help=f"Container runtime, if the host has several: {', '.join(NAMES)}",
+    help=f"Container runtime to use if the host has several; one of {', '.join(NAMES)}",
 )
 @click.option("--nodes", type=_COUNT, help="Number of nodes  [default: 2]")
 @click.option("--ranks-per-node", type=_COUNT, help="Ranks on each node  [default: 1]")
@@ -47,9 +49,11 @@ _COUNT = WholeNumber(1)
     help=f"Predict only this mode; with --live, run a job in this mode: {', '.join(MODES)}",
 )
 @click.option("--live", is_flag=True, help="Run a small job, and compare its result with the prediction")
-@click.option("--no-run", is_flag=True, help="Do not start a container to read the image's variables")
-@click.option("--partition", metavar="NAME", help="Slurm partition of the probe and of the job of --live")
-@click.option("--account", metavar="NAME", help="Slurm account for --live")
+@click.option(
+    "--no-run", is_flag=True, help="Do not start a container to read the image's environment variables"
+)
+@click.option("--partition", metavar="NAME", help="Slurm partition for the probe and for the job of --live")
+@click.option("--account", metavar="NAME", help="Slurm account for the job of --live")
 @key_options
 @click.option(
     "--fix", is_flag=True, help="Write a file for toolkit launch, with options that make the launch work"
@@ -62,8 +66,8 @@ _COUNT = WholeNumber(1)
     "-a", "--all", "everything", is_flag=True, help="Show every launch mode, all findings and all facts"
 )
 @json_option("Print the verdict as JSON")
-@click.option("--rules", is_flag=True, help="List the rules and stop")
-@click.option("--explain", "page", metavar="ID", help="Print the page of one rule and stop")
+@click.option("--rules", is_flag=True, help="List the rules of the prediction, and exit")
+@click.option("--explain", "page", metavar="ID", help="Print the description of rule ID, and exit")
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -72,22 +76,23 @@ def command(
 ) -> None:
     """Predict whether IMAGE runs on a cluster, in which launch mode, and why.
 
-    The first line shows the answer and the command to type next. The answer is Yes, Perhaps (toolkit has no
-    record of a similar launch), No, or Unknown (facts are missing). --all shows every launch mode.
+    The first line shows the answer and the command to type next. The answer is Yes, Perhaps, No or Unknown.
+    Perhaps means that toolkit predicts success but has no record of a similar launch. Unknown means that
+    facts are missing. --all shows every launch mode.
 
     IMAGE may also be the name of a recipe, a Dockerfile, or an Apptainer definition file (FILE.def). toolkit
-    then predicts the launch before you build the image.
+    then predicts the launch before you build the image; for a build file, Perhaps replaces Yes.
 
     After --, you can give the command that each rank runs: toolkit then checks the MPI library that this
     command loads.
 
-    If the image's scripts set environment variables and the image is on the cluster, toolkit starts one
-    container on a node to read these variables. --no-run skips this step.
+    Some images contain scripts that set environment variables when a container starts. If such an image is on
+    the cluster, toolkit starts one container on a node to read these variables. --no-run skips this step.
 
     The exit status is 0 if a launch mode works (with --mode, if this mode works), 1 if no launch mode works,
     2 for an invalid file or option, 3 if the cluster is unreachable. Without IMAGE, the command checks only
-    the host, and the status is 1 if the host cannot launch jobs. With --live, the status is 0 if the result
-    of the job is the result that toolkit predicted. --fix overwrites only files that --fix wrote.
+    the host, and the status is 1 if the host cannot launch jobs. With --live, the status is 0 if every job
+    works and toolkit predicted no failure. --fix overwrites a file only if an earlier --fix wrote the file.
 
     \b
     Examples:
@@ -133,6 +138,6 @@ def run(options: DoctorOptions, tell: Progress) -> int:
 
 
 def _is_buildfile(options: DoctorOptions) -> bool:
-    """Return whether the IMAGE argument is a Dockerfile or a definition file."""
+    """Return whether IMAGE is an existing Dockerfile or definition file, and ``--live`` is not given."""
     image = options.image
     return image is not None and not options.live and is_buildfile(image) and Path(image).is_file()

@@ -19,7 +19,7 @@ DEFAULT = Path("fix.toml")
 
 
 def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bool) -> None:
-    """Find the smallest change that makes the launch work, write it to a file, and show it as a diff.
+    """Find a change that makes the launch work, write the change to a file, and show a diff.
 
     Args:
         diagnosis: the prediction for the launch.
@@ -45,7 +45,7 @@ def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bo
 def _write_options(
     diagnosis: Diagnosis, found: FoundFix, output: Path, place: list[str], *, as_json: bool
 ) -> None:
-    """Write the options that make the launch work, and show their effect on the launch command."""
+    """Write the options that make the launch work, and show how these options change the launch command."""
     from toolkit.launch.jobscript.plan import runtime_of
     from toolkit.report.fix import difference, fix_text, launch_lines
 
@@ -70,11 +70,12 @@ def _write_options(
 
 
 def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
-    """Write a recipe of an image that is predicted to work, and show how it differs from the given image's
-    recipe.
+    """Write a recipe of an image that is predicted to work, and show how this recipe differs from the given
+    image's recipe.
 
     Raises:
-        CheckFailed: if no recipe is predicted to work, or the image was already built from the found recipe.
+        CheckFailed: if toolkit predicts that no recipe works, or the image was already built from this
+            recipe.
     """
     from toolkit.image.locks.match_recipe import match_recipe
     from toolkit.report.fix import difference, recipe_text
@@ -105,18 +106,18 @@ def _without_title(lines: list[str]) -> list[str]:
 
 
 def _no_fix(verdict: Verdict) -> CheckFailed:
-    """Return the error that says that no change makes the launch work."""
+    """Return the error for a launch that toolkit cannot fix; its hint names the missing facts, if any."""
     missing = dict.fromkeys(name for prediction in verdict.predictions for name in prediction.missing)
     return CheckFailed(
         "toolkit found neither options nor another image with which this launch works",
-        fix=f"first, probe the missing facts with `toolkit probe`: {', '.join(missing)}"
+        fix=f"probe the cluster with `toolkit probe`, because these facts are unknown: {', '.join(missing)}"
         if missing
         else "see the reasons: `toolkit doctor IMAGE`",
     )
 
 
 def _recipe_of(image: ImageFacts) -> list[str]:
-    """Return the lines of the recipe from which the image was built; empty for an image without a recipe."""
+    """Return the lines of the recipe from which the image was built; empty if toolkit finds no recipe."""
     from toolkit.errors import ToolkitError
     from toolkit.image.locks.recipe import load
     from toolkit.report.fix import recipe_text

@@ -10,7 +10,7 @@ from toolkit.report.fix import MARK
 
 
 def write(file: Path, content: str) -> bool:
-    """Write the file, or replace it if ``toolkit doctor --fix`` wrote it; return whether the content changed.
+    """Write ``content`` to the file, and return whether this changed the file's content.
 
     Raises:
         BadInput: if the output file exists and ``toolkit doctor --fix`` did not write this file.
@@ -23,7 +23,11 @@ def write(file: Path, content: str) -> bool:
 
 
 def _own(file: Path) -> str | None:
-    """Return the text of a file that ``toolkit doctor --fix`` wrote; ``None`` if the file does not exist."""
+    """Return the text of a file that ``toolkit doctor --fix`` wrote, or ``None`` if the file does not exist.
+
+    Raises:
+        BadInput: if the file exists and ``toolkit doctor --fix`` did not write this file.
+    """
     if not is_there(file):
         return None
     try:
@@ -32,7 +36,7 @@ def _own(file: Path) -> str | None:
         text = ""
     if not text.startswith(MARK):
         raise BadInput(
-            f"{file}: exists, and toolkit doctor --fix did not write it",
+            f"{file}: this file exists, and `toolkit doctor --fix` did not write it",
             fix="give another name with -o, or move the file to another folder",
         )
     return text

@@ -36,7 +36,10 @@ def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
 
 
 def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
-    """Predict the launch of the image that a build file describes, and return the exit status.
+    """Predict the launch of the image that a build file describes, and print the prediction.
+
+    Returns:
+        The exit status: 0 if the image may work, else 1.
 
     Raises:
         BadInput: if toolkit cannot read the build file, or the user gives ``--fix``.
@@ -47,7 +50,8 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
 
     if options.fix:
         raise BadInput(
-            f"--fix: needs an image, but {file} is a build file", fix="build the image, and give its name"
+            f"--fix: needs an image, but {file} is a build file",
+            fix="build the image, then give the image instead of the build file",
         )
     with tell:
         asked = request_launch(_question(options, str(file), ready=False), tell)
@@ -56,7 +60,7 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
 
 
 def judge_host(options: DoctorOptions) -> int:
-    """Print the facts and findings of a host. Return status 1 if a finding is an error, otherwise 0."""
+    """Print the facts and findings of a host. Return the exit status: 1 if a finding is an error, else 0."""
     from toolkit.engine import predict
     from toolkit.job.facts import read_or_probe
 

@@ -1,4 +1,4 @@
-"""``toolkit doctor --live``: run a small job in each launch mode, and check the prediction for this mode."""
+"""``toolkit doctor --live``: run a small job with an image, and compare the result with the prediction."""
 
 from pathlib import Path
 
@@ -13,7 +13,10 @@ from toolkit.report.progress import Progress
 
 
 def command(options: DoctorOptions, image: str, tell: Progress) -> int:
-    """Run a small job in each launch mode, print the results, and return the exit status.
+    """Run a small job in each mode of ``--mode``, or in the mode that toolkit chooses, and print the results.
+
+    Returns:
+        The exit status: 0 if every job works and toolkit predicted no failure, else 1.
 
     Raises:
         ToolkitError: as in :func:`toolkit.job.live.try_modes`.

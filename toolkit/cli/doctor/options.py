@@ -65,12 +65,12 @@ class DoctorOptions:
 
     @property
     def facts_words(self) -> tuple[str, ...]:
-        """The options with which ``toolkit doctor`` reads the same facts about the cluster again."""
+        """The options with which a later ``toolkit doctor`` reads the same facts about the cluster."""
         return ("--facts", str(self.facts)) if self.facts else self.place_words
 
 
 def check_combination(options: DoctorOptions) -> None:
-    """Raise an error if the given options conflict, or if an option that they need is missing.
+    """Check that the given options can be combined, and that no required option or IMAGE is missing.
 
     Raises:
         BadInput: if two options conflict, or an option needs a missing option or IMAGE; the message names the
@@ -95,7 +95,7 @@ def _check_image(options: DoctorOptions) -> None:
     if options.live or options.fix:
         raise BadInput("--live and --fix need an IMAGE")
     if options.env_image is not None:
-        raise BadInput("--env-image: needs an IMAGE, and cannot be combined with --live")
+        raise BadInput("--env-image: needs an IMAGE")
 
 
 def _check_live(options: DoctorOptions) -> None:
@@ -110,7 +110,7 @@ def _check_live(options: DoctorOptions) -> None:
                 "--live and --facts: cannot be combined, because --live runs a job on the cluster itself"
             )
         if options.env_image is not None:
-            raise BadInput("--env-image: needs an IMAGE, and cannot be combined with --live")
+            raise BadInput("--env-image: cannot be combined with --live")
         return
     if len(set(options.modes)) > 1:
         raise BadInput("--mode: more than one mode is possible only with --live")
@@ -138,7 +138,7 @@ def _check_facts(options: DoctorOptions) -> None:
     if options.partition is not None:
         raise BadInput(
             f"--partition {options.partition}: cannot be combined with --facts, "
-            "because the file already describes the nodes",
+            "because the facts file already describes the nodes",
             fix=f"probe the partition: `toolkit probe --partition {options.partition} -o {options.facts}`",
         )
     if options.where.remote or options.ssh_config is not None:

@@ -37,7 +37,7 @@ def command(
     links: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Add packages to ENV; the other packages keep their versions if possible.
+    """Add packages to ENV. The packages that ENV already contains keep their versions if possible.
 
     If ENV already has a requirement for a PACKAGE, the new requirement replaces the old requirement. Without
     a PACKAGE, toolkit rebuilds ENV for the image that --over names.

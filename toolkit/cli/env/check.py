@@ -1,4 +1,4 @@
-"""``toolkit env check``: compare an environment with its lock and an image."""
+"""``toolkit env check``: check an environment's checksum and packages, and its base image."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ from toolkit.report.progress import Progress
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:
-    """Compare ENV with its checksum, and the packages in ENV with the lock in ENV.
+    """Check that ENV is unchanged, by its checksum and by the list of packages (the lock) in ENV.
 
     The base image is the image for which toolkit built ENV. With --over, toolkit also compares IMAGE with
     the base image.

@@ -17,13 +17,17 @@ from toolkit.units import format_size
 _FILE = click.Path(path_type=Path)
 ENV = click.argument("env", metavar="ENV", type=_FILE)
 OVER = click.option(
-    "--over", metavar="IMAGE", help="Image for the environment  [default: the same image as before]"
+    "--over", metavar="IMAGE", help="Image for the environment  [default: the image for which ENV was built]"
 )
 REPLACE = click.option(
     "--replace", multiple=True, metavar="NAME", help="Replace a package of the image with another version"
 )
 LINKS = click.option(
-    "--find-links", "links", multiple=True, metavar="DIR", help="Also search this folder for wheels"
+    "--find-links",
+    "links",
+    multiple=True,
+    metavar="DIR",
+    help="Folder with wheels, searched in addition to the package index",
 )
 
 __all__ = [
@@ -41,14 +45,18 @@ __all__ = [
 
 
 def names_of(given: tuple[str, ...]) -> frozenset[str]:
-    """Return package names in the normalised form of PEP 503, in which package indexes compare names."""
+    """Return package names in the normalised form of PEP 503 (lower case, with ``-`` as the separator)."""
     from packaging.utils import canonicalize_name
 
     return frozenset(map(str, map(canonicalize_name, given)))
 
 
 def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequirements:
-    """Return the requirements with the folders of ``--find-links``, in which uv searches for wheels."""
+    """Return the requirements with the folders of ``--find-links``, in which uv searches for wheels.
+
+    Raises:
+        BadInput: if a value of ``--find-links`` is not a folder.
+    """
     for link in links:
         folder = Path(link).expanduser()
         if not folder.is_dir():
@@ -58,10 +66,10 @@ def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequiremen
 
 
 def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
-    """Return the image of an environment.
+    """Return the image of an environment: the image that ``--over`` names, or the image in the lock.
 
-    The image is the file ``over``, if given. Otherwise, the function searches for the image's file name in
-    the environment's folder, the current folder, ``build/images`` and ``images``.
+    If ``over`` is ``None``, the function searches for the file name that the lock records. It searches in the
+    environment's folder, the current folder, ``build/images`` and ``images``.
 
     Raises:
         BadInput: if toolkit finds no file with the image's name.
@@ -73,7 +81,7 @@ def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
             return found.resolve()
     raise BadInput(
         f"{env}: toolkit cannot find {lock.base.name}, the image of this environment",
-        fix="name the image: `--over IMAGE`",
+        fix="give the path of the image: `--over IMAGE`",
     )
 
 
@@ -85,7 +93,17 @@ def make_again(
     over: str | None,
     more: frozenset[str],
 ) -> EnvMade:
-    """Build an environment again with changed requirements, and keep the versions in its lock if possible."""
+    """Build an environment again with changed requirements, and return the result. Packages keep the versions
+    in the lock if possible.
+
+    Args:
+        ctx: click's context.
+        env: the environment file.
+        lock: the lock in the environment file.
+        wanted: the changed requirements.
+        over: the value of ``--over``, or ``None`` for the image in the lock.
+        more: further packages of the image that the environment may replace with another version.
+    """
     image = image_of(env, lock, over)
     replaced = frozenset(lock.replaced) | more
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
@@ -104,7 +122,9 @@ def requirements_of(lock: EnvLock) -> EnvRequirements:
 
 
 def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
-    """Print the path, the digest and the packages of a new environment."""
+    """Print the path, size, digest and packages of a new environment. If ``changed`` is true, print only the
+    packages that changed.
+    """
     if as_json:
         say_json(made, indent=True)
         return
@@ -117,6 +137,7 @@ def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
         say(f"  not copied: {folder}; jobs read this folder directly")
     if made.packages and not made.compiled:
         say(
-            "  no bytecode: this machine does not have the image's Python release and cannot start the image",
+            "  no bytecode, so imports are slower: this machine does not have the image's Python release and "
+            "cannot start the image",
             err=True,
         )

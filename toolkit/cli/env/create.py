@@ -25,9 +25,19 @@ _FILE = click.Path(path_type=Path)
     metavar="FILE",
     help="File that lists the packages to install",
 )
-@click.option("--over", required=True, metavar="IMAGE", help="SIF file, or name of a recipe")
 @click.option(
-    "-o", "--output", required=True, type=_FILE, metavar="ENV", help="File to write, such as my.env"
+    "--over",
+    required=True,
+    metavar="IMAGE",
+    help="Image for the environment: a SIF file, or the name of a recipe",
+)
+@click.option(
+    "-o",
+    "--output",
+    required=True,
+    type=_FILE,
+    metavar="ENV",
+    help="Environment file to write, such as my.env",
 )
 @REPLACE
 @LINKS
@@ -42,7 +52,7 @@ def command(
     links: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Choose package versions that work with IMAGE, and write these packages as one file.
+    """Choose package versions that work with IMAGE, and write the packages into one file, ENV.
 
     FILE is a requirements file, pyproject.toml, uv.lock or environment.yml. The environment uses the packages
     that IMAGE already has, and contains no copies of them. Packages that other packages are compiled against
@@ -56,8 +66,8 @@ def command(
     """
     if not files:
         raise BadInput(
-            "-f: expected the name of a requirements file",
-            fix="name the file: `toolkit env create -f requirements.txt …`",
+            "-f: missing; toolkit needs a file that lists the packages",
+            fix="give the file: `toolkit env create -f requirements.txt …`",
         )
     image = find_image(over)
     check_target(output)

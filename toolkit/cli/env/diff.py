@@ -17,7 +17,7 @@ _FILE = click.Path(path_type=Path)
 @click.argument("new", type=_FILE)
 @json_option()
 def command(old: Path, new: Path, as_json: bool) -> None:
-    """Show the packages whose versions differ between OLD and NEW."""
+    """Show the packages whose versions differ between the environments OLD and NEW."""
     before, after = read_env(old), read_env(new)
     found = changes(before, after)
     if as_json:
@@ -28,4 +28,4 @@ def command(old: Path, new: Path, as_json: bool) -> None:
     for one in found:
         say(f"{one.name}: {one.old or 'none'} → {one.new or 'none'}")
     if not found:
-        say("the packages are equal")
+        say("both environments have the same packages")

@@ -21,7 +21,7 @@ from toolkit.image.envs.requirements import parse_requirement
 def command(
     ctx: click.Context, env: Path, packages: tuple[str, ...], over: str | None, as_json: bool
 ) -> None:
-    """Remove requirements from ENV, and remove the packages that only these requirements needed."""
+    """Remove each PACKAGE from the requirements of ENV. Also remove the packages that only PACKAGE needed."""
     lock = read_env(env)
     asked = {next(iter(names_of((parse_requirement(one, "").name,)))): one for one in lock.requirements}
     gone = names_of(packages)
