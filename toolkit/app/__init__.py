@@ -2,11 +2,13 @@
 
 A function with the name of a command does the same as the command, with the same settings and checks. The
 functions print nothing and never exit the process. The functions raise the errors of :mod:`toolkit.errors`.
-An error message names a command-line option, for example ``--nodes`` for the argument ``nodes``. The argument
-``tell`` is an object that receives progress messages, and the output of the jobs that a function follows.
-Without ``tell``, toolkit discards the messages and the output.
+An error message about an argument names the command-line option: for example, ``--nodes`` for ``nodes``.
 
-This package is fast to import, because each function imports its modules only when you call the function.
+Many functions accept an argument ``tell``: an object that receives progress messages. Some functions,
+such as :func:`follow`, also pass the job's output to ``tell``. Without ``tell``, toolkit discards the
+messages and the output.
+
+This package is fast to import, because each function imports the modules that it needs only when you call it.
 """
 
 from toolkit import errors

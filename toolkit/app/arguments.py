@@ -8,8 +8,8 @@ StrPath = str | os.PathLike[str]
 """A path on this machine."""
 
 Job = str | JobRecord | None
-"""A job: its record, its key (the name of its record folder), the start of its key, or Slurm's job number.
-``None`` means the newest job.
+"""A job, given as its :class:`JobRecord`, its key, the first characters of its key, or Slurm's job number.
+The key is the name of the job that ``toolkit jobs list`` shows. ``None`` means the newest job.
 """
 
 

@@ -1,5 +1,5 @@
-"""Functions of the API that read images, probe machines and predict launches. The functions of this module
-launch no job.
+"""Functions of the API that read images, probe machines and predict launches. No function of this module
+submits a job.
 """
 
 import os
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def inspect(image: StrPath, *, platform: str = "", tell: Tell | None = None) -> ImageFacts:
-    """Return the facts of an image without starting the image.
+    """Return the facts of an image, such as its MPI library, without starting a container.
 
     Args:
         image: a SIF, a squashfs, a sandbox folder, a Docker or OCI archive, or any other image name that
             ``toolkit image inspect`` accepts.
-        platform: the platform of the image to read from a multi-platform archive, for example
-            ``linux/arm64``.
+        platform: for an archive with images for several platforms, the platform of the image to read, for
+            example ``linux/arm64``.
         tell: receives progress messages.
 
     Raises:
@@ -50,7 +50,8 @@ def probe(
     Args:
         host: a machine to contact over SSH, as ``HOST``, ``USER@HOST`` or an alias from the SSH
             configuration; by default this machine.
-        cluster: the name of a virtual cluster on this machine, instead of ``host``.
+        cluster: the name of a virtual cluster on this machine, see ``toolkit cluster``; give either ``host``
+            or ``cluster``.
         ssh_config: the SSH configuration file, as for ``ssh -F``.
         partition: the Slurm partition of the compute nodes; by default Slurm's default partition.
         nodes: the number of compute nodes to probe, ``"all"``, or names such as ``"node[1-4]"``. If ``nodes``
@@ -58,7 +59,7 @@ def probe(
         wait: how many seconds toolkit waits for free compute nodes; the largest allowed value is 600.
 
     Raises:
-        BadInput: if two arguments contradict each other.
+        BadInput: if you give both ``host`` and ``cluster``, or an invalid value.
         CheckFailed: if the output of the probe script is truncated.
         Missing: if the machine is unreachable.
     """
@@ -69,7 +70,7 @@ def probe(
 
 
 def load_facts(file: StrPath) -> HostFacts:
-    """Return the facts in a file that ``toolkit probe -o`` or the probe script wrote.
+    """Return the facts of a machine from a file that ``toolkit probe -o`` or the probe script wrote.
 
     Raises:
         BadInput: if the file is not a valid facts file.
@@ -101,14 +102,15 @@ def doctor(
         image: an image name as for :func:`inspect`, or the facts of an image.
         place: the facts of the cluster, or a facts file. Without ``place``, toolkit probes the machine that
             ``host`` or ``cluster`` names, by default this machine.
-        nodes: the number of nodes; by default the job file's value, or 2.
-        ranks_per_node: the number of ranks on each node; by default the job file's value, or 1.
+        nodes: the number of nodes; by default the value in the job file, or 2 if the job file has no value.
+        ranks_per_node: the number of ranks on each node; by default the value in the job file, or 1 if the
+            job file has no value.
         mode: the launch mode to predict; by default toolkit predicts all modes.
         site: the name or the path of a site profile.
         job: a job file in YAML; the other arguments override its values.
         host, cluster, ssh_config: as in :func:`probe`.
         partition: the Slurm partition of the job; toolkit probes one node of the partition.
-        command: the command that each rank runs. If ``command`` is given, toolkit predicts with the MPI
+        command: the command that each rank runs. If ``command`` is given, the prediction is for the MPI
             library that the command's program loads.
         tell: receives progress messages.
 

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 def explain(
     source: StrPath | JobRecord | BinaryIO | None = None, *, text: str | bytes | None = None
 ) -> OutputExplanation:
-    """Return the explanation of a failed job's output: the first line that reports the failure, and the
-    failure's class, causes and fixes.
+    """Explain the output of a failed job: return the first line that reports the failure, the class of the
+    failure (such as ``out-of-memory``), the causes and the fixes.
 
     Args:
         source: a file with job output, a folder with such files, a job record, or a binary stream.
         text: the job output itself, as text or bytes; give either ``text`` or ``source``.
 
     Returns:
-        The explanation that ``toolkit explain --json`` prints. The explanation's ``root`` is None if no line
-        reports a failure.
+        The explanation that ``toolkit explain --json`` prints. Its attribute ``root`` is the line that
+        reports the failure, or None if no line reports a failure.
 
     Raises:
         BadInput: if toolkit cannot read the file, or if you do not give exactly one of ``source`` and
@@ -49,7 +49,8 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
     """Return the result of a training: the accuracy, the images per second, and the seconds of each epoch.
 
     Args:
-        source: a job, or the folder of a job or of a trainer's output; by default the newest job.
+        source: the record or the key of a job, or a folder with the output of a job or a trainer; by default
+            the newest job.
         tell: receives a message if the job's machine is unreachable and toolkit uses an earlier copy of the
             metrics.
 
@@ -66,8 +67,8 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
 
 
 def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResult":
-    """Return the table of a sweep: for each task, the values of the options that the sweep varies, the state
-    and the last metrics.
+    """Return the results of a sweep: for each task, the task's state and last metrics, and the values of the
+    options that the sweep varies.
 
     Args:
         source: the job; by default the newest job.
@@ -83,13 +84,18 @@ def report_sweep(source: Job = None, *, tell: Tell | None = None) -> "SweepResul
     hears = tell or Silent()
     record = source if isinstance(source, JobRecord) else find(source, hears)
     if not record.spec.sweep:
-        raise BadInput(f"{record.key}: the job is not a sweep", fix="use app.report")
+        raise BadInput(
+            f"{record.key}: the job is not a sweep", fix="call `app.report` for a job that is not a sweep"
+        )
     return read_result(fetch_results(record, hears))
 
 
 def report_studies(folder: StrPath, *more: StrPath) -> "Report":
     """Return the speed-up curves of scaling studies, the scaling models fitted to these curves, and the
     environment of the runs.
+
+    Args:
+        folder, *more: the folders of the studies, which ``toolkit scale`` wrote.
 
     Raises:
         BadInput: if a folder contains no study.

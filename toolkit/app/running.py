@@ -1,4 +1,4 @@
-"""Functions of the API that launch jobs, follow them, and fetch their files."""
+"""Functions of the API that launch jobs, wait for jobs, and fetch the output and files of jobs."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -29,9 +29,8 @@ def launch(
         program: the name or the file of a trainer, or a command as a list of words.
         follow: if true, wait until the job ends; ``tell`` then receives the job's output.
         tell: receives progress messages.
-        **options: the other options of a launch and the fields of a job file, for example ``host``,
-            ``image``, ``nodes``, ``time`` and ``env``; :class:`toolkit.model.jobfile.LaunchOptions` lists
-            them all.
+        **options: options of ``toolkit launch`` and fields of a job file, for example ``host``, ``image``,
+            ``nodes``, ``time`` and ``env``; :class:`toolkit.model.jobfile.LaunchOptions` lists all names.
 
     Returns:
         The job's record. If the job fails, the function raises no error: check ``record.state``, and call
@@ -41,7 +40,7 @@ def launch(
         BadInput: if an option or a file is invalid.
         CheckFailed: if toolkit predicts a failure, a signature is invalid, or sbatch rejects the job.
         Missing: if the image, the data or the machine is not available.
-        Interrupted: if you press Ctrl-C while toolkit follows the job; the job continues.
+        Interrupted: if you press Ctrl-C while toolkit waits for the job to end; the job continues.
     """
     from toolkit.job import submit
     from toolkit.job.call import call
@@ -107,7 +106,8 @@ def refresh(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 
 
 def follow(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
-    """Wait until a job ends, and return its record. ``tell.output`` receives the lines of the job's output.
+    """Wait until a job ends, and return the job's record. Meanwhile, ``tell.output`` receives the lines of
+    the job's output.
 
     Raises:
         BadInput: if the job does not exist.
@@ -161,8 +161,8 @@ def cancel(key: Job = None, *, tell: Tell | None = None) -> JobRecord:
 def resume(
     key: Job = None, *, verify_key: StrPath | None = None, no_verify: bool = False, tell: Tell | None = None
 ) -> JobRecord:
-    """Submit an ended job again in the same folder. If the job runs a trainer, the trainer continues from its
-    last checkpoint.
+    """Submit an ended job again, in the folder of the ended job. If the job runs a trainer, the trainer
+    continues from its last checkpoint.
 
     Args:
         key: the job. If the job runs on this machine without Slurm, the function returns only when the job
@@ -187,8 +187,9 @@ def fetch(
 
     Args:
         key: the job whose files to copy.
-        *patterns: names, paths or folders of files to copy; ``*`` matches any text. By default, all files.
-        target: the folder for the copies; by default a folder with the name of the job.
+        *patterns: names of files to copy, or paths of files or folders in the job's folder; ``*`` matches
+            any text. By default, toolkit copies all files that the job wrote.
+        target: the folder for the copies; by default a folder in the current folder, named after the job.
         tell: receives progress messages.
 
     Raises:
@@ -224,7 +225,7 @@ def failure(record: JobRecord) -> CheckFailed | None:
     of the job's output.
 
     Returns:
-        The error that ``toolkit launch`` prints, or None if the job completed or has not ended.
+        The error that ``toolkit launch`` prints, or None if the job succeeded or has not ended.
     """
     from toolkit.job.running.follow import failure as reason
     from toolkit.model.job import FINAL_STATES
