@@ -177,7 +177,7 @@ class TestBuilding:
         began = time.monotonic()
         assert build(engine, small, small_lock, heard).reused
         assert time.monotonic() - began < 20
-        assert heard.steps == [f"{small.tag} is already built from the same lock and code"]
+        assert heard.steps == [f"{small.tag} is up to date: its lock and toolkit's code have not changed"]
 
     def test_the_command_line_tells_tag_size_base_and_lock(self, engine, small):
         told = json.loads(toolkit("image", "build", SMALL, "--json").stdout)

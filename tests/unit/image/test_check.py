@@ -49,7 +49,10 @@ def test_an_image_that_is_what_was_asked_for_has_no_disagreements():
         ({"horovod": "0.27.0"}, "horovod: the lock names 0.28.1, the image has 0.27.0"),
         ({"mpi4py": "3.1.4"}, "mpi4py: the lock names 4.1.1, the image has 3.1.4"),
         ({"python": "3.1.1"}, "python: the lock names 3.11, the image has 3.1.1"),
-        ({"horovod_operations": ("gloo",)}, "horovod: built without mpi"),
+        (
+            {"horovod_operations": ("gloo",)},
+            "horovod: the lock names the operation mpi, the image's Horovod lacks mpi",
+        ),
     ],
 )
 def test_every_other_version_is_a_line(change, said):
@@ -108,7 +111,7 @@ def installed(folder, name, module, text):
 def test_what_packages_of_a_recipe_brought_is_imported(tmp_path, text, said):
     installed(tmp_path, "own-package", "own_module", text)
     (words, doing) = trials(msgspec.structs.replace(LOCK, packages=("own-package",)))[1]
-    assert doing == "import the packages of own-package"
+    assert doing == "import the modules of own-package"
     ran = subprocess.run(
         (sys.executable, *words[1:]), env={"PYTHONPATH": str(tmp_path)}, capture_output=True, text=True
     )

@@ -27,8 +27,10 @@ _DIST_INFO = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._]*)-(?P<version>[0-9][
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True):
-    """An installed package; ``where`` is the path of the dpkg status file or dist-info folder that lists the
-    package.
+    """An installed Debian or Python package.
+
+    ``kind`` is ``debian`` or ``python``. ``where`` is the path of the dpkg status file that lists the Debian
+    package, or of the dist-info folder of the Python package.
     """
 
     name: str
@@ -40,7 +42,7 @@ class Part(msgspec.Struct, frozen=True, kw_only=True):
 class Lack(msgspec.Struct, frozen=True, kw_only=True):
     """Software that an image lacks, such as an MPI or mpi4py, or another obstacle to a launch.
 
-    ``modes`` are the affected launch modes; an empty tuple means all launch modes.
+    ``modes`` are the launch modes to which the entry applies; an empty tuple means all launch modes.
     """
 
     id: str
@@ -53,11 +55,12 @@ class Lack(msgspec.Struct, frozen=True, kw_only=True):
 class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     """The description of an image that toolkit did not build.
 
-    ``want`` maps each component, by its name in recipes, to the version in the image. ``evidence`` maps each
-    component to the line of text that proves the component's version. ``unknown`` has the reason for each
-    component whose version is unknown. ``packages`` are the packages that dpkg or Python lists; these lists
-    do not name compiled or copied software. ``place`` is the name of a host, if the user named a host, and
-    ``chosen`` is the launch mode that toolkit chooses for this host.
+    ``want`` maps the name of each component, as recipes write it, to the version in the image. ``operations``
+    are the operations that the image's Horovod supports. ``evidence`` maps the names in ``want`` to the text
+    in the image that shows the version. ``unknown`` maps each component whose version is unknown to the
+    reason. ``packages`` are the installed Debian and Python packages. ``lacks`` is what the image lacks for
+    jobs of toolkit. If the user gave the facts of a host, ``place`` is the host's name, and ``chosen`` is the
+    launch mode that toolkit chooses for the host.
     """
 
     schema: str = "toolkit.adopted/1"
@@ -78,10 +81,10 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
-    """Return the description of an image.
+    """Return the description of an image with the files ``tree`` and the facts ``facts``.
 
     ``shown`` is the image's name in the description. If ``host`` is given, the description includes the
-    findings about a launch of the image on that host.
+    errors and warnings that toolkit predicts for a launch of the image on this host.
     """
     versions = facts.component_versions()
     lacks = tuple(_lacks(tree, facts))
@@ -114,7 +117,9 @@ def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts |
 
 
 def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
-    """Yield the packages that dpkg lists as installed, then the packages in Python's package folders."""
+    """Yield the packages that dpkg lists as installed, then the Python packages that have a dist-info folder
+    in a package folder of the image.
+    """
     for name, version in sorted(packages.debian(tree).items()):
         yield Part(name=name, version=version, kind="debian", where="/var/lib/dpkg/status")
     count = 0
@@ -129,8 +134,8 @@ def list_packages(tree: FileTree, facts: ImageFacts) -> Iterator[Part]:
 
 
 def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
-    """Return an image's description in the form of a recipe. Users can edit this text to make a recipe for a
-    similar image.
+    """Return a recipe, as a table, with the component versions of an adopted image. toolkit does not build
+    this recipe; users can edit it to get a recipe for a similar image.
     """
     recipe: dict[str, object] = {
         "schema": "toolkit.recipe/2",
@@ -145,8 +150,8 @@ def recipe_like(adopted: Adopted, title: str) -> dict[str, object]:
 
 
 def _wish(name: str, version: str) -> str:
-    """Return a version as recipes write it: ``4.1.4`` for the Debian version ``4.1.4-3``, and ``3.11`` for
-    Python 3.11.2.
+    """Return a component's version as recipes write it: ``4.1.4`` for the Debian version ``4.1.4-3``,
+    ``3.11`` for Python 3.11.2, and ``*`` for a version that does not start with a number.
     """
     match = _RELEASE.match(version)
     if match is None:
@@ -155,7 +160,7 @@ def _wish(name: str, version: str) -> str:
 
 
 def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
-    """Yield the software that the image lacks although toolkit, or a job of several ranks, needs it."""
+    """Yield the software that toolkit or a job of several ranks needs, but that the image lacks."""
     if facts.python is None:
         yield Lack(
             id="no-python",
@@ -167,16 +172,18 @@ def _lacks(tree: FileTree, facts: ImageFacts) -> Iterator[Lack]:
         yield Lack(
             id="old-python",
             severity="error",
-            title=f"The image has Python {facts.python} ({facts.cite('python')})",
+            title=f"the image's Python {facts.python} is too old for toolkit's trainers "
+            f"({facts.cite('python')})",
             fix=f"to run toolkit's trainers, use an image with Python {OLDEST_PYTHON} or later",
         )
     if facts.mpi is None:
         yield Lack(
             id="no-mpi",
             severity="error",
-            title=f"toolkit found no MPI that a program in the image loads ({facts.cite('mpi')})",
-            fix="let the ranks connect through Horovod's Gloo: `toolkit launch --mode gloo`; or build an "
-            "image from a recipe that `toolkit image list` shows: `toolkit image build RECIPE`",
+            title=f"toolkit found no MPI library that a program in the image loads ({facts.cite('mpi')})",
+            fix="launch Horovod programs with Gloo, which needs no MPI: `toolkit launch --mode gloo`; or "
+            "build an image with MPI from a recipe that `toolkit image list` shows: `toolkit image build "
+            "RECIPE`",
         )
     if facts.mpi4py is None:
         yield Lack(

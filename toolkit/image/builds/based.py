@@ -1,5 +1,6 @@
-"""Pull the base image that a lock names into the Docker engine, or build the base image from the lock's
-Debian packages."""
+"""Get the base image of a lock: pull it into the Docker engine, or build it from the Debian packages in the
+lock.
+"""
 
 import tempfile
 from collections.abc import Mapping
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
 def ensure_locked_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], tell: Tell, *, fresh: bool = False
 ) -> str:
-    """Return the name of a lock's base image in the Docker engine; pull or build the image if the engine
-    lacks it.
+    """Return the name of a lock's base image in the Docker engine. If the engine lacks the base image, pull
+    or build it.
 
-    If ``fresh`` is true, toolkit builds the base image again even if the engine has this image.
+    ``files`` maps the SHA-256 of each file in the lock to the file's path. If ``fresh`` is true, toolkit does
+    not reuse a base image that it built earlier. ``fresh`` has no effect on a published base image.
 
     Raises:
         Missing: if no registry responds, or the engine cannot build the helper image that contains
@@ -46,10 +48,10 @@ def ensure_locked_base(
 
 
 def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
-    """Return the Debian mirrors in the package sources of a lock's published base image; pull the image if
-    necessary.
+    """Return the Debian mirrors that the apt configuration of a lock's published base image names. If the
+    engine lacks the base image, pull it.
 
-    The result is empty if toolkit builds the base image.
+    The result is empty if the lock has no published base image.
 
     Raises:
         Missing: if no registry responds.
@@ -60,7 +62,8 @@ def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
 def write_base(
     client: "DockerClient", lock: Lock, files: Mapping[str, Path], target: Path, tell: Tell
 ) -> None:
-    """Write to ``target`` a tar of the root file system that mmdebstrap creates from the lock's packages.
+    """Create the root file system of the base image with mmdebstrap from the packages of the lock's base, and
+    write it to ``target`` as a tar.
 
     Raises:
         Missing: if the engine cannot build the helper image that contains mmdebstrap.
@@ -73,10 +76,11 @@ def write_base(
 
 
 def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
-    """Return the files from which a build makes ``base.tar``: a script and the Debian packages of the lock.
+    """Return the files from which a build makes ``base.tar``: a script, and the packages of the base image
+    with their hashes. The keys are paths in the build context.
 
-    The result is empty for a published base image, which toolkit pulls. If ``archive`` is true, ``base.tar``
-    has the format of ``docker save``.
+    The result is empty for a published base image, which the build pulls. If ``archive`` is true,
+    ``base.tar`` has the format of ``docker save``; if not, ``base.tar`` is a tar of the root file system.
     """
     if lock.base.published:
         return {}

@@ -1,8 +1,8 @@
 """Build a recipe's image from its lock in the Docker engine, test the image, and tag it if the test succeeds.
 
-Build steps have no network: toolkit downloads and verifies the lock's files before the build. toolkit caches
-compiled components, the stack and the finished image, so that a change rebuilds as little as possible. The
-stack is the image without the trainers; its name contains a hash of its inputs.
+Build steps have no network: toolkit downloads and verifies the lock's files before the build. The stack is
+the image without toolkit's trainers; the name of the stack contains a hash of all inputs of the stack.
+toolkit keeps compiled components, the stack and the finished image, and rebuilds only what a change affects.
 """
 
 from typing import TYPE_CHECKING
@@ -43,7 +43,12 @@ _STACK = "toolkit-stack"
 
 
 class Built(msgspec.Struct, frozen=True, kw_only=True):
-    """A built image in the Docker engine; ``reused`` is true if the engine already had the image."""
+    """A built image in the Docker engine.
+
+    ``base`` describes the base image. ``source`` is the hash of all inputs of the image, and ``lock`` is the
+    SHA-256 of the lock. ``bytes`` is the size of the image. ``reused`` is true if the engine had the image
+    before this build.
+    """
 
     schema: str = "toolkit.built/1"
     recipe: str
@@ -57,8 +62,8 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
-    """Build and test a recipe's image from its lock, unless the engine has an image built from the same
-    inputs.
+    """Build and test a recipe's image from its lock. If the engine has an image with the recipe's tag that
+    was built from the same inputs, return that image without a build.
 
     If ``fresh`` is true, toolkit compiles all components and builds the image again, without the caches.
 
@@ -83,7 +88,7 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
     making = Making(lock=lock)
     source = source_hash(making)
     if not fresh and (existing := find(client, named)) is not None and existing.source == source:
-        tell.step(f"{named.tag} is already built from the same lock and code")
+        tell.step(f"{named.tag} is up to date: its lock and toolkit's code have not changed")
         return existing
     options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none", fresh=fresh)
     stack = _stack(client, named, making, tell, options)
@@ -101,8 +106,8 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
 
 
 def find(client: "DockerClient", named: Named) -> Built | None:
-    """Return the image with a recipe's tag, even if toolkit built this image from an earlier lock or with
-    earlier code; None if no image has the tag.
+    """Return the image with a recipe's tag, or None if no image has the tag. toolkit may have built the
+    image from an earlier lock, or with an earlier version of toolkit.
     """
     return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
 
@@ -132,7 +137,9 @@ def _names(results: dict[CompiledComponent, Made]) -> dict[CompiledComponent, st
 
 
 def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:
-    """Remove the tags of a recipe's earlier stacks; the engine keeps layers that another image still uses."""
+    """Remove the recipe's stacks, except ``stack``, from the engine. The engine keeps the layers that another
+    image uses.
+    """
     for name in named_like(client, f"{_STACK}:{named.name}-"):
         if name != stack and len(name) == len(stack):
             untag_image(client, name)

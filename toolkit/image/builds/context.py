@@ -40,8 +40,8 @@ def compile_context(
 
 
 def stack_context(making: Making, files: Mapping[str, Path], compiled_files: Mapping[str, Path]) -> Files:
-    """Return the files of the build context for the image without the trainers: the lock's files and the
-    compiled components.
+    """Return the files of the build context for the stack (the image without the trainers): the lock's files
+    and the compiled components.
     """
     return {
         "Dockerfile": dockerfile(making, ("base", "stack")).encode(),
@@ -51,12 +51,16 @@ def stack_context(making: Making, files: Mapping[str, Path], compiled_files: Map
 
 
 def image_context(making: Making, stack: str) -> Files:
-    """Return the files of the build context that adds toolkit's own files to the image ``stack``."""
+    """Return the files of the build context that adds toolkit's own files to the stack. ``stack`` is the name
+    of the stack in the Docker engine.
+    """
     return {"Dockerfile": dockerfile(making, ("image",), stack=stack).encode(), **own_files(making)}
 
 
 def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
-    """Return the files of all build stages, except the packages of the base image."""
+    """Return the files that the stages of a complete build copy, by path in the build context. The result
+    contains neither the Dockerfile nor the packages of the base image.
+    """
     lock, steps = making.lock, making.steps
     contents: dict[str, bytes | Path] = {
         **_context_files("toolchain", lock.build.debian, files),
@@ -74,7 +78,9 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
 
 
 def own_files(making: Making) -> dict[str, bytes | Path]:
-    """Return toolkit's own files in an image: the trainers, the lock, the SBOM and the provenance."""
+    """Return the files that toolkit adds to an image: the trainers, the lock, the SBOM and the provenance.
+    The keys are paths in the build context.
+    """
     return {
         "papers/lock.json": encode_lock(making.lock),
         "papers/manifest.py": (shipped_folder("containers") / "manifest.py").read_bytes(),
@@ -92,8 +98,8 @@ def trainers() -> dict[str, bytes]:
 
 
 def context_name(file: LockedFile) -> str:
-    """Return a file's name in the build context: ``_`` replaces ``%``, because package managers decode
-    ``%3a``.
+    """Return a file's name in the build context. The name has ``_`` instead of ``%``, because package
+    managers would decode ``%3a`` in a name as ``:``.
     """
     return file.file.replace("%", "_")
 
@@ -112,7 +118,9 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
 
 
 def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """Return the shell and Python scripts of build steps by path; an empty ``names`` selects all scripts."""
+    """Return scripts of the build steps, by path in the build context: the shell scripts ``names``, or all
+    shell and Python scripts if ``names`` is empty.
+    """
     folder = shipped_folder("containers")
     scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]
     scripts += [] if names else [folder / "stack.py", folder / "bytecode.py", folder / "toolkit_modules.py"]

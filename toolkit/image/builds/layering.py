@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SECONDS = 900.0
 _TRIAL_SECONDS = 120.0
 _KEPT_LINES = 12
-_STILL = "the image runs your own programs, but not the trainers"
+_STILL = "or use your image without the trainers, for your own programs"
 _TEXT = "Dockerfile"
 _MARK = "# The trainers of toolkit "
 """The start of each generated Dockerfile. toolkit overwrites a folder only if its Dockerfile starts with this
@@ -44,7 +44,7 @@ USER {user}
 
 
 class Layered(msgspec.Struct, frozen=True, kw_only=True):
-    """The image with the added layer; ``base`` is the id of the image below the new layer."""
+    """The image with the added layer; ``base`` is the ID of the image to which toolkit added the layer."""
 
     schema: str = "toolkit.layered/1"
     tag: str
@@ -55,8 +55,8 @@ class Layered(msgspec.Struct, frozen=True, kw_only=True):
 def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
     """Return a Dockerfile that adds the trainers to an image, and the files that the Dockerfile copies.
 
-    ``identity`` is the image's id, or its name with a digest. ``user`` is the user in the image's
-    configuration.
+    ``name`` is the image's name in the comment of the Dockerfile. ``identity`` is the image's ID, or its name
+    with a digest. ``user`` is the user in the image's configuration; an empty text means root.
     """
     shown = re.sub(r"[^\x21-\x7e]+", " ", name)
     text = _DOCKERFILE.format(
@@ -70,7 +70,8 @@ def context(name: str, identity: str, user: str) -> dict[str, bytes | Path]:
 
 
 def require_python(facts: ImageFacts, name: str) -> None:
-    """Check that the image's Python can run the trainers. If the version is unknown, the check succeeds.
+    """Check that the image's Python can run the trainers. If the version of Python is unknown, the check
+    succeeds. ``name`` is the image's name in the error message.
 
     Raises:
         BadInput: if the image's Python is too old.
@@ -87,10 +88,11 @@ def require_python(facts: ImageFacts, name: str) -> None:
 def require_folder(folder: Path, fix: str) -> None:
     """Check that toolkit may write a build context to a folder.
 
-    toolkit writes to a folder only if it does not exist, is empty, or contains an earlier build context.
+    toolkit writes to a folder only if the folder does not exist, is empty, or contains a build context that
+    toolkit wrote earlier.
 
     Raises:
-        BadInput: if the folder contains other files; ``fix`` is the hint that the error message shows.
+        BadInput: if toolkit must not write to the folder; ``fix`` is the hint of the error message.
     """
     empty = folder.is_dir() and not any(folder.iterdir())
     if not empty and not os.path.lexists(folder / _TEXT):
@@ -99,7 +101,9 @@ def require_folder(folder: Path, fix: str) -> None:
 
 
 def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
-    """Write a build context to a folder, so that users can read it and build the image themselves."""
+    """Write a build context to a folder, so that users can read the Dockerfile and build the image
+    themselves.
+    """
     for name, content in files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -107,8 +111,8 @@ def write(files: Mapping[str, bytes | Path], folder: Path) -> None:
 
 
 def layer(client: "DockerClient", name: str, tag: str, folder: Path, tell: Tell) -> Layered:
-    """Add the trainers to the image ``name`` in the Docker engine, tag the result, and keep the build context
-    in ``folder``.
+    """Add the trainers to the image ``name`` in the Docker engine, and give the new image the tag ``tag``.
+    The build context remains in ``folder``.
 
     Raises:
         BadInput: if the engine has no image with that name.
@@ -138,5 +142,5 @@ def _try(client: "DockerClient", image: str, name: str, tell: Tell) -> None:
         raise CheckFailed(
             f"{name}: Python in the image cannot import the trainers",
             detail=ran.lines[-_KEPT_LINES:],
-            fix=f"the trainers need Python {OLDEST_PYTHON} or later; {_STILL}",
+            fix=f"choose an image with Python {OLDEST_PYTHON} or later, {_STILL}",
         )

@@ -1,14 +1,15 @@
-"""Write the provenance of an image, that is, from what it was built: SLSA provenance in an in-toto statement.
+"""Write the provenance of an image, that is, a list of everything from which the image was built.
+
+The format is SLSA provenance in an in-toto statement.
 
 - ``documents.documents`` puts the provenance into the image, at PROVENANCE_PATH.
 - ``attachments.attach`` adds the provenance to the SIF, as a statement about the squashfs in the SIF.
-- ``attachments.write_full_provenance`` writes the full provenance, which also has the facts that differ
-  between machines, to a file beside the SIF. ``image sign --provenance full`` adds this file to the SIF and
-  signs the SIF.
+- ``attachments.write_full_provenance`` writes the full provenance to a file beside the SIF. Only the full
+  provenance has facts that differ between machines. ``image sign --provenance full`` adds this file to the
+  SIF and signs the SIF.
 
-The provenance in the image and in the unsigned SIF depends only on the lock, so equal locks give equal
-provenance. The provenance in an image or an unsigned SIF contains no time of day, commit, engine version or
-machine name.
+The provenance in the image and in the unsigned SIF depends only on the lock and on toolkit's version. It
+contains no time of day, commit, engine version or machine name.
 """
 
 import datetime as dt
@@ -28,15 +29,15 @@ BUILDER = "urn:toolkit:image-build"
 
 
 def provenance(lock: Lock) -> bytes:
-    """Return the SLSA predicate that the image contains: a JSON document about the lock and the files of the
-    build.
+    """Return the SLSA predicate that toolkit puts into the image: a JSON document that names the recipe, the
+    lock, and all files in the lock, with their hashes.
     """
     return _text(_predicate(lock))
 
 
 def statement(predicate: bytes, subjects: Mapping[str, str]) -> bytes:
-    """Return the in-toto statement that states the facts in ``predicate`` about the files ``subjects`` (name
-    → SHA-256).
+    """Return an in-toto statement: it says that ``predicate``, a provenance, applies to the files
+    ``subjects``, which maps names to SHA-256.
     """
     return _text(
         {
@@ -57,11 +58,11 @@ def full_provenance(
     started: float,
     ended: float,
 ) -> bytes:
-    """Return the in-toto statement with the facts in ``predicate``, and with facts that differ between
+    """Return the in-toto statement of the full provenance: ``predicate`` with facts that differ between
     machines.
 
-    The facts that differ between machines are the ``versions`` of the programs, toolkit's ``commit``, and the
-    start and end of the build in Unix seconds.
+    These facts are the ``versions`` of the programs (name → version), toolkit's ``commit`` (empty if
+    unknown), and the start and end of the build in Unix seconds.
     """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})

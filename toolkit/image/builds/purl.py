@@ -1,5 +1,6 @@
-"""Write the package URLs (purl-spec) of locked files; vulnerability scanners identify packages by these
-URLs."""
+"""Write the package URLs (purl-spec) of packages, files and images. Vulnerability scanners identify software
+by these URLs.
+"""
 
 import re
 from urllib.parse import quote
@@ -7,11 +8,13 @@ from urllib.parse import quote
 from toolkit.model.lock import LockedFile
 
 _UNQUOTED = ".-_~:"
-"""The characters that purl-spec does not escape."""
+"""The characters, apart from letters and digits, that purl-spec does not escape."""
 
 
 def debian(file: LockedFile, base: str) -> str:
-    """Return the package URL of a Debian package file; ``base`` is for example ``debian:bookworm``."""
+    """Return the package URL of a Debian package file in a lock; ``base`` is the distribution with its
+    release, such as ``debian:bookworm``.
+    """
     distribution, _, release = base.partition(":")
     architecture = file.file.removesuffix(".deb").rpartition("_")[2]
     wanted = f"?arch={_quoted(architecture)}&distro={_quoted(release or distribution)}"
@@ -25,12 +28,12 @@ def deb(distribution: str, release: str, name: str, version: str) -> str:
 
 
 def pypi(file: LockedFile) -> str:
-    """Return the package URL of a locked wheel or source distribution, such as ``pkg:pypi/torch@2.1.0``."""
+    """Return the package URL, such as ``pkg:pypi/torch@2.1.0``, of a wheel or source archive in a lock."""
     return wheel(file.name, file.version)
 
 
 def wheel(name: str, version: str) -> str:
-    """Return the package URL of a wheel; the URL contains the package name as PyPI normalises it."""
+    """Return the package URL of a Python package; the URL contains the name as PyPI normalises it."""
     return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', name).lower())}@{_quoted(version)}"
 
 
@@ -40,7 +43,9 @@ def generic(file: LockedFile) -> str:
 
 
 def image_purl(reference: str) -> str:
-    """Return the package URL of an image such as ``debian@sha256:…``; empty if the name has no digest."""
+    """Return the package URL of an image such as ``debian@sha256:…``, or an empty text if the image's name
+    has no digest.
+    """
     name, _, digest = reference.partition("@")
     if not digest:
         return ""

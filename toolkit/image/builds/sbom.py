@@ -1,13 +1,13 @@
-"""Write the software bill of materials (SBOM) of an image as CycloneDX 1.6 JSON, from the lock alone.
+"""Write the software bill of materials (SBOM) of an image as CycloneDX 1.6 JSON, from the image's lock.
 
 - ``documents.documents`` puts the SBOM into the image, at SBOM_PATH.
 - ``attachments.attach`` adds a copy of the image's SBOM to the SIF, as an object of type SBOM.
 - ``toolkit image sbom`` prints the SBOM of an image.
 
-An image's own package lists contain only Debian packages and wheels. The SBOM also names the components that
-were compiled from a source archive (an MPI, PMIx, UCX, NCCL, Horovod). For Horovod, the SBOM names the
-frameworks for which it was built. Equal locks give equal bytes, because the serial number depends only on the
-lock's hash, and the time is the lock's epoch.
+The package lists of dpkg and Python in an image contain only Debian packages and wheels. The SBOM also names
+the components that were compiled from a source archive, such as an MPI, PMIx or UCX. For Horovod, the SBOM
+also names the frameworks and operations for which Horovod was built. With the same version of toolkit, equal
+locks give equal bytes: the serial number depends only on the lock's hash, and the time is the lock's epoch.
 """
 
 import datetime as dt
@@ -66,13 +66,16 @@ _NEEDS: dict[Component, tuple[Component, ...]] = {
     "cudnn": ("cuda",),
     "nccl": ("cuda",),
 }
-"""For each component, the components that it loads or that its build needs."""
+"""For each component, the other components that the component loads, or that are needed to build it."""
 
 _ONLY_FOR_BUILD = ("cuda",)
-"""The archives that only provide a compiler for the build; the image contains none of their files."""
+"""The names of archives that only provide a compiler for the build; the image contains none of their files.
+"""
 
 _UNREAD = "Debian packages of the published base"
-"""The text that the SBOM has for a published base image, whose packages the lock does not list."""
+"""What the SBOM of an image lacks if the base image is published, because the lock does not list the
+packages of a published base image.
+"""
 
 _Item = dict[str, object]
 
@@ -157,14 +160,16 @@ def _component(
 
 
 def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
-    """Return the configure options of a compiled component; empty if the component is not compiled."""
+    """Return the configure options of a compiled component. For Horovod, return environment variables such
+    as ``HOROVOD_WITH_MPI=1``. The result is empty if the build does not compile the component.
+    """
     words = next((step.words for step in lock.steps if step.component == component), ())
     return tuple(f"HOROVOD_WITH_{word.upper()}=1" for word in words) if component == "horovod" else words
 
 
 def _mark(items: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
-    """Add a component's facts to the SBOM entry of the component's file, or to a new entry; return the
-    entry's reference.
+    """Add the licence, version and provider of a component to the SBOM entry of the file that contains the
+    component. If no entry fits, add a new entry. Return the reference of the entry.
     """
     ref = _shown_by(items, chosen.component)
     if not ref:
@@ -199,7 +204,9 @@ def _shown_by(items: Mapping[str, _Item], component: Component) -> str:
 
 
 def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
-    """Return the SBOM entry of a component without a locked file, for example the base image."""
+    """Return the reference and the SBOM entry of a component that is in no package, wheel or archive of the
+    lock, for example the base image.
+    """
     if chosen.component == "base":
         distribution, _, release = lock.base.name.partition(":")
         purl = image_purl(lock.base.published)
@@ -234,8 +241,8 @@ def _dependencies(
 
 
 def _gaps(lock: Lock, root: str, refs: Mapping[Component, str]) -> dict[str, object]:
-    """Return the SBOM field which says that the SBOM is incomplete; empty if the lock lists the base image's
-    packages.
+    """Return the SBOM field which says that the SBOM is incomplete, or an empty table if the lock lists the
+    base image's packages.
     """
     if lock.base.packages:
         return {}

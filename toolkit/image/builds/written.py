@@ -23,8 +23,12 @@ def write_folder(
 ) -> Path:
     """Write a folder with all files of a build; return the path of its Dockerfile or definition file.
 
-    toolkit writes all files to a hidden folder before it moves them to ``folder``. toolkit does not replace
-    an existing empty folder but fills it, because the folder may be the working directory of a shell.
+    If ``singularity`` is true, toolkit writes an Apptainer definition file instead of a Dockerfile; ``jobs``
+    is the number of parallel compilers in this definition file. ``files`` maps the SHA-256 of each file in
+    the lock to the file's path.
+
+    toolkit writes all files to a temporary folder, and then moves them to ``folder``. If ``folder`` exists
+    and is empty, toolkit does not replace it, because it may be the working directory of a shell.
 
     Raises:
         BadInput: under the same conditions as :func:`new_folder`.

@@ -1,4 +1,4 @@
-"""Combine the layers of an image into one file tree, and verify the digest of each layer."""
+"""Combine the layers of an image into one file tree, and verify digests of layers."""
 
 from dataclasses import dataclass
 
@@ -11,15 +11,17 @@ from toolkit.image.files.layers import LayeredTree
 from toolkit.image.files.source import HashingSource, SourceRange
 
 HASHED_UNASKED = 1 << 30
-"""If the layers of an image have at most this total size in bytes, toolkit reads them completely to verify
-their digests. Reading 1 GiB takes about a second.
+"""toolkit verifies the digests of uncompressed layers only if all layers of the image together have at most
+this size in bytes. To verify the digests, toolkit reads the layers completely; 1 GiB takes about a second.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class ImageLayer:
-    """A layer of an image; ``digest`` is the digest of the file ``path``, and ``inner`` is the digest of the
-    unpacked tar.
+    """A layer of an image.
+
+    ``digest`` and ``size`` (in bytes) belong to the file ``path``, which may be compressed. ``inner`` is the
+    digest of the unpacked tar. A field is None if the image does not state the value.
     """
 
     path: str
@@ -40,12 +42,15 @@ class StoredImage:
 def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
     """Return the file tree of an image, and verify the digests of its layers.
 
+    toolkit does not verify an uncompressed layer if the layers are larger than ``HASHED_UNASKED``, or if the
+    archive that contains the layers is compressed as a whole.
+
     Raises:
         CheckFailed: if a layer is missing or damaged, or its digest is wrong.
     """
     tree = LayeredTree(blobs.name, budget)
     parts = [_part(blobs, layer) for layer in chosen.layers]
-    # If the whole archive is compressed, its checksum covers the layers, so do not hash the layers.
+    # If the archive is compressed as a whole, its own checksum covers the layers, so do not hash the layers.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
     for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"
