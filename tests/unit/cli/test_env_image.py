@@ -123,7 +123,7 @@ def test_a_changed_image_is_refused(image, env):
     ) as error:
         prepared(image, env)
     assert error.value.fix == (
-        f"build the environment again over this image: `toolkit env add {env} --over {image}`"
+        f"build the environment again for the image of your job: `toolkit env add {env} --over {image}`"
     )
 
 

@@ -1,3 +1,3 @@
-"""Make environments: each is one file with a user's Python packages, which a job mounts over an unchanged
-image.
+"""Make environments. An environment is one file with a user's Python packages; a job mounts this file over an
+image, which stays unchanged.
 """

@@ -16,14 +16,14 @@ from toolkit.run.packages.pip_config import pip_places
 from toolkit.run.packages.wheels import uv_program, uv_settings
 
 _TAIL = 12
-_WAYS = "put the missing wheels into a folder, and name the folder: `--find-links DIR`"
+_WAYS = "put the missing wheels into a folder DIR and add `--find-links DIR`"
 
 
 def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
     """Raise an error if packages have no wheels, and toolkit cannot start the image to build the wheels.
 
-    ``way`` starts commands in the image; if ``way`` is None, ``why`` says why this machine cannot start the
-    image.
+    ``sources`` are the source distributions of the packages without wheels. ``way`` starts commands in the
+    image; if ``way`` is None, ``why`` says why this machine cannot start the image.
 
     Raises:
         Missing: if ``way`` is None and ``sources`` is not empty; the message lists the packages.
@@ -45,6 +45,8 @@ def build(
     tell: Tell,
 ) -> tuple[tuple[EnvPackage, Path], ...]:
     """Build a wheel of each source distribution inside the image; return each package with its wheel's path.
+
+    ``work`` is a folder for the builds. ``options`` are options for uv, each followed by its value.
 
     Raises:
         CheckFailed: if a build fails; the message contains the last lines of the build's output.
@@ -70,7 +72,7 @@ def build(
 
 
 def _in_folders(sources: Sequence[LockedFile], links: Sequence[str]) -> dict[str, Path]:
-    """Return the paths of the source distributions in the folders of ``--find-links``, by SHA-256."""
+    """Return the paths, by SHA-256, of the source distributions that a folder in ``links`` contains."""
     paths = ((source, Path(link) / source.file) for source in sources for link in links)
     return {
         source.sha256: path for source, path in paths if path.is_file() and hash_file(path) == source.sha256
@@ -99,6 +101,6 @@ def _wheel(
     tail = (done.errors.strip() or done.text.strip()).splitlines()[-_TAIL:]
     raise CheckFailed(
         f"{source.name} {source.version}: the build inside {python.base.name} failed{lacks}",
-        fix=f"choose a release with wheels, or {_WAYS}",
+        fix=f"choose a release of the package that has wheels, or {_WAYS}",
         detail=tail,
     )

@@ -16,11 +16,11 @@ from toolkit.image.files.sif.squash import SquashTree
 from toolkit.model.progress import Tell
 
 _INFO = ".dist-info"
-AGAIN = "build the environment again over this image: `toolkit env add {} --over {}`"
+AGAIN = "build the environment again for the image of your job: `toolkit env add {} --over {}`"
 
 
 class EnvCheck(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one check of an environment; ``told`` is a sentence about the result."""
+    """The result of one check of an environment; ``told`` is the result in words, for the user."""
 
     name: str
     ok: bool
@@ -41,8 +41,10 @@ class EnvChecked(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A package whose version differs between two environments. ``old`` or ``new`` is empty if that
-    environment lacks the package.
+    """A package whose version differs between two environments.
+
+    ``old`` is the version in the first environment, and ``new`` the version in the second environment. An
+    empty text means that the environment lacks the package.
     """
 
     name: str
@@ -51,7 +53,8 @@ class EnvChange(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: str) -> str:
-    """Return a sentence that says how an image differs from an environment's base image, or an empty text.
+    """Return how an image differs from an environment's base image, in words for the user. If the image is
+    the base image, return an empty text.
 
     Args:
         base: the base image in the environment's lock.
@@ -69,15 +72,21 @@ def differs(base: EnvBase, digest: str, python: str, glibc: str, architecture: s
         return f"the environment was made for Python {'.'.join(minor)}, but the image has {python}"
     if glibc and tuple(map(int, glibc.split("."))) < tuple(map(int, base.glibc.split("."))):
         return f"the environment was made for glibc {base.glibc}, but the image has {glibc}"
-    return f"the environment was made over {base.name} ({base.digest[:19]}…), but the image is {digest[:19]}…"
+    return (
+        f"the environment was made over {base.name} ({base.digest[:19]}…), but the image's digest is "
+        f"{digest[:19]}…"
+    )
 
 
 def check_env(env: Path, image: Path | None, tell: Tell) -> EnvChecked:
-    """Check an environment's checksum, its packages against its lock, and its base image against ``image``.
+    """Check that an environment has the right checksum and the packages in its lock, and that ``image`` is
+    its base image.
 
     If ``image`` is None, toolkit does not check the base image.
 
-    Raises: BadInput, Damaged: if toolkit cannot read the environment or the image.
+    Raises:
+        BadInput: if toolkit cannot read the environment, the lock in the environment, or the image.
+        Damaged: if the environment or the image is damaged.
     """
     checks = [_bytes(env)]
     with open_given(env) as file:
@@ -125,7 +134,7 @@ def _over(lock: EnvLock, image: Path, tell: Tell) -> list[EnvCheck]:
 
 
 def changes(old: EnvLock, new: EnvLock) -> tuple[EnvChange, ...]:
-    """Return the packages whose versions differ between two environments, sorted by name."""
+    """Return the packages whose versions differ between the locks of two environments, sorted by name."""
     names = sorted({package.name for package in (*old.packages, *new.packages)})
     pairs = ((name, old.version(name), new.version(name)) for name in names)
     return tuple(EnvChange(name=name, old=a, new=b) for name, a, b in pairs if a != b)

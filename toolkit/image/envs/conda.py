@@ -1,4 +1,4 @@
-"""Read a conda environment file, and select the packages that PyPI also has (pure functions)."""
+"""Read a conda environment file, and select the packages that are also on PyPI (pure functions)."""
 
 import re
 from typing import NamedTuple
@@ -27,18 +27,20 @@ _NAMES = {
 """The PyPI name of each conda package that has a different name on PyPI. The name is empty if the PyPI
 project with the conda package's name is an unrelated project.
 """
-_IMAGE = {"python": "the image has its own Python", "pip": "uv installs the packages"}
+_IMAGE = {"python": "the image has its own Python", "pip": "toolkit installs packages with uv instead of pip"}
 _SYSTEM = re.compile(
     r"(cuda|cudatoolkit|cudnn|nccl|mkl|blas|lib|gcc|gxx|gfortran|_|openmpi|mpich|mpi\Z|cmake|make|compilers"
     r"|c-compiler|cxx-compiler|openssl|readline|sqlite\Z|zlib|xz\Z|bzip2|ncurses|tk\Z|ca-certificates|git\Z"
     r"|ffmpeg|nodejs|ucx|hdf5\Z|netcdf|fftw|gsl\Z|boost|rdma|pytorch-cuda|r-|perl|ninja-base|sysroot|binutils)"
 )
-"""A pattern for the names of conda packages that contain no Python code."""
+"""A pattern for the start of the names of conda packages that contain no Python code."""
 
 
 class CondaFile(NamedTuple):
-    """The requirements that PyPI can satisfy, the lines in section ``pip``, and each omitted package with the
-    reason.
+    """The contents of a conda environment file.
+
+    ``requirements`` are the conda packages that are also on PyPI, as requirements for uv. ``pip`` are the
+    lines in the section ``pip``. ``left`` maps each omitted package to the reason.
     """
 
     requirements: tuple[str, ...]
@@ -47,7 +49,8 @@ class CondaFile(NamedTuple):
 
 
 def of_conda(text: str, name: str) -> CondaFile:
-    """Return the packages of an ``environment.yml`` that PyPI has.
+    """Return the packages in the text of an ``environment.yml``; ``name`` is the file's name in error
+    messages.
 
     Raises:
         BadInput: if the file is not a conda environment file.
@@ -86,7 +89,9 @@ def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -
 
 
 def _specifier(rest: str) -> str:
-    """Return a conda version in PEP 440's syntax without the build string: ``=1.2`` becomes ``==1.2.*``."""
+    """Return a conda version specifier in the syntax of PEP 440, without conda's build string. For example,
+    ``=1.2`` becomes ``==1.2.*``. The result is empty if ``rest`` allows all versions, or contains ``|``.
+    """
     text = rest.strip().strip("[]")
     if "|" in text or not text or text == "*":
         return ""

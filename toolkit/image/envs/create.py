@@ -25,13 +25,16 @@ from toolkit.run.folders import check_file, make_writable
 
 _EPOCH = 315_532_800
 """The modification time of every file in an environment, in Unix seconds (1980-01-01). The time is fixed, so
-that equal packages give equal bytes.
+that environments with equal packages are equal files.
 """
 
 
 class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
-    """A new environment file; ``changed`` are the packages whose versions differ from the earlier
-    environment.
+    """A new environment file.
+
+    ``base`` is the name of the image. ``changed`` are the packages that are new, removed or have another
+    version than in the earlier environment that toolkit replaced. ``left``, ``outside`` and ``compiled`` are
+    as in :class:`EnvLock`.
     """
 
     schema: str = "toolkit.env.made/1"
@@ -67,8 +70,8 @@ def create(
 
     Raises:
         BadInput: if ``target`` exists and is not an environment, or the image has no Python.
-        CheckFailed: if a requirement contradicts the image, the build of a package fails, or the disk is
-            full.
+        CheckFailed: if a requirement contradicts a package of the image, the build of a package fails, or
+            the disk is full.
         Missing: if a tool is missing, the package index does not respond, or toolkit cannot start the image
             to build a package.
     """
@@ -134,7 +137,7 @@ def _fill_folder(
 
 
 def check_target(target: Path) -> None:
-    """Check that ``target`` is an environment or does not exist, so that toolkit overwrites no other file.
+    """Check that ``target`` is an environment, is empty or does not exist. toolkit overwrites no other file.
 
     Raises:
         BadInput: if ``target`` exists and is not an environment; the message names the file.
@@ -146,7 +149,7 @@ def check_target(target: Path) -> None:
 
 def _check_known(replaced: frozenset[str], python: ImagePython) -> None:
     if unknown := sorted(replaced - python.has.keys()):
-        raise BadInput(f"--replace {unknown[0]}: {python.base.name} does not have this package")
+        raise BadInput(f"--replace {unknown[0]}: the image {python.base.name} does not have this package")
 
 
 def _describe_env(target: Path, lock: EnvLock, digest: str, earlier_versions: Mapping[str, str]) -> EnvMade:

@@ -24,7 +24,9 @@ _OF_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_NO_INDEX", "UV_OFFLINE", "UV_HTTP_
 
 @dataclass(frozen=True, slots=True)
 class InsideImage:
-    """An image that this machine can start; ``options`` are the options of the container runtime."""
+    """An image that this machine can start. ``program`` is the path of the container runtime, and ``options``
+    are the options with which the runtime can start the image.
+    """
 
     program: str
     options: tuple[str, ...]
@@ -38,10 +40,11 @@ class InsideImage:
         uv: str = "",
         folders: tuple[str, ...] = (),
     ) -> Completed:
-        """Run a command in the image, with ``folder`` mounted at ``/toolkit-work`` and uv at ``/toolkit-uv``.
+        """Run the command ``words`` in the image, with ``folder`` mounted at ``/toolkit-work``.
 
-        ``env`` are variables to set in the container. ``uv`` is the path of uv on this machine. ``folders``
-        are further folders of this machine, which toolkit mounts read-only at the same paths.
+        ``env`` are variables to set in the container. ``uv`` is the path of uv on this machine; toolkit
+        mounts uv at ``/toolkit-uv``, or does not mount uv if ``uv`` is empty. ``folders`` are folders of this
+        machine that the command also reads; toolkit mounts each folder read-only at its path on this machine.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{folder}:{folder}:ro" for folder in folders if Path(folder).is_dir()]
@@ -63,7 +66,7 @@ UV_INSIDE = _UV
 
 
 def startable_here(image: Path) -> tuple[InsideImage | None, str]:
-    """Return an object that starts commands in an image, and an empty text. If this machine cannot start the
+    """Return an object that runs commands in an image, and an empty text. If this machine cannot start the
     image, return None and the reason.
     """
     program = next(filter(None, map(shutil.which, NAMES)), None)

@@ -45,6 +45,8 @@ def lay_out(
 ) -> tuple[str, ...]:
     """Install packages into ``root``, and return the names of their command-line programs.
 
+    ``built`` are the paths of the wheels that toolkit built itself. ``options`` are options for uv.
+
     Raises:
         CheckFailed: under the same conditions as :func:`toolkit.run.packages.environment.install`.
     """
@@ -62,8 +64,8 @@ def lay_out(
 
 
 def _scripts(folder: Path) -> tuple[str, ...]:
-    """Change the first line of scripts so that they start the first Python on PATH; return the names of all
-    programs.
+    """Change the first line of each Python script in ``folder``, so that the first Python on PATH runs the
+    script. Return the names of all programs in ``folder``.
     """
     if not folder.is_dir():
         return ()

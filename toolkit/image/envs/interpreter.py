@@ -34,7 +34,11 @@ _HOME = re.compile(r"^home\s*=\s*(/\S+)", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class InstalledPackage:
-    """A Python distribution in an image, with its version and the requirements that the image satisfies."""
+    """A Python distribution in an image.
+
+    ``requires`` are the requirements of the distribution that the image satisfies, and ``extras`` are the
+    names of the distribution's extras.
+    """
 
     name: str
     version: str
@@ -112,7 +116,7 @@ def _command(tree: FileTree, facts: ImageFacts) -> str:
 
 
 def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Iterator[str]:
-    """Yield the folders of packages in the order in which Python searches them."""
+    """Yield the package folders of the image's Python, in the order in which Python searches them."""
     folders = [
         folder for folder in facts.environment.get("PYTHONPATH", "").split(":") if folder.startswith("/")
     ]
@@ -145,7 +149,9 @@ def _sites(tree: FileTree, command: str, minor: str, facts: ImageFacts) -> Itera
 
 
 def _metadata(tree: FileTree, path: str) -> tuple[str, str, str] | None:
-    """Return the name, version and metadata text of a distribution, or None if the folder has no metadata."""
+    """Return the name, version and metadata text of a distribution, or None if its metadata is missing or
+    invalid. ``path`` is a dist-info folder, an egg-info folder or an egg-info file.
+    """
     for file in (f"{path}/METADATA", f"{path}/PKG-INFO", path):
         text = files.text(tree, file, _MOST)
         if text is None:
@@ -171,8 +177,8 @@ def _satisfied_requirements(
 ) -> dict[str, InstalledPackage]:
     """Return each distribution with only those requirements that the image satisfies.
 
-    An image can work although it violates a requirement, for example after ``pip install --no-deps``. toolkit
-    omits such a requirement, because otherwise uv would find no solution.
+    An image can work although it violates a requirement of a distribution, for example after ``pip install
+    --no-deps``. toolkit omits a violated requirement, because uv would find no solution with it.
     """
     target = markers(base)
     packages = {}

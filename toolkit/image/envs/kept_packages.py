@@ -1,7 +1,7 @@
-"""List the packages of an image that an environment may replace only with ``--replace``.
+"""List the kept packages: packages of an image that an environment may replace only with ``--replace``.
 
-Kept packages are packages against which other packages are compiled (for example NumPy), and packages that
-start ranks (for example mpi4py).
+Kept packages are packages such as NumPy, against which other packages are compiled, and packages such as
+mpi4py, which connect the ranks of a job.
 """
 
 import re

@@ -52,10 +52,11 @@ class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
 class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
     """The lock of an environment, which lists everything that determines the contents of the environment.
 
-    ``requirements`` are the user's requirement lines, and ``options`` are options for the package index.
+    ``requirements`` and ``constraints`` are the user's lines, and ``options`` are options for uv.
     ``replaced`` are packages of the image that the environment may hide with another version. ``outside`` are
-    folders of projects from which jobs read code that is not in the environment. ``left`` are omitted
-    requirements, each with a reason.
+    folders with code of the user's own projects; the environment does not contain this code, so jobs read it
+    from these folders. ``left`` maps each omitted requirement to the reason. ``scripts`` are the names of the
+    command-line programs.
     """
 
     schema: str = "toolkit.env/1"
@@ -114,8 +115,8 @@ def read_env(path: Path, label: str = "") -> EnvLock:
 
     Args:
         path: the environment file.
-        label: the command-line option that gave the file, such as ``--env-image``; error messages begin with
-            it.
+        label: the command-line option with which the user gave the file, such as ``--env-image``; error
+            messages begin with this option.
 
     Raises:
         BadInput: if the path is not an environment file.
@@ -132,7 +133,7 @@ def read_env(path: Path, label: str = "") -> EnvLock:
 
 
 def lock_in(tree: FileTree, name: str) -> EnvLock:
-    """Return the lock in the files of an environment; ``name`` is the file's name in error messages.
+    """Return the lock in ``tree``, the files of an environment; error messages begin with ``name``.
 
     Raises:
         BadInput: if the lock is missing or invalid.

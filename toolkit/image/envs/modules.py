@@ -32,8 +32,8 @@ def compile_modules(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> str:
-    """Compile the modules in ``root``; return the minor release of Python that compiled them, or an empty
-    text if toolkit found no suitable Python.
+    """Compile the modules in ``root``, and return the minor release of Python that compiled them. If toolkit
+    finds no Python of the image's minor release, return an empty text.
 
     ``compileall`` skips a module with a syntax error; for example, the test files of a compiler package may
     contain invalid code.
@@ -49,7 +49,7 @@ def compile_modules(
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
     todo = list[tuple[Path, list[str]]]()
     for old in list(site.rglob("__pycache__")):
-        shutil.rmtree(old)  # remove bytecode of another Python or with wrong modification times
+        shutil.rmtree(old)  # this bytecode may be for another Python, or contain outdated file times
     records = dict(_records(site))
     for package in packages:
         modules = [name for name in records.get(package.name, ()) if name.endswith(".py")]
@@ -66,7 +66,9 @@ def compile_modules(
 
 
 def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name of each package, and the paths of its files in the package folder."""
+    """Yield the name of each package in the package folder ``site``, and the paths of its files relative to
+    ``site``.
+    """
     for record in site.glob("*.dist-info/RECORD"):
         name = canonicalize_name(record.parent.name.rpartition(".")[0].partition("-")[0])
         with record.open(encoding="utf-8", newline="") as file:
@@ -75,7 +77,9 @@ def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _take_from_cache(cache_file: Path, site: Path) -> bool:
-    """Unpack the cached modules of a wheel into the package folder; return whether the cache has them."""
+    """Unpack the cached bytecode of a wheel into the package folder; return False if the cache lacks the
+    wheel.
+    """
     try:
         with zipfile.ZipFile(cache_file) as archive:
             archive.extractall(site)
@@ -101,8 +105,8 @@ def _compiled(
     way: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> bool:
-    """Compile the files ``listed``, which are paths in the package folder; return whether toolkit found a
-    suitable Python.
+    """Compile the modules ``listed``, which are paths relative to the package folder. Return False if toolkit
+    found no Python of the image's minor release.
     """
     tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)

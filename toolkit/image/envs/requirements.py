@@ -26,9 +26,9 @@ _PATH = re.compile(r"[./~]|file:")
 class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     """The requirements and constraints of an environment, as lines such as ``torch>=2.1`` (PEP 508).
 
-    ``options`` are options for uv. ``hashes`` maps the name of each package to its allowed hashes.
-    ``outside`` are folders of projects from which jobs read code that is not in the environment. ``left`` are
-    omitted requirements, each with a reason.
+    ``options`` are options for uv. ``hashes`` maps the name of a package to its allowed hashes. ``outside``
+    are folders with code of the user's own projects; the environment does not contain this code, so jobs read
+    it from these folders. ``left`` maps each omitted requirement to the reason.
     """
 
     requirements: tuple[str, ...] = ()
@@ -39,7 +39,9 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     left: dict[str, str] = {}
 
     def join(self, further: "EnvRequirements") -> "EnvRequirements":
-        """Return an object with the requirements of both this object and ``further``."""
+        """Return the requirements, options and other entries of this object and of ``further`` in one
+        object.
+        """
         return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *further.requirements))),
             constraints=tuple(dict.fromkeys((*self.constraints, *further.constraints))),
@@ -71,7 +73,8 @@ def read_requirements(path: Path) -> EnvRequirements:
 
 
 def parse_requirement(line: str, where: str) -> Requirement:
-    """Parse one requirement; ``where`` is its file and line in error messages.
+    """Parse one requirement. Error messages begin with ``where``, which names the file and line, the option
+    or the package that contains the requirement.
 
     Raises:
         BadInput: if the line is not a valid requirement.
@@ -125,7 +128,9 @@ def _requirements(text: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line without comments; join lines that end with a backslash."""
+    """Yield the number and the text of each line without comments. A line that ends with a backslash
+    continues on the next line.
+    """
     joined, first = "", 0
     for number, line in enumerate(text.splitlines(), 1):
         bare = _COMMENT.sub("", line).strip()
@@ -184,14 +189,14 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
-    """Return the dependencies of a project in another folder. In the result, ``outside`` contains the folder
-    with the project's code.
+    """Return the dependencies of a project that a line of the file ``path`` names by its folder. In the
+    result, ``outside`` contains the folder with the project's code.
     """
     bare = requirement.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()
     if not folder.is_dir():
         raise BadInput(
-            f"{where}: {requirement}: not a folder",
+            f"{where}: {requirement} is not a folder",
             fix="give the folder of the Python project, which contains its pyproject.toml",
         )
     project = folder / "pyproject.toml"

@@ -36,8 +36,8 @@ class EnvSolution:
 
 
 def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> PinRequest:
-    """Return a query for uv with an image's Python, glibc and architecture, and without requirements; callers
-    add the requirements.
+    """Return a query for uv with the Python release, glibc and architecture of an image. The query has no
+    requirements; callers add them.
     """
     wanted = int(python.base.glibc.split(".")[1])
     glibc = max((number for number in _UV_GLIBC if number <= wanted), default=_UV_GLIBC[0])
@@ -88,7 +88,7 @@ def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozen
         if requirement.marker is not None and not requirement.marker.evaluate(markers(python.base)):
             continue
         if requirement.url or not requirement.specifier.contains(package.version, prereleases=True):
-            faults[name] = f"{name}: the image has {package.version}, and the file requires {requirement}"
+            faults[name] = f"{name}: the image has {package.version}, but a requirement is {requirement}"
     if faults:
         first, *more = faults.values()
         raise CheckFailed(first, detail=more, fix=_CHANGE.format(" --replace ".join(faults)))
@@ -117,7 +117,9 @@ class _Search:
         return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> PinRequest:
-        """Return the query that fixes the versions only of packages that the environment must not replace."""
+        """Return the query that fixes the versions of the kept packages only, which an environment may not
+        replace without ``--replace``.
+        """
         versions = {name: package.version for name, package in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
 
@@ -153,7 +155,9 @@ class _Search:
 
 
 def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
-    """Return the packages that satisfy the requirements, and whether one of these packages has no wheel."""
+    """Return the packages that satisfy the requirements, and whether uv was allowed to choose packages
+    without wheels.
+    """
     failed = None
     for build in (False, True):
         for fixed in (search.all_fixed(), search.held_fixed()):
@@ -167,7 +171,9 @@ def _chosen(search: _Search) -> tuple[tuple[Pin, ...], bool]:
 
 
 def _explain(search: _Search) -> None:
-    """Raise an error if the requirements contradict packages of the image; the message names the packages."""
+    """Raise an error if the requirements contradict kept packages of the image; the message names these
+    packages. Return if toolkit finds no contradiction.
+    """
     try:
         pins = pin_requirements(search.free(), build=False)
     except UnresolvedPackages:
@@ -188,7 +194,9 @@ def _conflicting_pins(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[
 
 
 def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:
-    """Return the file of each new package: its best wheel, or its source distribution if no wheel fits."""
+    """Return the file of each new package: the best wheel for the image, or the source distribution if no
+    wheel fits the image.
+    """
     base = empty_question(python, wanted.options)
     pins = tuple(f"{pin.name}=={pin.version}" for pin in news)
     text = lock_of(replace(base, requirements=pins), build=build)
@@ -201,7 +209,7 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
     for package, file in lock.select(environment=target, tags=fitting):
         if not isinstance(file, PackageWheel | PackageSdist):
             raise CheckFailed(
-                f"{package.name} {package.version}: the index has neither a wheel nor a source distribution"
+                f"{package.name} {package.version}: the package index has neither a wheel nor a source distribution"
             )
         sha256 = _check_hash(str(package.name), file.hashes["sha256"], wanted)
         name, number = str(package.name), str(package.version)
@@ -227,5 +235,5 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
 def _check_hash(name: str, sha256: str, wanted: EnvRequirements) -> str:
     demanded = wanted.hashes.get(name)
     if demanded and f"sha256:{sha256}" not in demanded:
-        raise CheckFailed(f"{name}: the file in the index has none of the hashes in the requirements")
+        raise CheckFailed(f"{name}: the file in the package index has none of the hashes in the requirements")
     return sha256

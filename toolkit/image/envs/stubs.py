@@ -1,4 +1,4 @@
-"""Write wheels without code, which show uv's resolver the Python packages that an image already has."""
+"""Write wheels without code. From these wheels, uv's resolver learns which Python packages an image has."""
 
 import zipfile
 from pathlib import Path
@@ -7,7 +7,7 @@ from toolkit.image.envs.interpreter import InstalledPackage
 
 
 def write_stub(folder: Path, package: InstalledPackage) -> Path:
-    """Write a wheel that contains only the metadata of a distribution, and return the wheel's path."""
+    """Write a wheel that contains only the metadata of an image's package, and return the wheel's path."""
     stem = f"{package.name.replace('-', '_')}-{package.version}"
     file = folder / f"{stem}-py3-none-any.whl"
     lines = ["Metadata-Version: 2.1", f"Name: {package.name}", f"Version: {package.version}"]

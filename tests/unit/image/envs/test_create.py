@@ -96,7 +96,7 @@ def test_equal_packages_make_equal_files(tmp_path, made):
 @every_row(
     ("requirement", "told"),
     [
-        ("numpy<1.20", "numpy: the image has 1.26.4, and the file requires numpy<1.20"),
+        ("numpy<1.20", "numpy: the image has 1.26.4, but a requirement is numpy<1.20"),
         ("old", "numpy: the image has 1.26.4; the environment needs 1.19.5 because of old"),
     ],
 )
@@ -140,7 +140,7 @@ def test_wheels_for_another_python_or_a_newer_glibc_are_not_taken(tmp_path, made
 
 def test_another_hash_than_the_file_demands_is_refused(tmp_path, made):
     write_wheel(tmp_path / "wheels", "pure", "1.0")
-    with pytest.raises(CheckFailed, match="pure: the file in the index has none of the hashes"):
+    with pytest.raises(CheckFailed, match="pure: the file in the package index has none of the hashes"):
         made("pure==1.0", hashes={"pure": (f"sha256:{'0' * 64}",)})
 
 

@@ -37,7 +37,7 @@ def test_a_requirements_file(tmp_path):
         ("rich\n--trusted-host x\n", r":2: `--trusted-host` is an option that toolkit does not support"),
         ("rich >> 3\n", r":1: 'rich >> 3' is not a requirement"),
         ("\n-r gone.txt\n", "gone.txt"),
-        ("-e ./gone\n", r":1: \./gone: not a folder"),
+        ("-e ./gone\n", r":1: \./gone is not a folder"),
     ],
 )
 def test_a_line_that_cannot_be_followed_is_named(tmp_path, text, told):
