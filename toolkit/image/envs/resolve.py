@@ -209,7 +209,8 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
     for package, file in lock.select(environment=target, tags=fitting):
         if not isinstance(file, PackageWheel | PackageSdist):
             raise CheckFailed(
-                f"{package.name} {package.version}: the package index has neither a wheel nor a source distribution"
+                f"{package.name} {package.version}: the package index has neither a wheel nor a source "
+                f"distribution"
             )
         sha256 = _check_hash(str(package.name), file.hashes["sha256"], wanted)
         name, number = str(package.name), str(package.version)
