@@ -173,7 +173,7 @@ PROGRAMS = {
     "a shell line in one word": refused(
         {"t.py": MPI}, ("--", "cd lib && python t.py"), "run the command in a shell"
     ),
-    "a word of the shell": refused({"t.py": MPI}, ("--", "cd", "lib"), "`cd` is a word of the shell"),
+    "a word of the shell": refused({"t.py": MPI}, ("--", "cd", "lib"), "`cd` is a command of the shell"),
     "a misspelt file": refused({"train.py": MPI}, ("--", "python", "tran.py"), "did you mean train.py?"),
     "a misspelt module": refused(
         {"pkg/__init__.py": "", "pkg/work.py": MPI}, ("--", "python", "-m", "pkg.works"),
@@ -225,7 +225,7 @@ PROGRAMS = {
         {"t.py": f"key = open('.env').read()\n{MPI}", ".env": "KEY=1\n"},
         ("t.py",), ".env is not copied to the cluster: the file may contain secrets", travelling=True,
     ),
-    "a question": refused({"t.py": f"n = input()\n{MPI}"}, ("t.py",), "input() waits for the keyboard"),
+    "a question": refused({"t.py": f"n = input()\n{MPI}"}, ("t.py",), "input() waits for keyboard input"),
     "Windows line ends": refused(
         {"run.sh": "#!/bin/sh\r\npython t.py\r\n", "t.py": MPI},
         ("--", "./run.sh"),
@@ -236,7 +236,7 @@ PROGRAMS = {
     ),
     "conda in a shell script": refused(
         {"run.sh": "conda activate tf\npython t.py\n", "t.py": MPI},
-        ("--", "bash", "run.sh"), "remove the lines with `conda`: the image contains the environment",
+        ("--", "bash", "run.sh"), "remove the lines with `conda`: the image replaces the environment",
     ),
     "a command of Slurm in the script": refused(
         {"t.py": f"import subprocess\nhosts = subprocess.check_output(['scontrol', 'show'])\n{MPI}"},

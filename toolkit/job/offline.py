@@ -1,4 +1,5 @@
-"""``toolkit launch --site S --dry-run``: write the job script from the site profile, without a connection."""
+"""``toolkit launch --site S --dry-run``: write the job script from the site profile, without a connection to
+the cluster."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -56,7 +57,7 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If the current folder has no script of the job, the job may start in another folder.
+    # If toolkit finds no Python file of the program here, the job may start in another folder.
     # In this case, do not check the relative paths in the job's command.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
@@ -82,8 +83,8 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
     yield f"Copy the image to {spec.image} before you submit"
     if code and code.facts.facts:
         yield (
-            "Submit the script in the folder of the program, because the job starts in the folder in which "
-            "you submit it"
+            "On the cluster, submit the script in the folder of the program, because the job starts in the "
+            "folder in which you submit the script"
         )
     if uncontacted.data:
         yield f"Copy the data{f' in {data}' if data else ''} to {uncontacted.data}"
@@ -91,35 +92,37 @@ def _steps(uncontacted: UncontactedJob, data: Path | None, sources: Sources) -> 
         yield f"Copy the program {sources.program} to {uncontacted.program}"
     if spec.secrets:
         yield (
-            f"Write the values of {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, one per line "
-            "as export NAME='VALUE', and run chmod 600 on the file"
+            f"Write the values of {', '.join(spec.secrets)} into {spec.directory}/{SECRETS}, each on a line "
+            "export NAME='VALUE', and run chmod 600 on this file"
         )
 
 
 def check_not_there(job: JobFile) -> None:
-    """Raise an error if an option needs a connection to the cluster, because a dry run without ``--host``
-    makes no connection.
+    """Raise an error if an option needs a connection to the cluster.
+
+    toolkit uses this check for dry runs without ``--host``, which do not connect to the cluster.
     """
     if job.env_image:
         raise BadInput(
-            f"--env-image {job.env_image}: toolkit does not connect to the cluster, so it cannot compare "
-            "this environment with the image",
+            f"--env-image {job.env_image}: without `--host`, toolkit does not connect to the cluster and "
+            "cannot compare this environment with the image",
             fix="add `--host USER@LOGIN`, so that toolkit connects to the cluster",
         )
     for option, value in (("image", job.image), ("data", job.data)):
         if value and value.startswith(ON_CLUSTER):
             raise BadInput(
-                f"--{option} {value}: the file is on the cluster, to which toolkit does not connect",
+                f"--{option} {value}: the file is on the cluster, but without `--host` toolkit does not "
+                "connect to the cluster",
                 fix="add `--host USER@LOGIN` to `--dry-run`, so that toolkit connects to the cluster",
             )
 
 
 def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> StartableImage:
-    """Return a job's image. For an image that is not on this machine, use the facts in the recipe with the
-    image's name.
+    """Return a job's image. If the image is not on this machine, toolkit assumes the facts about the image,
+    usually from the recipe with the image's name.
 
     Raises:
-        BadInput: if ``--image`` is neither a SIF file nor the name of a recipe.
+        BadInput: if ``--image`` is neither the path of a SIF file nor the name of a recipe.
         CheckFailed: if the image lacks a required signature.
     """
     name = request.job.image or ""
@@ -139,13 +142,16 @@ def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> Startabl
 
 
 def _program(job: JobFile) -> Path | None:
-    """Return the file of the user's own trainer, which the user must copy to the cluster, or ``None``."""
+    """Return the Python file of the user's own trainer; ``None`` for any other job."""
     known = trainers.find(job.trainer) if job.trainer else None
     return program_file(job.trainer or "") if known and known.own else None
 
 
 def _data(job: JobFile, tell: Tell) -> Path | None:
-    """Return the folder of a trainer's data, or ``None`` if the data set is not on this machine.
+    """Return the folder of a trainer's data on this machine.
+
+    The result is ``None`` for a command, for a trainer that reads no data, and if the data set is not on this
+    machine.
 
     Raises:
         BadInput: if the folder of ``--data`` does not exist.
@@ -154,7 +160,7 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
     dataset = trainers.find(job.trainer).dataset if job.trainer else ""
     if not job.trainer and job.data:
         tell.step(
-            f"Copy the data in {job.data} to the cluster, and name the copy with --env TOOLKIT_DATA=DIR"
+            f"Copy the data in {job.data} to the cluster, and give the copy's folder: --env TOOLKIT_DATA=DIR"
         )
     if not job.trainer or not (dataset or job.data):
         return None
@@ -165,10 +171,10 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
 
 
 def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
-    """Return assumed facts of an image that is not on this machine.
+    """Return assumed facts about an image that is not on this machine.
 
-    The facts are from the recipe ``name``. If ``name`` is the path of a missing file, toolkit assumes Open
-    MPI.
+    The facts are from the recipe ``name``. If ``name`` is a path, toolkit only assumes that the image
+    contains Open MPI.
     """
     if is_path(name):
         tell.step(f"{name} is not on this machine; toolkit assumes that the image contains Open MPI")

@@ -1,4 +1,4 @@
-"""Connect to the host of a command: this machine, a host over SSH, or a virtual cluster."""
+"""Open a connection to the machine that runs commands: this machine, an SSH host, or a virtual cluster."""
 
 import contextlib
 from pathlib import Path
@@ -20,10 +20,11 @@ class Where(NamedTuple):
 
     @property
     def remote(self) -> bool:
+        """Whether the options name another machine or a virtual cluster."""
         return self.host is not None or self.cluster is not None
 
     def open(self) -> "Runner":
-        """Return a runner, which runs commands on the host; :func:`open_runner` describes the errors."""
+        """Return a runner, which runs commands on this host. For the errors, see :func:`open_runner`."""
         return open_runner(*self)
 
 
@@ -33,17 +34,18 @@ def where_of(record: "JobRecord") -> Where:
 
 
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":
-    """Return a runner, which runs commands on a host over SSH, on a virtual cluster or, by default, on this
-    machine.
+    """Return a runner, which runs commands on a host over SSH, or on the login node of a virtual cluster.
+
+    If ``host`` and ``cluster`` are ``None``, the runner runs commands on this machine.
 
     Raises:
-        BadInput: if the arguments name a host and a cluster, or the SSH configuration is wrong.
-        Missing: if the host is unreachable, or the cluster does not exist.
+        BadInput: if the arguments name both a host and a cluster, or the SSH configuration is wrong.
+        Missing: if the host is unreachable, or the virtual cluster does not exist.
     """
     if host is not None and cluster is not None:
-        raise BadInput("--host and --cluster: cannot be combined; give one of them")
+        raise BadInput("--host and --cluster: cannot be combined; give only one of these options")
     if ssh_config is not None and host is None and cluster is None:
-        raise BadInput("--ssh-config: needs --host")
+        raise BadInput("--ssh-config: this option needs --host as well")
     if ssh_config is not None:
         from toolkit.run.remote.ssh_file import check_ssh_config
 
@@ -67,8 +69,8 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
 def _open_cluster(name: str, ssh_config: Path | None) -> "Runner":
     """Return a runner, which runs commands on the login node of a virtual cluster.
 
-    The cluster's SSH configuration contains the last known port and the host key of the login node. toolkit
-    asks the Docker engine for the port only if the login node does not answer at this port with this key.
+    The cluster's SSH configuration contains the login node's last known port and host key. toolkit asks the
+    Docker engine for the current port only if no login node with this host key answers at this port.
     """
     from toolkit.cluster.access import config_of
     from toolkit.run.remote.ssh import SshRunner

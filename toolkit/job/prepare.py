@@ -1,4 +1,4 @@
-"""Prepare a launch: write a job record and a job script from the request, the facts and the prediction."""
+"""Prepare a launch: write a job record and a job script from the request, the host and the image."""
 
 import datetime as dt
 import posixpath
@@ -73,10 +73,18 @@ def prepare(
     remote: bool,
     submits: bool = True,
 ) -> Prepared:
-    """Return a job that is ready to submit; this function does not change the host.
+    """Return a job that is ready to submit; this function writes nothing on the host.
 
-    Before toolkit refuses a job because of cached facts, it probes the host again. ``submits`` is true if the
-    caller submits the prepared job, and false if the caller only shows the script.
+    If cached facts about the host would make toolkit refuse the job, toolkit first probes the host again.
+
+    Args:
+        runner: runs commands on the host.
+        request: the job that the user requests.
+        flags: the options that are not job fields.
+        sources: the files on this machine that the launch needs.
+        tell: a function that receives progress messages.
+        remote: whether the host is another machine.
+        submits: true if the caller submits the job; false if the caller only shows the script.
     """
     memory, compare = HostMemory(), submits and remote
     try:
@@ -144,7 +152,8 @@ def _prepare(
 def check_queue(target: Target, spec: JobSpec, request: JobRequest, flags: Flags, tell: Tell) -> None:
     """Raise an error if Slurm would refuse the job because of its partition, account or array.
 
-    If the site profile lists partitions, toolkit ignores the partitions that Slurm lists.
+    If the site profile lists partitions, toolkit checks only against these partitions, and ignores the
+    partitions that Slurm reports.
 
     Raises:
         CheckFailed: if Slurm would refuse the job, unless the user gives ``--force``; the error describes the
@@ -167,7 +176,10 @@ def with_script(
     because: str,
     notes: Sequence[str] = (),
 ) -> Prepared:
-    """Return the prepared job with its script; ``because`` and ``notes`` become comments in the script."""
+    """Return the prepared job with its script.
+
+    ``because`` (the reason for the launch mode) and ``notes`` become comments in the script.
+    """
     site = request.site
     runtime = loaded.command_of(target.host, site, spec.runtime)
     spread, why = broadcast.decide_broadcast(spec, site, runtime)
@@ -188,9 +200,10 @@ def with_script(
 def make_record(
     place: str, spec: JobSpec, choice: ModeChoice, cleared: ImageClearance, env_digest: str = ""
 ) -> JobRecord:
-    """Return the record of a job before its submission, without secret values.
+    """Return the record of a job that is not submitted yet; the record contains no secret values.
 
-    ``cleared`` is the result of the signature check. ``env_digest`` is the digest of the environment image.
+    ``cleared`` is the result of the signature check. ``env_digest`` is the digest of the file of
+    ``--env-image``, or empty.
     """
     recorded_plan = msgspec.structs.replace(choice.plan, env=without_secrets(choice.plan.env))
     return JobRecord(

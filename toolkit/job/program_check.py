@@ -1,4 +1,4 @@
-"""Compare the program of a command with the image, for ``toolkit launch`` and ``toolkit doctor``."""
+"""Check that an image contains what a program needs, for ``toolkit launch`` and ``toolkit doctor``."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -26,7 +26,7 @@ from toolkit.model.progress import Tell
 def check_program(
     sources: Sources, request: JobRequest, flags: Flags, image: StartableImage, tell: Tell, *, gpus: bool
 ) -> tuple[Sources, JobFile]:
-    """Check the program of a command, or the trainer, against the image.
+    """Check that the image contains what the job's program or trainer needs.
 
     ``gpus`` is true if the ranks may have GPUs.
 
@@ -73,8 +73,8 @@ def program_faults(
 def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list[LaunchFault]:
     """Return a fault if the job starts a trainer, and the image does not contain toolkit's trainers.
 
-    If toolkit does not know all modules that the job can import, the trainers may be among the unknown
-    modules, so the result is empty.
+    The result is empty if toolkit does not know all modules that the job can import, because an unknown
+    module may be toolkit itself.
     """
     if job.trainer is None or contents is None or not knows_modules(job, contents):
         return []
@@ -83,6 +83,7 @@ def _trainer_faults(job: JobFile, image: str, contents: Contents | None) -> list
     return [
         LaunchFault(
             f"{image} does not contain toolkit's trainers, which {job.trainer} needs",
-            "use an image that toolkit built, such as the recipe torch-cpu, or launch your script",
+            "use an image that toolkit built, for example from the recipe `torch-cpu`; or launch a script "
+            "that does not need toolkit's trainers",
         )
     ]

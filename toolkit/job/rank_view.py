@@ -23,8 +23,9 @@ _SUFFIX = ".py"
 
 
 def view_of_job(job: JobFile, site: Site | None) -> RankView:
-    """Return the command of a job's ranks, and the image's folders that mounts hide. The command of a trainer
-    starts with ``python``, the first Python on the image's PATH.
+    """Return the command of a job's ranks, and the image's folders that mounts hide from the ranks.
+
+    A trainer's command starts with ``python``, so the ranks run the first Python on the image's PATH.
     """
     command = TRAINER if job.trainer else tuple(job.command or ())
     view = view_of_command(command, (*(site.container.binds if site else ()), *(job.binds or ())))
@@ -32,8 +33,8 @@ def view_of_job(job: JobFile, site: Site | None) -> RankView:
 
 
 def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
-    """Return the command, and the image's folders that mounts hide. ``binds`` are the job's additional
-    mounts, ``SRC[:DST[:OPTS]]``.
+    """Return the command, and the image's folders that mounts hide. ``binds`` are the mounts that the job and
+    its site profile request, each ``SRC[:DST[:OPTS]]``.
     """
     targets = [bind_target(bind) for bind in binds if not bind.endswith(IMAGE_BIND)]
     known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]
@@ -51,7 +52,7 @@ def inspect_contents(image: str | Path, view: RankView, tell: Tell) -> tuple[Ima
     """Return the facts about an image, as seen by a rank with the command and the mounts in ``view``. Also
     return the commands and modules in the image.
 
-    Without a command in ``view``, the second value is ``None``, because toolkit does not need the modules.
+    If ``view`` has no command, the second value is ``None``, because toolkit then checks no program.
     """
     from toolkit.image.inspect import open_image  # This import is slow.
 

@@ -40,19 +40,17 @@ _NEW = (
     "trainer", "image", "env_image", "runtime", "mode", "program", "data", "directory", "site", "sweep",
     "sweep_parallel",
 )  # fmt: skip
-"""The options that conflict with ``--from-job``, because with such an option the new job would not repeat the
-recorded job.
-"""
+"""The options that conflict with ``--from-job``, because their values come from the recorded job."""
 
 
 def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, remote: bool) -> Prepared:
-    """Return a recorded job, ready to launch in a new folder from the same image.
+    """Return a recorded job that is ready to launch again, in a new folder and from the recorded image.
 
     ``remote`` is true if the host of the job is another machine.
 
     Raises:
         BadInput: if an option conflicts with ``--from-job``.
-        CheckFailed: if the image has changed, or its signatures do not permit a start.
+        CheckFailed: if the image has changed, or a required signature is missing or wrong.
         Missing: if the image no longer exists.
     """
     changes = check_layer(call.values, OPTION, {}, strict=True).fields
@@ -62,7 +60,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
         if getattr(changes, name) is not None:
             option = name.replace("_", "-")
             raise BadInput(
-                f"--{option}: cannot be combined with --from-job, which uses the value of the earlier job",
+                f"--{option}: cannot be combined with --from-job, which uses the value of the recorded job",
                 fix="to choose another value, launch without `--from-job`",
             )
     old = relaunch(record)
@@ -83,7 +81,9 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
         force = call.flags.force or record.forced or record.state == "completed"
         choice = choose(verdict, record.mode, force=force)
     else:
-        tell.step(f"The image cannot be read on this machine; toolkit repeats the launch of {record.key}")
+        tell.step(
+            f"toolkit cannot read the image on this machine; the new job starts its ranks as {record.key} did"
+        )
         choice = _as_before(record, request, host, site)
     new_record = make_record(runner.place, spec, choice, cleared)
     new_record = msgspec.structs.replace(new_record, fix=record.fix, env_digest=record.env_digest)
@@ -95,21 +95,21 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
 
 
 def _copies(runner: Runner, record: JobRecord) -> dict[str, tuple[str, int]]:
-    """Return the digest and the size in bytes of each file that the job copies to its nodes, by path."""
+    """Return path → (digest, size in bytes) for each image file that the job copies to its nodes."""
     digests = {record.spec.image: record.image_digest, record.spec.env_image: record.env_digest}
     return {path: (digest, runner.size(path)) for path, digest in digests.items() if path}
 
 
 def _program(record: JobRecord) -> ProgramName | None:
-    """Return the recorded kind of program, or ``None`` if the record contains ``mpi``.
+    """Return the recorded kind of program, or ``None`` if the kind is unknown.
 
-    Older releases of toolkit wrote ``mpi`` for every program, so the kind is unknown.
+    Older releases of toolkit recorded every program as ``mpi``, so this word says nothing about the kind.
     """
     return None if record.plan.program == "mpi" else record.plan.program
 
 
 def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site | None) -> ModeChoice:
-    """Return the recorded launch, with the folder, the binds and the variables of the new run."""
+    """Return the recorded launch, with the bind mounts and the environment variables of the new job."""
     image = ImageFacts(path=record.spec.image, format="sif")
     prepared = msgspec.structs.replace(
         record.plan,
@@ -165,9 +165,9 @@ def _strategy(strategy: str, before: int, now: int) -> str:
 
 
 def _facts_beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
-    """Return the facts in the facts file beside the recorded image, or ``None``.
+    """Return the facts about the recorded image from the facts file that is beside the image on the host.
 
-    The result is ``None`` if the facts file is missing, or describes an image with another digest.
+    The result is ``None`` if the facts file is missing or unreadable, or is for an image with another digest.
     """
     try:
         facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)

@@ -86,9 +86,9 @@ def test_a_wrong_option_ends_in_2_before_any_place_is_opened(words, said):
 @every_row(
     ("words", "said", "hint"),
     [
-        (["net.ipynb"], "net.ipynb: a job does not run notebooks", "nbconvert --to script net.ipynb"),
-        (["run.sh"], "run.sh: not a Python file", "`toolkit launch -- bash run.sh`"),
-        (["program"], "program: not a Python file", "`toolkit launch -- ./program`"),
+        (["net.ipynb"], "net.ipynb: this is a notebook, not a program", "nbconvert --to script net.ipynb"),
+        (["run.sh"], "run.sh: neither a Python file", "`toolkit launch -- bash run.sh`"),
+        (["program"], "program: neither a Python file", "`toolkit launch -- ./program`"),
         (["pkg"], "pkg: this is a folder", "`toolkit launch -- python -m pkg`"),
         (["data"], "data: this is a folder", "`toolkit launch data/FILE.py`"),
     ],
@@ -457,7 +457,7 @@ def test_a_file_or_folder_that_is_not_there_ends_in_2(image, tmp_path):
 def test_a_trainer_whose_data_nobody_fetches_asks_for_them(image):
     error = run("--image", str(image), "imagenet").exception
     assert isinstance(error, BadInput)
-    assert "imagenet: the option --data is missing; it names the folder with the images" in str(error)
+    assert "imagenet: the option --data is missing; give the folder with the training images" in str(error)
 
 
 def test_more_files_than_anybody_would_copy_are_refused(image, tmp_path, monkeypatch):

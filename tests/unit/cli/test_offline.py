@@ -61,8 +61,8 @@ def test_the_mode_and_the_words_of_a_fix_are_in_the_script():
     text, told = written("mnist", "--image", "tiny.sif", "--fix", "fix.toml")
     for words in ("--mpi=pmi2", "--no-mount /etc/localtime", "UCX_TLS=tcp"):
         assert words in text
-    assert "With fix.toml: mode srun-pmi2, --no-mount, /etc/localtime, UCX_TLS=tcp" in told
-    assert "made for other.sif, whose contents differ from this image" in told
+    assert "The fix file fix.toml sets: mode srun-pmi2, --no-mount, /etc/localtime, UCX_TLS=tcp" in told
+    assert "made for other.sif, whose contents are not the contents of the job's image" in told
 
 
 def test_the_script_says_that_its_mode_is_that_of_the_fix():
@@ -112,7 +112,7 @@ def test_what_is_refused_with_a_cluster_at_hand_is_refused_here(words, said, cod
         (["nosuch.py"], "nosuch.py: No such file"),
         (["d.py"], "d.py: this is a folder, not a program"),
         (["net.py", "--data", "nowhere"], "--data nowhere: the folder does not exist"),
-        (["imagenet"], "imagenet: the option --data is missing; it names the folder with the images"),
+        (["imagenet"], "imagenet: the option --data is missing; give the folder with the training images"),
     ],
 )
 def test_a_trainer_whose_files_are_not_here_is_refused(words, said):

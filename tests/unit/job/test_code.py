@@ -148,7 +148,7 @@ def test_a_file_that_stays_and_is_named_is_an_error(folder):
     (folder / "data.csv").write_text("1")
     code = code_of(job_of("python", "alone.py", "data.csv"), Flags())
     with pytest.raises(
-        BadInput, match=r"data\.csv is not copied to the cluster: an ignore file of the project lists it"
+        BadInput, match=r"data\.csv is not copied to the cluster: an ignore pattern of the project"
     ) as error:
         copy_project(code, Flags(), "/big", Silent())
     assert "!data.csv" in error.value.fix

@@ -51,9 +51,9 @@ FAULTS = {
     "from pathlib import Path\ndef main():\n    print((Path('data') / 'x.txt').read_text())\nmain()": (
         "t.py:3: data/x.txt: no such file"
     ),
-    "n = int(input('n? '))": "t.py:1: input() waits for the keyboard, which a job does not have",
+    "n = int(input('n? '))": "t.py:1: input() waits for keyboard input, which a job does not get",
     "import pdb\npdb.set_trace()": (
-        "t.py:2: pdb.set_trace() waits for the keyboard, which a job does not have"
+        "t.py:2: pdb.set_trace() waits for keyboard input, which a job does not get"
     ),
     "import subprocess\nsubprocess.run(['ruby', 'x.rb'])": "t.py:2: x.sif has no command `ruby`",
     "import subprocess as sp\ndef main():\n    sp.check_call(('mpiexec', '-n', '4', 'x'))\nmain()": (
@@ -66,8 +66,9 @@ FAULTS = {
     "import torch.distributed as dist\ndist.init_process_group(backend='nccl')": (
         "t.py:2: `dist.init_process_group(backend='nccl')` needs a GPU, but the job does not request GPUs"
     ),
-    "from .net import build": "t.py:1: `.net` is not found if Python starts the file by its path",
-    "import numpy\nimport queue": "queue.py hides the module `queue` of Python, which other modules import",
+    "from .net import build": "t.py:1: Python does not find `.net` "
+    "if the command starts the file by its path",
+    "import numpy\nimport queue": "queue.py hides Python's module `queue`, which other modules import",
     "import horovod.tensorflow as hvd": "t.py:1: x.sif has no `tensorflow`, which `horovod.tensorflow` needs",
     "import deep": "t.py:1: x.sif has no module `deep`",
 }
@@ -165,9 +166,10 @@ def test_a_relative_import_is_launched_as_a_module(folder):
 EXECUTED = {
     "#!/usr/bin/env bash\r\npython t.py\r\n": "./job has Windows line endings",
     "#!/home/me/conda/bin/python\nprint(1)\n": (
-        "./job starts with `#!/home/me/conda/bin/python`, which x.sif does not have"
+        "./job starts with `#!/home/me/conda/bin/python`, but x.sif does not have this interpreter"
     ),
-    "#!/usr/bin/env -S ruby -w\n": "./job starts with `#!/usr/bin/env -S ruby -w`, which x.sif does not have",
+    "#!/usr/bin/env -S ruby -w\n": "./job starts with `#!/usr/bin/env -S ruby -w`, "
+    "but x.sif does not have this interpreter",
     "#!/bin/bash\nmodule load gcc\npython t.py\n": "./job: x.sif has no command `module`",
 }
 FINE = (
@@ -230,7 +232,7 @@ def test_a_file_outside_the_project_is_refused_with_the_folder_that_holds_both(f
     code = code_of(JobFile(command=("python", "train.py")), Flags())
     with pytest.raises(BadInput) as caught:
         copy_project(code, Flags(), "/work/me", Silent())
-    assert str(caught.value).startswith("../net.py is not copied to the cluster: it is outside")
+    assert str(caught.value).startswith("../net.py is not copied to the cluster: the file is outside")
     assert caught.value.fix.startswith("give `--project ..`")
     moved = code_of(JobFile(command=("python", "train.py")), Flags(project=".."))
     assert copy_project(moved, Flags(project=".."), "/work/me", Silent()).start == "project/scripts"
@@ -312,7 +314,7 @@ def test_a_script_for_tensorflow_1_is_refused_with_tensorflow_2():
     messages = {
         version: [one.message for one in of_text(OLD, tensorflow=version)] for version in ("2.15.1", None)
     }
-    assert "t.py:3: TensorFlow 2.15.1 of the image has no `tf.Session`" in messages["2.15.1"]
+    assert "t.py:3: the image's TensorFlow 2.15.1 has no `tf.Session`" in messages["2.15.1"]
     assert not [one for one in messages[None] if "tf.Session" in one]
     bound = OLD.replace("x =", "tf = tf.compat.v1\nx =")
     assert not [one for one in of_text(bound, tensorflow="2.15.1") if "tf.Session" in one.message]
@@ -330,13 +332,13 @@ def test_a_package_of_an_index_gets_the_commands_that_add_it(folder):
     )
     assert (
         of_text("import hydra", image="x.sif")[0].fix
-        == f"write hydra-core into requirements.txt, then {create}"
+        == f"write hydra-core into requirements.txt, then run {create}"
     )
     assert of_text("import mynet", image="x.sif")[0].fix.startswith(
         "copy mynet.py into the folder of the script; or write mynet"
     )
     (folder / "requirements.txt").write_text("hydra-core\n")
-    assert of_text("import hydra", image="x.sif")[0].fix == create
+    assert of_text("import hydra", image="x.sif")[0].fix == f"run {create}"
 
 
 def test_a_prefix_and_a_compiler_that_the_image_lacks_are_refused(folder):
@@ -348,7 +350,7 @@ def test_a_prefix_and_a_compiler_that_the_image_lacks_are_refused(folder):
 def test_a_word_of_the_shell_among_the_words_is_refused():
     Path("t.py").write_text("print(1)\n")
     assert [one.message for one in found(["python", "t.py", ">", "out"])] == [
-        "the program would get `>` as an argument"
+        "the program would get `>` as an argument, because no shell reads the command"
     ]
 
 

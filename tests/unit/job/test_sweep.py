@@ -90,7 +90,7 @@ def test_the_message_names_every_value_that_is_missing():
     with pytest.raises(CheckFailed) as error:
         checked("plain.py", "--lr", "{lr}", sweep=["lr=1,2", "seed=1..3", "batch=8,16"])
     assert error.value.message == (
-        "--sweep seed: plain.py does not use the value, so all tasks would be the same"
+        "--sweep seed: plain.py does not use the value, so the value would not change any task"
     )
     assert error.value.fix == (
         "put {seed} into the command, such as `-- --seed {seed} --batch {batch}`; "
@@ -108,10 +108,10 @@ def test_the_first_tasks_are_shown_before_the_job_waits():
     job, heard = checked("plain.py", "{lr}", sweep=["lr=1..20"]), Heard()
     tell_sweep(job, code_of(job, Flags()), heard, travels=True)
     assert heard.steps[:2] == ["Sweep of 20 tasks", "    0  lr=1"]
-    assert heard.steps[-1] == "  … 8 more, up to lr=20"
+    assert heard.steps[-1] == "  … 8 more; the last task: lr=20"
     assert not heard.notices
     tell_sweep(job, code_of(job, Flags()), heard, travels=False)
-    assert "write to $TOOLKIT_JOB_DIR" in heard.notices[0]
+    assert "write output files to $TOOLKIT_JOB_DIR" in heard.notices[0]
 
 
 def test_limits_of_slurm_and_a_scheduler_without_sweeps():

@@ -26,11 +26,11 @@ _LASTING = re.compile(
     r"was never closed|^unmatched '|^closing parenthesis|^unexpected indent|^unindent does not match"
     r"|^expected an indented block|^Missing parentheses in call"
 )
-"""A pattern for syntax errors in the words of Python 3.11."""
+"""A pattern for messages of Python 3.11 about syntax errors that every release of Python 3 reports."""
 _F_STRING = re.compile(r"\b[rR]?[fFtT][rR]?['\"]")
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 4
-"""toolkit suggests a similar name only for module names with more letters than this number."""
+"""toolkit suggests a similar name only for a module whose name is longer than this number of letters."""
 _PREFIXES = {"time", "nice", "stdbuf"}
 _OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}
@@ -56,7 +56,7 @@ def findings(
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         facts: the facts of the image; some facts may be unknown.
         in_folder: true if the job starts in the current folder or in a copy of this folder.
-        gpus: true if the job or its partition provides GPUs, or the ranks may find GPUs on the node.
+        gpus: true if the ranks may have GPUs: the job requests GPUs, or its partition or nodes have GPUs.
     """
     in_folder = in_folder and not job.workdir and not job.sweep
     faults = [*_syntax(code, facts.python or "")]
@@ -91,13 +91,14 @@ def _command(
     first = code.words[0]
     if first in _PREFIXES and first not in contents.commands:
         yield LaunchFault(
-            f"{image} has no command `{first}`", f"leave out `{first}`, or write -- bash -c '…'"
+            f"{image} has no command `{first}`",
+            f"leave out `{first}`; for `time`, you can also write -- bash -c 'time …'",
         )
     if program in _WRAPPERS and not contents.commands & _COMPILERS:
         yield LaunchFault(
             f"{image} has `{program}` but no compiler",
-            "compile the program on the login node with the same MPI, or add a compiler such as gcc to "
-            "the image",
+            "compile the program on the login node with the MPI version that the image has, or add a "
+            "compiler such as gcc to the image",
         )
     if not program or "/" in program or program in contents.commands or program in SHELL_ONLY:
         return
@@ -113,7 +114,7 @@ def _command(
         yield LaunchFault(f"{image} has no command `python`", "write `python3` instead")
         return
     local = (code.start / program).exists()
-    fix = f"write `./{program}` to run the file in this folder" if local else starts.fix_of(program)
+    fix = f"write `./{program}` to run the file of your project" if local else starts.fix_of(program)
     yield LaunchFault(f"{image} has no command `{program}`{suggest_near(program, contents.commands)}", fix)
 
 
@@ -130,8 +131,10 @@ def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
 
 
 def _is_lasting(fault: SyntaxFault) -> bool:
-    """Return whether every release of Python 3 rejects the line. Newer releases accept more f-strings, and an
-    f-string may be far from the bracket that Python names.
+    """Return whether every release of Python 3 rejects the faulty line.
+
+    The result is false for a file with f-strings, because newer releases accept more f-strings. The faulty
+    f-string may be far from the line that Python reports.
     """
     if _LASTING.search(fault.message) is None:
         return False
@@ -173,12 +176,13 @@ def _imports(code: Code, job: JobFile, image: str, contents: Contents) -> Iterat
 
 
 def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
-    """Return the fix for a missing package: usually a command that creates an environment with the
-    package.
+    """Return the fix for a missing module: create an environment with the module's package.
+
+    If toolkit knows no package of this module, the fix also suggests to copy the module's file.
     """
     package = distribution_of(module)
     listed = "requirements.txt"
-    first = "" if (code.root / listed).is_file() else f"write {package} into {listed}, then "
+    first = "run " if (code.root / listed).is_file() else f"write {package} into {listed}, then run "
     create = f"toolkit env create -f {listed} --over {quote_word(job.image or 'IMAGE')} -o my.env"
     known = package != module or module in joins().plain.packages
     beside = "" if known else f"copy {module}.py into the folder of the script; or "
@@ -209,7 +213,7 @@ def _missing(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
                 package, hides = absent.package, absent.package in known
                 yield LaunchFault(
                     f"{code.shorten(absent.file)}:{absent.line}: the project has no module `{absent.module}`",
-                    f"rename the file or folder `{package}` of the project, because it hides the package"
+                    f"rename the project's file or folder `{package}`: it hides the package of the same name"
                     if hides
                     else "correct the name, or add the file",
                 )
@@ -226,9 +230,7 @@ def _undefined_names(code: Code) -> Iterator[LaunchFault]:
 
 def _fix_of(name: str, facts: ScriptFacts) -> str:
     if name == "get_ipython":
-        return (
-            f"remove the lines of Jupyter from {facts.path.name}: `!…` and `%…` do not run outside a notebook"
-        )
+        return f"remove Jupyter's commands, `!…` and `%…`, from {facts.path.name}: only a notebook runs them"
     return "define the name, or correct it"
 
 
@@ -238,8 +240,8 @@ def refuse(
     """Raise an error if a job has faults; with ``--force``, only print the faults.
 
     Raises:
-        CheckFailed: if the job has faults; the error names the first fault, its fix, and the other faults.
-            The exception has the class ``error``.
+        CheckFailed: if the job has faults; the error names the first fault and its fix, and then all
+            other faults. The class of the exception is ``error``.
     """
     if not faults:
         return

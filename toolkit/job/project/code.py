@@ -26,9 +26,9 @@ from toolkit.runtime import apptainer
 from toolkit.units import format_size
 
 _MOST_LINKS = 20
-"""The largest number of folders outside the project that toolkit mounts because links point to them."""
+"""The largest number of paths outside the project that toolkit mounts, such as the targets of links."""
 COPY = "project"
-"""The name of the folder in a run's folder in which the job unpacks the copied project."""
+"""The subfolder of a run's folder into which the job unpacks the copied project."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class Code:
 
     @property
     def name(self) -> str:
-        """The name of the program in messages: its script or, without a script, its first three words."""
+        """The name of the program in messages: its script, or the first three words of the command."""
         at = self.facts.script
         return posixpath.basename(self.words[at]) if at is not None else " ".join(self.words[:3])
 
@@ -61,8 +61,9 @@ class Code:
 
 
 def code_of(job: JobFile, flags: Flags) -> Code | None:
-    """Return the program of a job's command, as read from files in the current folder; ``None`` for a
-    trainer.
+    """Return the program of a job's command, which toolkit looks up in the current folder.
+
+    The result is ``None`` for a trainer, and for a job without a command.
 
     Raises:
         BadInput: if ``--project`` is not a folder, or does not contain the script.
@@ -80,8 +81,10 @@ def code_of(job: JobFile, flags: Flags) -> Code | None:
 
 
 def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
-    """Yield the files of a program, and the existing files that the program certainly reads by a relative
-    path.
+    """Yield the Python files of a program, and the existing files that the program certainly reads.
+
+    The function omits files that the program reads by an absolute path, unless the path is derived from
+    ``__file__``.
     """
     for script in facts.facts:
         for file in script.files:
@@ -96,10 +99,12 @@ def _read_files(facts: CommandFacts, start: Path) -> Iterator[Path]:
 def start_here(code: Code | None, job: JobFile) -> tuple[str, tuple[str, ...]]:
     """Return the folder in which a job on this machine starts, and the bind mounts that the job needs.
 
-    A job starts in the current folder, as with sbatch. The start folder is an empty string if the current
-    folder is a system folder, because the container has its own system folders. The binds include the targets
-    of symbolic links in the start folder and the project folder. The binds also include the folders of files
-    that the program reads outside the start and project folders.
+    A job starts in the current folder, as with sbatch. If the current folder is a system folder, the returned
+    folder is an empty string, because the container has its own system folders. For a trainer, and for a job
+    with a working directory, both results are empty.
+
+    The binds include the current folder, the project folder, and the targets of symbolic links in these two
+    folders. The binds also include the folders of files outside these two folders that the program reads.
     """
     if code is None or job.workdir:
         return "", ()
@@ -124,7 +129,10 @@ def _link_targets(folders: Iterable[str]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class CopiedProject:
-    """A project to copy: its archive, the command on the cluster, and the command's start folder."""
+    """A project to copy: its archive, the command on the cluster, and the command's start folder.
+
+    ``start`` is relative to the run's folder.
+    """
 
     parcel: Parcel
     command: tuple[str, ...]
@@ -132,18 +140,20 @@ class CopiedProject:
 
 
 def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> CopiedProject | None:
-    """Pack the project of a job, and return the copy for another machine.
+    """Pack the project of a job into an archive, and return the project as the cluster gets it.
 
-    The result is ``None`` if the command does not need a file of the project.
+    The result is ``None`` for a trainer and with ``--no-sync``. Without ``--project``, the result is also
+    ``None`` if the command needs no file of the project.
 
     Args:
         code: the program of the job.
-        flags: the options; ``--no-sync`` prevents the copy, and ``--project`` names the folder.
+        flags: the options; ``--no-sync`` prevents the copy, and ``--project`` names the project folder.
         base: the folder for images, data and runs on the cluster.
         tell: a function that receives the project's size, and the names of files that may contain secrets.
 
     Raises:
-        BadInput: if the project is too large, or toolkit does not copy a file that the command names.
+        BadInput: if the project is too large or is the home folder, or the command needs a file that toolkit
+            does not copy.
     """
     if code is None or not flags.sync or not (flags.project or any(_named_files(code))):
         return None
@@ -165,7 +175,7 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
 
 
 def with_project(job: JobFile, project: CopiedProject | None) -> JobFile:
-    """Return the job with the command for the copied project; without a project, return the job unchanged."""
+    """Return the job with the paths of the copied project in its command; unchanged without a project."""
     return msgspec.structs.replace(job, command=project.command) if project else job
 
 
@@ -177,7 +187,7 @@ def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
 def with_start_folder(
     places: JobPaths, code: Code | None, job: JobFile, project: CopiedProject | None, *, remote: bool
 ) -> JobPaths:
-    """Return the job's paths, with the folder in which the job's command starts."""
+    """Return the job's paths, to which the function adds the folder in which the job's command starts."""
     if project is not None:
         return replace(places, start=posixpath.join(places.directory, project.start))
     if remote:
@@ -217,7 +227,7 @@ def _check_inside(code: Code) -> None:
         whole = os.path.commonpath([str(code.root), *map(str, files)])
         raise BadInput(
             f"{os.path.relpath(files[0], code.start)} is not copied to the cluster: "
-            f"it is outside {code.root}",
+            f"the file is outside the project folder {code.root}",
             fix=f"give `--project {os.path.relpath(whole)}`, the folder that contains the file and the "
             "project",
         )
@@ -231,7 +241,7 @@ def _check_ignored(code: Code, collected_files: CollectedFiles) -> None:
                 why = (
                     "the file may contain secrets"
                     if name in collected_files.secrets
-                    else ("an ignore file of the project lists it")
+                    else "an ignore pattern of the project or of toolkit matches the file"
                 )
                 raise BadInput(
                     f"{inner} is not copied to the cluster: {why}",

@@ -1,4 +1,4 @@
-"""List the files of a project that toolkit copies for a job."""
+"""List the project files that toolkit copies to another machine for a job."""
 
 import os
 import stat
@@ -44,7 +44,7 @@ node_modules/
 """
 )
 """Patterns of files that toolkit does not copy with a project: files that programs can create again, and
-images."""
+container images."""
 
 _SECRET = patterns(
     """
@@ -82,7 +82,8 @@ secrets.*
 *.secret
 """
 )
-"""Patterns of files that usually contain secrets; ``!NAME`` in ``.toolkitignore`` includes a file again."""
+"""Patterns of files that usually contain secrets; toolkit copies such a file only if ``.toolkitignore``
+contains ``!NAME``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,10 +98,12 @@ class File:
 
 @dataclass(slots=True)
 class CollectedFiles:
-    """The files of a project that toolkit copies.
+    """The files of a project, sorted into files that toolkit copies and paths that toolkit does not copy.
 
-    ``secrets`` and ``ignored`` list files that toolkit does not copy. ``outside`` lists broken links and
-    links to folders outside the project.
+    ``files`` lists the files that toolkit copies; toolkit does not copy the paths in the other three lists.
+    ``secrets`` lists files and folders that may contain secrets, and ``ignored`` lists all other paths that
+    match an ignore pattern. ``outside`` lists broken links, links to folders outside the project, and links
+    that form a loop.
     """
 
     root: Path
@@ -119,8 +122,8 @@ def collect(root: Path, most: int = LARGEST) -> CollectedFiles:
     """Return the files below ``root`` that toolkit copies for a job, sorted by path.
 
     Raises:
-        BadInput: if the files are too many or too large, or toolkit cannot read a folder. If the files are
-            too large, the message lists the largest files.
+        BadInput: if the project has too many files, if the files have more than ``most`` bytes in total, or
+            if toolkit cannot read a folder. For a too large project, the error lists the largest files.
     """
     collected_files = CollectedFiles(root)
     for file in _walk(collected_files, root, "", _Rules()):
@@ -152,8 +155,8 @@ def _too_large(collected_files: CollectedFiles, most: int) -> BadInput:
 
 def _ways(root: Path) -> str:
     return (
-        f"list large files in {root / IGNORE_FILES[1]}, and copy data once with scp; or give `--project "
-        "DIR` for a smaller folder, or `--no-sync` if the cluster already has the files"
+        f"add data files to {root / IGNORE_FILES[1]}, and copy these files to the cluster with scp; or give "
+        "`--project DIR` for a smaller folder, or `--no-sync` if the cluster already has the project"
     )
 
 
@@ -168,10 +171,12 @@ def _folders(files: list[File]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Rules:
-    """The ignore patterns that apply in a folder, grouped by ignore file, with the folder of each ignore
-    file.
+    """The ignore patterns that apply in a folder.
 
-    Patterns in ``.toolkitignore`` override toolkit's built-in patterns, which override ``.gitignore``.
+    Each entry contains the patterns of one ignore file, and the folder of this ignore file.
+
+    Patterns in ``.toolkitignore`` override toolkit's built-in patterns, and the built-in patterns override
+    ``.gitignore``.
     """
 
     git: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
@@ -183,7 +188,7 @@ class _Rules:
         return _Rules((*self.git, git), (*self.own, own))
 
     def ignore(self, path: str, *, folder: bool) -> bool:
-        """Return whether toolkit omits a path from the copy; the last matching pattern decides."""
+        """Return whether toolkit does not copy a path. The last matching pattern decides."""
         last = False
         for rules, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
             ignored = decision(rules, path.removeprefix(base), folder=folder)
@@ -198,8 +203,8 @@ def _walk(
     above: _Rules,
     linked: frozenset[str] = frozenset(),
 ) -> Iterator[File]:
-    """Yield the files below a folder; ``linked`` has the targets of links in the folder's path, so that the
-    function detects a loop of links.
+    """Yield the files below a folder. ``linked`` contains the targets of the links through which the function
+    reached this folder; the function uses these targets to detect loops.
     """
     rules = above.below(folder, path)
     try:
@@ -221,9 +226,10 @@ def _walk(
 
 
 def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: frozenset[str]) -> str:
-    """Return the project folder that a link points to.
+    """Return the project folder to which a link points.
 
-    The result is empty for a target outside the project, and for a link that leads back to a parent folder.
+    The result is empty if the entry is not a link to a folder, if the target is outside the project, or if
+    the link forms a loop.
     """
     if not entry.is_symlink() or not entry.is_dir():
         return ""
@@ -233,10 +239,9 @@ def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: fr
 
 
 def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | None:
-    """Return the file at a path, or the target of a link to a file; ``None`` for a path of another kind.
+    """Return the file at a path, or the file to which a link points; ``None`` for any other path.
 
-    If the path is a broken link, or a link to a folder outside the project, the function adds the path to the
-    list ``outside``.
+    The function adds a broken link, or a link to a folder, to the list ``outside``.
     """
     try:
         state = source.stat()

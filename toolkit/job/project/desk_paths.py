@@ -1,4 +1,4 @@
-"""Find absolute paths of this machine in a program that runs on another machine."""
+"""Find absolute paths that exist on this machine in a program that runs on another machine."""
 
 import os
 import posixpath
@@ -15,16 +15,17 @@ from toolkit.run.command import Command, Runner
 _LOOK_SECONDS = 30
 _LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
 _THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
-"""A pattern that finds the number of existing paths, because login files may print other lines."""
+"""A pattern for the line that ``_LOOK`` prints, because files such as ~/.bashrc may print other lines."""
 _MOST = 20
 
 
 def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
-    """Raise an error if the program reads a local file by an absolute path that the cluster does not have.
+    """Raise an error if the program reads a file of this machine by an absolute path, and this path does not
+    exist on the cluster.
 
     Raises:
-        BadInput: if the program reads a file that the cluster lacks; the error names the path, and a path to
-            write instead.
+        BadInput: if such a path is missing on the cluster. The error names the path. For a project file, the
+            error also names the relative path.
     """
     if code is None or flags.force or not flags.sync:
         return
@@ -39,7 +40,7 @@ def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
             f"{places[path]}{path} is a file on this machine; {runner.place} does not have it",
             fix=f"use the relative path instead: {os.path.relpath(path, code.start)}"
             if inside
-            else "copy the file into the project, or to the cluster, and give the path of the copy",
+            else "copy the file into the project or to the cluster, and use the path of the copy instead",
         )
 
 
@@ -57,8 +58,10 @@ def _count_present(paths: list[str], runner: Runner) -> int:
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:
-    """Yield each absolute path that a script certainly reads, with the script's line as ``FILE:LINE:``. Also
-    yield each absolute path in the command, with an empty string in place of a line.
+    """Yield absolute paths of files on this machine, each with the place that names the path.
+
+    The place is ``FILE:LINE: `` for a path that a script certainly reads. For a path in the command, the
+    place is empty; the function omits paths in the command that are inside the project.
     """
     for facts in code.facts.facts:
         for need in facts.needs:

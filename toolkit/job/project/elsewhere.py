@@ -1,4 +1,4 @@
-"""Find project modules in folders that Python does not search."""
+"""Find modules of the user's project in folders that Python does not search."""
 
 import os
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ _MOST_FOLDERS = 200
 def fix_for_module(code: Code, package: str) -> str:
     """Return the ``--env PYTHONPATH=…`` option with which Python finds a project module.
 
-    The result is empty if the project does not contain the module.
+    The result is empty if toolkit does not find the module.
     """
     holder = next((folder for folder in _folders(code) if _holds(folder, package)), None)
     if holder is None:
@@ -28,7 +28,9 @@ def fix_for_module(code: Code, package: str) -> str:
 
 
 def _folders(code: Code) -> Iterator[Path]:
-    """Yield the folders that may contain a module: the start folder, its subfolders, the script's parents."""
+    """Yield the folders that may contain a module: the start folder, its subfolders, and the parent folders
+    of the start folder and of each script's folder.
+    """
     yield code.start
     try:
         below = sorted(

@@ -1,4 +1,4 @@
-"""Find faults of executable files: line ends, interpreters, processor types, and missing commands."""
+"""Find faults of executable files, such as Windows line endings, or an interpreter that the image lacks."""
 
 import posixpath
 import re
@@ -61,7 +61,7 @@ def faults(
     first = head.split(b"\n", 1)[0]
     started = head.startswith(b"#!") and not shell
     if first.endswith(b"\r") and (shell or started):
-        yield LaunchFault(f"{name} has Windows line endings", f"sed -i 's/\\r$//' {quote_word(name)}")
+        yield LaunchFault(f"{name} has Windows line endings", f"run `sed -i 's/\\r$//' {quote_word(name)}`")
     elif started and contents is not None and not job.binds:
         yield from _interpreter(name, first[2:].decode("utf-8", "replace"), image, contents)
     if contents is not None and (shell or any(shell_name in first for shell_name in (b"sh", b"bash"))):
@@ -69,7 +69,7 @@ def faults(
 
 
 def shell_script(code: Code) -> str:
-    """Return the script that a shell command runs, or an empty string."""
+    """Return the script in a command such as ``bash SCRIPT``; an empty string for any other command."""
     rest = code.words[1:]
     return rest[0] if posixpath.basename(code.words[0]) in SHELLS and rest and rest[0][:1] != "-" else ""
 
@@ -77,7 +77,9 @@ def shell_script(code: Code) -> str:
 def _binary(
     path: Path, name: str, job: JobFile, image: str, facts: ImageFacts, contents: Contents | None
 ) -> Iterator[LaunchFault]:
-    """Yield a compiled program's faults: wrong processor, too old glibc in the image, missing libraries."""
+    """Yield a compiled program's faults: a wrong processor type, or a too old glibc or missing libraries
+    in the image.
+    """
     elf = read_elf(path.read_bytes()[:_LONGEST_PROGRAM])
     if elf is None:
         return
@@ -116,9 +118,9 @@ def _interpreter(name: str, first: str, image: str, contents: Contents) -> Itera
     if program and absent:
         python = program.startswith("python")
         yield LaunchFault(
-            f"{name} starts with `#!{first.strip()}`, which {image} does not have",
-            f"write `#!/usr/bin/env {'python3' if python else 'bash'}`, or start the file with "
-            f"`{'python' if python else 'bash'} {name}`",
+            f"{name} starts with `#!{first.strip()}`, but {image} does not have this interpreter",
+            f"write `#!/usr/bin/env {'python3' if python else 'bash'}` as the first line, or start the file "
+            f"with `{'python' if python else 'bash'} {name}`",
         )
 
 
@@ -134,10 +136,10 @@ def _commands(name: str, text: str, image: str, contents: Contents) -> Iterator[
         if word == "python" and "python3" in contents.commands:
             fix = "write `python3`"
         elif word in _ENVIRONMENTS:
-            fix = f"remove the lines with `{word}`: the image contains the environment; "
-            fix += f"add packages with {_ENV}"
+            fix = f"remove the lines with `{word}`: the image replaces the environment; "
+            fix += f"add packages that the image lacks with `{_ENV}`"
         else:
-            fix = f"correct the name, or add the package of the command: {_ENV}"
+            fix = f"correct the name, or add the package that contains the command with `{_ENV}`"
         yield LaunchFault(
             f"{name}: {image} has no command `{word}`{suggest_near(word, contents.commands)}", fix
         )

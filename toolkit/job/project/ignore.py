@@ -9,9 +9,8 @@ from dataclasses import dataclass
 class Pattern:
     """The pattern of one line in an ignore file.
 
-    ``negated`` is true for a pattern with ``!``, which cancels earlier patterns for a matching path.
-
-    If ``folders`` is true, the pattern matches only folders.
+    If ``negated`` is true, the line starts with ``!``: a matching path is not ignored, even if an earlier
+    pattern matches the path. If ``folders`` is true, the pattern matches only folders.
     """
 
     matcher: re.Pattern[str]
@@ -29,7 +28,7 @@ def patterns(text: str) -> tuple[Pattern, ...]:
 
 
 def decision(rules: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
-    """Return whether patterns ignore a path: the last match decides, and ``None`` means no match."""
+    """Return whether patterns ignore a path: the last matching pattern decides; ``None`` if none matches."""
     last = None
     for pattern in rules:
         if pattern.matches(path, folder=folder):

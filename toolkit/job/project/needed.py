@@ -36,7 +36,7 @@ _IMPORTED = frozenset(
         *("subprocess", "tempfile", "threading", "token", "tokenize", "types", "typing"),
     )
 )
-"""The modules of the standard library that NumPy and the frameworks import."""
+"""Modules of the standard library that NumPy and frameworks such as PyTorch import."""
 
 
 def faults(
@@ -58,7 +58,7 @@ def faults(
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         tensorflow: the version of TensorFlow in the image, or an empty string.
         in_folder: true if the job starts in the current folder or in a copy of this folder.
-        gpus: true if the job or its partition provides GPUs, or the ranks may find GPUs on the node.
+        gpus: true if the ranks may have GPUs: the job requests GPUs, or its partition or nodes have GPUs.
     """
     words = code.arguments
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
@@ -93,7 +93,7 @@ def _options(facts: ScriptFacts, words: tuple[str, ...], job: JobFile) -> Iterat
         hint = suggest_near(strange, known) if strange != fault.split()[0] else ""
         yield LaunchFault(
             f"{facts.path.name}: {fault}{hint}",
-            f"correct the words after `--`: toolkit launch … {facts.path.name} -- OPTIONS",
+            f"correct the options after `--`: toolkit launch … {facts.path.name} -- OPTIONS",
         )
 
 
@@ -104,7 +104,7 @@ def _of_need(
     if need.kind == "keyboard":
         debugger = need.text != "input()" and "getpass" not in need.text
         yield LaunchFault(
-            f"{where}: {need.text} waits for the keyboard, which a job does not have",
+            f"{where}: {need.text} waits for keyboard input, which a job does not get",
             "remove the line" if debugger else "read the value from the command line or from a file",
         )
     elif need.kind == "argument":
@@ -126,9 +126,9 @@ def _of_need(
 
 
 def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
-    """Yield a fault if a project file is missing.
+    """Yield a fault if the project lacks the file or folder at ``path``.
 
-    toolkit does not check an absolute path outside the project, because such a path may exist on the cluster.
+    toolkit does not check an absolute path outside the project, because this path may exist on the cluster.
     """
     full_path = Path(os.path.normpath(code.start / path))
     inside = not posixpath.isabs(path) or is_below(str(full_path), str(code.root))
@@ -146,7 +146,7 @@ def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
 
 def _tensorflow(code: Code, need: Need, version: str) -> LaunchFault:
     return LaunchFault(
-        f"{_place(code, need)}: TensorFlow {version} of the image has no `{need.text}`",
+        f"{_place(code, need)}: the image's TensorFlow {version} has no `{need.text}`",
         "write `import tensorflow.compat.v1 as tf` and `tf.disable_v2_behavior()`, "
         "or convert the script with tf_upgrade_v2",
     )
@@ -155,7 +155,9 @@ def _tensorflow(code: Code, need: Need, version: str) -> LaunchFault:
 def _command(
     code: Code, need: Need, image: str, contents: Contents | None, ranks: int
 ) -> Iterator[LaunchFault]:
-    """Yield a fault if the program starts a second launcher, or a command that the image lacks."""
+    """Yield a fault if the program starts a launcher such as mpirun on several ranks, or a command that the
+    image lacks.
+    """
     name = need.text
     if name in LAUNCHERS and ranks > 1:
         message = f"each of the {ranks} ranks would run `{name}`, which starts more ranks"
@@ -178,8 +180,8 @@ def _gpu(code: Code, need: Need) -> LaunchFault:
 
 
 def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
-    """Yield a fault if a script that Python starts by its path contains a relative import; such an import
-    always fails.
+    """Yield a fault if a script contains a relative import but Python starts the script by its path, as in
+    ``python DIR/FILE.py``. Such an import always fails.
     """
     if code.facts.script is None or not facts.relative:
         return
@@ -187,11 +189,11 @@ def _relative(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
     inner = os.path.relpath(Path(facts.path).with_suffix("").absolute(), Path.cwd())
     words = " ".join(quote_word(word) for word in code.arguments or ())
     command = f"toolkit launch … -- python -m {inner.replace('/', '.')} {words}".rstrip()
-    as_module = "launch the file as a module, from the parent folder"
+    as_module = "launch the file as a module (`python -m`), in the folder that contains the package"
     fix = command if "/" in inner and ".." not in inner else as_module
     yield LaunchFault(
-        f"{code.shorten(imported.file)}:{imported.line}: `{imported.module}` is not found if Python starts "
-        "the file by its path",
+        f"{code.shorten(imported.file)}:{imported.line}: Python does not find `{imported.module}` if the "
+        "command starts the file by its path",
         fix,
     )
 
@@ -203,6 +205,6 @@ def _hiding(code: Code, facts: ScriptFacts) -> Iterator[LaunchFault]:
         stem = file.stem
         if stem in _IMPORTED and file.absolute().parent == folder and file != facts.path:
             yield LaunchFault(
-                f"{code.shorten(str(file))} hides the module `{stem}` of Python, which other modules import",
+                f"{code.shorten(str(file))} hides Python's module `{stem}`, which other modules import",
                 "rename the file",
             )

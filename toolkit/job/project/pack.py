@@ -23,7 +23,7 @@ def pack(collected_files: CollectedFiles, name: str, folder: str) -> Parcel:
 
     Args:
         collected_files: the files of the project.
-        name: the start of the archive's name; the archive's digest follows.
+        name: the start of the archive's file name; toolkit appends a part of the archive's digest.
         folder: the folder on the cluster to which toolkit copies the archive.
 
     Raises:
@@ -58,7 +58,7 @@ def _add(archive: tarfile.TarFile, file: File) -> None:
     except OSError as error:
         raise BadInput(
             f"{file.source}: {error.strerror or error}",
-            fix="make the file readable, or leave it out: name it in `.toolkitignore`",
+            fix="make the file readable, or add the file to `.toolkitignore`",
         ) from error
 
 

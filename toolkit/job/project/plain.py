@@ -15,8 +15,8 @@ from toolkit.render import quote_word
 OF_SCRIPT = "the script"
 """The recorded source of a command or a job name that toolkit derived from a script."""
 
-NOTEBOOK = "`jupyter nbconvert --to script {}`, and launch the .py file; or use `toolkit notebook`"
-"""The fix in the error message if the user launches a Jupyter notebook file instead of a program."""
+NOTEBOOK = "run `jupyter nbconvert --to script {}` and launch the .py file, or use `toolkit notebook`"
+"""The fix in the error message for a user who launches a notebook file instead of a program."""
 _INTERPRETERS = {".jl": "julia", ".R": "Rscript", ".r": "Rscript", ".pl": "perl", ".lua": "lua"}
 _COMPILED = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort", ".f": "mpifort"}
 _OF_TRAINERS = ("strategy",)
@@ -57,7 +57,7 @@ def without_trainer(merged: MergedJob) -> MergedJob:
 
 
 def _check_not_python(word: str, path: Path) -> None:
-    """Raise an error if a path is not a Python file; the fix is a command that runs the file.
+    """Raise an error if a path exists but is not a Python file; the fix says how to launch the path.
 
     Raises:
         BadInput: if the path is a folder, or a file that is not a Python file.
@@ -74,7 +74,7 @@ def _check_not_python(word: str, path: Path) -> None:
         return
     if path.suffix == ".ipynb":
         raise BadInput(
-            f"{word}: a job does not run notebooks",
+            f"{word}: this is a notebook, not a program",
             fix=NOTEBOOK.format(quote_word(word)),
         )
     if (compiler := _COMPILED.get(path.suffix)) is not None:
@@ -84,12 +84,12 @@ def _check_not_python(word: str, path: Path) -> None:
         )
     if (program := _INTERPRETERS.get(path.suffix)) is not None:
         raise BadInput(
-            f"{word}: toolkit launch FILE starts only Python files",
+            f"{word}: not a Python file; `toolkit launch FILE` starts only Python files",
             fix=f"launch the file as a command: `toolkit launch -- {program} {quote_word(word)}`",
         )
     shell = path.suffix in {".sh", ".bash"}
     words = f"bash {quote_word(word)}" if shell else quote_word(f"./{word}" if "/" not in word else word)
     raise BadInput(
-        f"{word}: not a Python file, a trainer or a job file",
+        f"{word}: neither a Python file nor a trainer nor a job file",
         fix=f"launch the file as a command: `toolkit launch -- {words}`",
     )

@@ -12,7 +12,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
     """Raise an error if a job has several ranks and its program never connects these ranks.
 
     Raises:
-        CheckFailed: if the program never joins its ranks. The fix names three alternatives: one rank, a
+        CheckFailed: if the program never connects the ranks. The fix names three alternatives: one rank, a
             change of the program, or ``--copies``.
     """
     if code is None or flags.copies or flags.force or not (fault := rank_fault(job, code)):
@@ -20,7 +20,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
     raise CheckFailed(
         fault.message,
         detail=[
-            "the script does not start Horovod, mpi4py, torch.distributed, accelerate, DeepSpeed, Lightning,",
+            "the script does not use Horovod, mpi4py, torch.distributed, accelerate, DeepSpeed, Lightning,",
             "jax.distributed or a strategy of TensorFlow for several workers",
         ],
         fix=fault.fix,
@@ -40,7 +40,7 @@ def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
 
 
 def _how_to_join(code: Code) -> str:
-    """Return how to change a script for several ranks: a command, or a page of the manual."""
+    """Return the command that changes a script for several ranks, or the manual page about this change."""
     at = code.facts.script
     imports = [imported.module for facts in code.facts.facts for imported in facts.imports]
     if any(module.startswith("mpi4py.futures") for module in imports):

@@ -13,12 +13,17 @@ MARKS = (".toolkitignore", ".git", "pyproject.toml", "setup.py", "setup.cfg", "r
 def root_of(folder: Path, script: Path | None, option: str | None, files: Iterable[Path]) -> Path:
     """Return the project folder.
 
+    By default, the project folder is the script's folder. But if a subfolder of the current folder contains
+    the script, and the current folder contains a mark such as ``.git``, the default is the current folder.
+    Without a script, the default is also the current folder.
+
     Args:
         folder: the current folder.
         script: the script, or ``None`` if the command does not have a script.
         option: the value of ``--project``.
-        files: the program's files and the files that it reads. If some files are outside the script's folder,
-            the project folder is a parent folder that contains all files and a mark such as ``.git``.
+        files: the program's files and the files that the program reads. If some of these files are outside
+            the default project folder, the result is the nearest parent folder that contains all files and
+            a mark.
 
     Raises:
         BadInput: if ``--project`` is not a folder, or does not contain the script.
@@ -29,7 +34,8 @@ def root_of(folder: Path, script: Path | None, option: str | None, files: Iterab
             raise BadInput(f"--project {option}: no such folder")
         if script is not None and not is_below(str(script.resolve()), str(root)):
             raise BadInput(
-                f"--project {option}: {script} is not in this folder", fix="give the folder of the script"
+                f"--project {option}: {script} is not in this folder",
+                fix="give a folder that contains the script",
             )
         return root
     root = _around_script(folder, script)

@@ -29,7 +29,7 @@ _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*=)")
 _VARIABLE = re.compile(r"[\w./:=@,+-]*\$(\{[A-Z][A-Z0-9_]*\}|[A-Z][A-Z0-9_]*|\([^()]*\))[\w./:=@,+-]*")
 """A pattern for a word with a shell variable or a shell command, such as ``$SCRATCH/data`` or
 ``$(hostname):29500``."""
-_PLAIN = "add the package to the image, or create a file with the package: `toolkit env create`"
+_PLAIN = "add the package with this command to the image, or to an environment with `toolkit env create`"
 _INLINE = re.compile(r"-[a-z]*c")
 _OPERATORS = frozenset({"&", "&&", "|", "||", ";", ">", ">>", "<", "2>&1"})
 
@@ -46,19 +46,19 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
     first = code.words[0]
     if match := _ASSIGNMENT.match(first):
         yield LaunchFault(
-            f"`{match[1]}` sets a variable, but toolkit would start it as the program",
+            f"`{match[1]}` sets a variable, but toolkit would start this word as the program",
             f"give `--env {quote_word(first)}`, or write `env` before the variable",
         )
     if first in _NOT_PROGRAMS:
         more = "; or load the module with `--module NAME`" if first in {"module", "ml"} else ""
         yield LaunchFault(
-            f"`{first}` is a word of the shell, not a program", f"write `-- sh -c '{first} …'`{more}"
+            f"`{first}` is a command of the shell, not a program", f"write `-- sh -c '{first} …'`{more}"
         )
     if notebook := next((word for word in code.words[1:2] if word.endswith(".ipynb")), ""):
         yield LaunchFault(f"{notebook}: Python does not run notebooks", NOTEBOOK.format(quote_word(notebook)))
     if stray := next((word for word in code.words if word in _OPERATORS), ""):
         yield LaunchFault(
-            f"the program would get `{stray}` as an argument",
+            f"the program would get `{stray}` as an argument, because no shell reads the command",
             f"run the command in a shell: -- sh -c {quote_word(' '.join(code.words))}",
         )
     if unexpanded := next(filter(_VARIABLE.fullmatch, _arguments(code)), ""):
@@ -77,17 +77,17 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
 
 
 def _arguments(code: Code) -> list[str]:
-    """Return the words of the command; the list is empty if a shell or Python runs a word as code, as after
-    ``-c``.
+    """Return the words of the command. The list is empty if the command contains an option such as ``-c``,
+    after which a shell or Python runs a word as code.
     """
     return [] if any(_INLINE.fullmatch(word) for word in code.words) else list(code.words)
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:
-    """Return the shell script that calls a launcher on each rank, and the launcher's name; ``None`` without
-    such a launcher.
+    """Return the launcher, such as mpirun, that each rank would start: a prefix for messages, and its name.
 
-    The script's name is empty if the command itself starts the launcher.
+    The prefix is ``SCRIPT: `` if a shell script calls the launcher, and empty if the command itself starts
+    the launcher. The result is ``None`` if the ranks start no launcher.
     """
     name = posixpath.basename(code.facts.program)
     if name in LAUNCHERS:
@@ -102,7 +102,10 @@ def _launcher(code: Code) -> tuple[str, str] | None:
 
 
 def _absent(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
-    """Yield a fault if a relative path in the command does not exist, or the program is not executable."""
+    """Yield a fault if the program or script in the command does not exist or is not executable.
+
+    toolkit checks only relative paths.
+    """
     program, path = code.facts.program, code.start / code.facts.program
     named = [word for word in (program, _script(code)) if "/" in word or word == _script(code)]
     for word in named:
@@ -114,14 +117,16 @@ def _absent(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
     if "/" in program and not posixpath.isabs(program) and has_file(path) and not os.access(path, os.X_OK):
         start = "python" if program.endswith(".py") else "bash"
         yield LaunchFault(
-            f"{program} is not executable", f"`chmod +x {quote_word(program)}`, or write `{start} {program}`"
+            f"{program} is not executable",
+            f"run `chmod +x {quote_word(program)}`, or write `{start} {program}`",
         )
 
 
 def _script(code: Code) -> str:
     """Return the script that Python or a shell would run.
 
-    The result is empty if the command names no script, or if toolkit has already read the Python script.
+    The result is empty if the command names no script, or if toolkit could already read the Python script,
+    so that the script certainly exists.
     """
     at, words = code.facts.script, code.words
     if at is not None:
@@ -174,13 +179,16 @@ def module_faults(code: Code, job: JobFile, image: str, contents: Contents) -> I
 
 
 def fix_in_image(contents: Contents, module: str) -> str:
-    """Return the option with which Python finds a module in one of the image's application folders."""
+    """Return the option with which Python finds a module in a folder of the image such as ``/app``.
+
+    The result is empty if toolkit knows no folder with this module.
+    """
     folder = contents.applications.get(module) or contents.applications.get(f"{module}.py")
     return f"give `--env PYTHONPATH={folder}`, the folder of the image that has the module" if folder else ""
 
 
 def fix_of(program: str) -> str:
-    """Return the fix for a command that the image lacks."""
+    """Return the fix for a command that the image lacks, or that the ranks must not start."""
     if " " in program and re.search(r"[&|;<>$]", program):
         return f"run the command in a shell: -- sh -c {quote_word(program)}"
     if " " in program:

@@ -18,18 +18,19 @@ _MOST_SHOWN = 12
 def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
     """Raise an error if the program ignores the value of any name in the sweep.
 
-    A program gets a value through a placeholder in its command, or through a ``TOOLKIT_SWEEP`` variable.
+    A program gets a value through a placeholder in its command, or through an environment variable
+    ``TOOLKIT_SWEEP_NAME``.
 
     Raises:
-        CheckFailed: if the program does not use a value; the error names the value, its placeholder and its
-            variable.
+        CheckFailed: if the program does not use a value. The error says which name of the sweep is unused,
+            and names its placeholder and its environment variable.
     """
     if not job.sweep or flags.force:
         return
     words = (job.arguments or ()) if job.trainer else (job.command or ())
     texts = [*_texts(code)]
     if code is not None and not (code.facts.facts or code.facts.script is not None):
-        # The program's source is not on this machine, so toolkit cannot check whether it uses the values.
+        # The program's source is not on this machine, so toolkit cannot see the values that it uses.
         return
     names = sweep_values.names_of(job.sweep)
     unused = [
@@ -44,13 +45,13 @@ def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
         options = " ".join(f"--{name} {sweep_values.placeholder(name)}" for name in unused)
         hint = "" if job.trainer else f"; or read {sweep_values.variable(unused[0])} in the program"
         raise CheckFailed(
-            f"--sweep {unused[0]}: {program} does not use the value, so all tasks would be the same",
+            f"--sweep {unused[0]}: {program} does not use the value, so the value would not change any task",
             fix=f"put {sweep_values.placeholder(unused[0])} into the command, such as `-- {options}`{hint}",
         )
 
 
 def _texts(code: Code | None) -> Iterator[str]:
-    """Yield each word of a program's command, and the text of each of the program's files."""
+    """Yield each word of a command, and the text of each file that the command or its program uses."""
     if code is None:
         return
     yield from code.words
@@ -63,7 +64,10 @@ def _texts(code: Code | None) -> Iterator[str]:
 
 
 def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) -> None:
-    """Print the values of the first tasks of a sweep; warn if all tasks start in the same folder."""
+    """Print the values of the first tasks of a sweep, and warn if tasks could overwrite each other's files.
+
+    ``travels`` is true if toolkit copies the project, because each task then starts in its own copy.
+    """
     if not job.sweep:
         return
     rows = sweep_values.rows(job.sweep)
@@ -71,9 +75,11 @@ def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) ->
     for number, row in enumerate(rows[:_MOST_SHOWN]):
         tell.step(f"  {number:>3}  {sweep_values.describe_values(row)}")
     if len(rows) > _MOST_SHOWN:
-        tell.step(f"  … {len(rows) - _MOST_SHOWN} more, up to {sweep_values.describe_values(rows[-1])}")
+        tell.step(
+            f"  … {len(rows) - _MOST_SHOWN} more; the last task: {sweep_values.describe_values(rows[-1])}"
+        )
     if code is not None and not travels and not any("TOOLKIT_JOB_DIR" in text for text in _texts(code)):
         tell.notice(
-            "all tasks start in the same folder: write to $TOOLKIT_JOB_DIR, or put a placeholder into file "
-            "names"
+            "all tasks start in the same folder: write output files to $TOOLKIT_JOB_DIR, or put a "
+            "placeholder into their names"
         )

@@ -29,11 +29,12 @@ OPTION = "--env-image"
 
 @dataclass(frozen=True, slots=True)
 class MountedEnv:
-    """A checked environment image that the job may mount over its image.
+    """A checked environment image, which the job mounts over its container image.
 
-    ``cluster_path`` is the path of the file on the cluster. ``paths`` contains the variables, such as
-    ``PATH``, whose values include the mount point of the environment image. ``binds`` mount project folders
-    whose code is not in the environment image. ``parcels`` lists the files to copy.
+    ``cluster_path`` is the path of the environment image on the machine of the job. ``paths`` contains the
+    variables, such as ``PATH``, whose values include the mount point of the environment image. ``binds``
+    mount project folders whose code is not in the environment image. ``parcels`` lists the files that toolkit
+    copies to the cluster. ``local_file`` is the environment image on this machine.
     """
 
     cluster_path: str
@@ -62,7 +63,9 @@ def env_file(option: str | None) -> Path | None:
 
 
 def read_offer(offers: Contents, env: Path | None) -> Contents:
-    """Return the programs and modules of an image, and the modules in the environment's project folders."""
+    """Return the commands and modules of an image; add the modules in project folders that the environment
+    refers to.
+    """
     folders = [Path(folder) for folder in read_env(env).outside] if env else []
     names = {
         entry.name.partition(".")[0] for folder in folders if folder.is_dir() for entry in folder.iterdir()
@@ -74,7 +77,7 @@ def check_runtime(option: str | None, command: str) -> None:
     """Raise an error if the container runtime cannot mount an environment image.
 
     Raises:
-        BadInput: if the runtime cannot mount a file; the message names runtimes that can mount a file.
+        BadInput: if the runtime cannot mount an environment image; the error names runtimes that can.
     """
     kind = runtime_of_name(command)
     if option and not kind.MOUNTS_IMAGES:
@@ -102,19 +105,19 @@ def clear_env(
         demand: the keys that must have signed the environment image.
         tell: a function that receives progress messages.
         base: the folder on the cluster for copies; empty if the job runs on this machine.
-        force: whether the job may use an environment that does not match its image.
+        force: whether the job may use an environment that does not match the job's image.
 
     Raises:
-        BadInput: if the image is not on this machine, because toolkit cannot compare it with the environment.
+        BadInput: if the job's image is not on this machine, so that toolkit cannot compare the two images.
         CheckFailed: if the environment is for another image, or a required signature is wrong or missing.
     """
     if env is None:
         return NO_ENV
     if image.local_file is None:
         raise BadInput(
-            f"{OPTION} {env}: {image.cluster_path} is not on this machine, so toolkit cannot compare it "
-            "with the environment",
-            fix="launch on the login node, or copy the image to this machine and give the copy",
+            f"{OPTION} {env}: toolkit cannot compare this environment with the job's image, because "
+            f"{image.cluster_path} is not on this machine",
+            fix="launch on the login node, or copy the image to this machine and give `--image COPY`",
         )
     from toolkit.image.envs.check import AGAIN, differs  # slow import, needed only for an environment image
 
@@ -142,8 +145,8 @@ def _mount_env(
     binds: tuple[str, ...] = ()
     if lock.outside and copied:
         tell.step(
-            f"{', '.join(lock.outside)}: toolkit does not copy these project folders; name the folder with "
-            "--project, or launch on the cluster"
+            f"The environment uses code in {', '.join(lock.outside)}, which toolkit does not copy with the "
+            "environment; give the folder with --project, or launch on the cluster"
         )
     elif lock.outside:
         binds = tuple(apptainer.bind(folder) for folder in lock.outside if Path(folder).is_dir())

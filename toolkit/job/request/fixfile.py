@@ -1,4 +1,4 @@
-"""Read the file that ``toolkit doctor --fix`` writes."""
+"""Read and check a fix file, which ``toolkit doctor IMAGE --fix`` writes."""
 
 import re
 from pathlib import Path
@@ -19,7 +19,7 @@ _FIELD = re.compile(r"(?:unknown|missing required) field `(?P<field>[^`]*)`")
 
 
 def load(file: Path) -> Fix:
-    """Read a fix file, which ``toolkit doctor --fix`` wrote.
+    """Return the fix in a fix file.
 
     Raises:
         BadInput: if a field is wrong; the message names the file, the line, the field and the valid values.

@@ -1,4 +1,4 @@
-"""Options of a launch that are not job fields, and checks that read neither image nor data."""
+"""Launch options that are not fields of a job, and checks that read neither the image nor data."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from toolkit.model.progress import Tell
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """Options of a launch that are not job fields; ``fix`` and ``verify_key`` are paths of files."""
+    """Launch options that are not fields of a job; ``fix`` and ``verify_key`` are paths of files."""
 
     force: bool = False
     fix: str | None = None
@@ -24,15 +24,17 @@ class Flags:
     no_verify: bool = False
     explain: bool = False
     copies: bool = False
-    """Whether the user permits several copies of a program that does not join its ranks."""
+    """Whether each rank may run an independent copy of a program that does not connect its ranks."""
     sync: bool = True
+    """Whether toolkit copies the project to another machine; false with ``--no-sync``."""
     project: str | None = None
-    """The folder that toolkit copies to another machine; by default the folder of the script."""
+    """The project folder; if it is ``None``, toolkit looks for the folder of the script."""
 
 
 def check_words(request: JobRequest, flags: Flags) -> Fix | None:
-    """Check the options as far as possible without image and data; return the fix in the ``--fix`` file, or
-    ``None``.
+    """Check the options as far as possible without the image and the data.
+
+    The result is the fix in the file that ``--fix`` names, or ``None`` without this option.
 
     Raises:
         BadInput: if an option is wrong.
@@ -42,8 +44,8 @@ def check_words(request: JobRequest, flags: Flags) -> Fix | None:
     known = trainers.find(job.trainer) if job.trainer else None
     if known and known.bring and not job.data:
         raise BadInput(
-            f"{known.name}: the option --data is missing; it names the folder with the images",
-            fix="give `--data DIR`; docs/data.md describes the folder",
+            f"{known.name}: the option --data is missing; give the folder with the training images",
+            fix="add `--data DIR`; docs/data.md describes the files in this folder",
         )
     check_directory(job.directory or "")
     fix = _load_fix(flags.fix) if flags.fix is not None else None
@@ -68,8 +70,9 @@ def tell_fix(flags: Flags, fix: Fix, image: ImageFacts, tell: Tell) -> None:
     add = fix.launch
     env = (f"{name}={value}" for name, value in add.env.items())
     words = (*add.container, *env, *(f"-u {name}" for name in add.unset), *(f"--bind {b}" for b in add.binds))
-    tell.step(f"With {flags.fix}: mode {add.mode}{', ' if words else ''}{', '.join(words)}")
+    tell.step(f"The fix file {flags.fix} sets: mode {add.mode}{', ' if words else ''}{', '.join(words)}")
     if fix.digest and image.digest and fix.digest != image.digest:
         tell.step(
-            f"{flags.fix} was made for {fix.image or 'an image'}, whose contents differ from this image"
+            f"{flags.fix} was made for {fix.image or 'an image'}, whose contents are not the contents of the "
+            "job's image"
         )
