@@ -18,15 +18,13 @@ _NO_MPI: frozenset[Mode] = frozenset(mode for p in ALL_PROGRAMS if not p.BY_MPI 
 )
 
 TRY_IT = "try the launch: `toolkit doctor IMAGE --live --mode MODE`"
-"""The fix for a launch whose outcome is unknown."""
+"""The fix for an unknown outcome in a launch mode with MPI."""
 TRY_SHORT = "try the launch: `toolkit launch --image IMAGE --mode MODE --force --time 5 -- COMMAND`"
-"""The fix for an unknown outcome in a launch mode without MPI; ``toolkit doctor --live`` does not try such
-modes.
-"""
+"""The fix for an unknown outcome in a launch mode without MPI, which ``doctor --live`` cannot test."""
 
 
 def trial_of(mode: Mode) -> str:
-    """Return the command that tries a launch mode with a small job."""
+    """Return the fix that asks the user to try a launch mode, with the command for this mode."""
     return TRY_IT if mode in MPI_MODES else TRY_SHORT
 
 
@@ -60,15 +58,16 @@ _STAGES: dict[Outcome, LaunchStage] = {
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """The result of a rule that found a fault: the evidence, the outcome, and the reason in one clause.
+    """The result of a rule that found a fault.
 
-    ``outcome`` is ``None`` if the launch works in spite of the fault. The outcome ``unknown`` means that no
-    recorded launch is like this launch. For an ``unknown`` outcome, ``because`` names the property of the
-    launch that no recorded launch has. The finding for an ``unknown`` outcome omits the rule's fix, because
-    the launch may work. If given, ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the
-    values of the rule. ``stage`` is the stage of the launch in which the failure occurs; ``None`` means the
-    usual stage of the outcome. ``by_chance`` are other outcomes that recorded runs of the same launch had by
-    chance.
+    ``evidence`` are lines from the facts and the plan that show the fault. ``outcome`` is the outcome of the
+    launch, or ``None`` if the fault does not change the outcome. ``because`` is the reason in one clause. For
+    the outcome ``unknown``, ``because`` says what toolkit's developers have not tested, or what toolkit does
+    not know. The finding then recommends a trial launch instead of the rule's fix.
+
+    If given, ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the values of the rule.
+    ``stage`` is the stage of the launch in which the failure occurs; ``None`` means the usual stage of the
+    outcome. ``by_chance`` are outcomes other than ``outcome`` that the same launch can have by chance.
     """
 
     evidence: tuple[str, ...]
@@ -95,15 +94,18 @@ Check = Callable[[Case], Hit | None]
 class Rule:
     """A check function with its id and the text of its findings.
 
-    ``facts`` are dotted names of all facts that the check may read. The documentation of the rules shows the
-    names in ``facts``; a test compares the names with the facts that the checks read. ``advice`` marks a rule
-    that never changes an outcome. If such a rule needs an unknown fact, the outcome does not become unknown.
-    ``instead`` are launch modes that avoid the fault. The finding first names the best working mode of
-    ``instead``, then shows the text of ``fix``. ``fix`` itself names no launch mode, because a rule judges
-    only one mode. If the rule reports an error, ``accelerator`` says whether the program then computes only
-    on CPUs or fails on the GPUs. ``programs`` are the programs that the rule concerns. If ``programs`` is
-    empty and one of ``modes`` needs no MPI, the rule concerns all programs. If ``programs`` is empty and all
-    of ``modes`` need MPI, the rule concerns only programs whose ranks find each other through MPI.
+    ``facts`` are dotted names of all facts that the check may read, such as ``host.gpu_driver``. ``modes``
+    are the launch modes that the rule concerns. ``advice`` is true if the rule never changes the predicted
+    outcome of a launch. If a rule with ``advice`` needs an unknown fact, the outcome does not become unknown.
+
+    ``instead`` are launch modes that avoid the fault. If toolkit predicts that one of these modes works, the
+    finding names the best of them before the text of ``fix``. ``fix`` itself names no launch mode, because a
+    rule does not know whether other modes work. If the rule reports an error, ``accelerator`` is the outcome
+    for the GPUs, such as ``cpu-only``.
+
+    ``programs`` are the programs that the rule concerns. If ``programs`` is empty and one of ``modes`` needs
+    no MPI, the rule concerns all programs. If ``programs`` is empty and all of ``modes`` need MPI, the rule
+    concerns only programs whose ranks find each other through MPI.
     """
 
     id: str
@@ -129,7 +131,7 @@ class Rule:
 
 
 def rule(
-    id: str,  # noqa: A002 - the word that findings, logs and documentation use
+    id: str,  # noqa: A002 - findings and documentation also call this value the id
     title: str,
     *,
     severity: Severity,

@@ -406,7 +406,7 @@ def test_an_mpi_in_a_folder_whose_name_facts_do_not_hold_cannot_be_mounted(prefi
     )
     bind = predict(with_(HOST, mpis=(provider,)), IMAGE, Request()).of("bind")
     assert bind.outcome == "unavailable"
-    assert "in a folder named after a user" in bind.because
+    assert "in a folder whose path contains a user name" in bind.because
     assert bind.plan is None or bind.plan.binds == ()
 
 

@@ -23,7 +23,7 @@ from toolkit.model.mpifacts import HostMpi
 from toolkit.versions import is_same_version, older, upstream
 
 _CRAY = {"slingshot", "aries"}
-"""Fast networks of Cray machines, whose MPI is in /opt/cray and not on PATH."""
+"""Fast networks of Cray machines. On these machines, the MPI is in /opt/cray and not on PATH."""
 _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
 
 
@@ -38,27 +38,27 @@ _SOURCE = "Apptainer user guide, MPI: bind model; tests/matrix: set bind"
     modes=("bind",),
 )
 def bind_nothing_to_mount(case: Case) -> Hit | None:
-    """The host's MPI must be in a separate folder, such as /opt/openmpi, because the host's /usr cannot
-    replace the image's /usr. toolkit searches PATH, Cray's folders below /opt, and the folders that
-    environment modules name in variables. The facts that toolkit records about a host contain no user names.
-    toolkit therefore cannot mount an MPI from a folder whose path contains your user name.
+    """A launch cannot mount an MPI from /usr, because the host's /usr would hide the image's /usr. The host's
+    MPI must be in a separate folder, such as /opt/openmpi. toolkit searches PATH, Cray's folders below /opt,
+    and the folders that environment modules name in variables. toolkit does not record user names, so it
+    cannot mount an MPI from a folder whose path contains your user name.
     """
     host = provider_guarded(case)
     if host is None:
         looked = case.host_facts.folder_mpis is not None
         if not looked and _CRAY & set(case.host_facts.fabrics or ()):
             raise Undecided("host.folder_mpis")
-        where = "nor in the usual folders" if looked else "and toolkit did not read other folders"
-        title = f"No MPI of the host can be mounted: no mpirun is on PATH, {where}"
+        where = "no MPI is in folders of Cray or modules" if looked else "toolkit searched no other folder"
+        title = f"No MPI of the host can be mounted: no mpirun is on PATH, and {where}"
         return Hit(case.cite("host.mpis"), "unavailable", title=title)
     if host.library is None:
         raise Undecided("host.mpis.library")
     if mounted_folders(host):
         return None
-    where = "among the system libraries"
+    why = "is in a system folder"
     if any(map(is_masked, (host.prefix or "", *(host.folders or ())))):
-        where = "in a folder named after a user, so the facts do not contain its path"
-    because = f"toolkit cannot mount {mpi_name(host)} of the host, because it is {where} ({host.library})"
+        why = "is in a folder whose path contains a user name, which toolkit does not record"
+    because = f"toolkit cannot mount {mpi_name(host)} of the host, because {host.library} {why}"
     return Hit(case.cite("host.mpis", "host.mpis.library"), "unavailable", because)
 
 
@@ -86,23 +86,21 @@ def bind_has_no_effect(case: Case) -> Hit | None:
         raise Undecided("host.mpis.soname" if host.soname is None else "image.mpi.soname")
     if same_name:
         return None
-    why = f"no folder in LD_LIBRARY_PATH contains {host.library or 'the library that is mounted'}"
+    why = f"LD_LIBRARY_PATH lacks the folder of {host.library or 'the mounted MPI library'}"
     fix = ""
     if host.soname != mpi.soname:
-        why = f"programs need {mpi.soname}, but the host has {host.soname}"
+        why = f"programs need {mpi.soname}, but the host's MPI library is {host.soname}"
     elif finds_own_mpi(case.image_facts):
-        why = (
-            f"programs have a search path (DT_RPATH) that precedes LD_LIBRARY_PATH and leads to {mpi.library}"
-        )
+        why = f"the loader finds {mpi.library} through the programs' DT_RPATH before it reads LD_LIBRARY_PATH"
         fix = (
-            "use a launch mode that starts the image's MPI; or link the programs again without DT_RPATH "
+            "use a launch mode that uses the image's MPI; or link the programs again without DT_RPATH "
             "(install mpi4py with pip)"
         )
     because = f"{why}, so programs load the image's own {mpi_name(mpi)}"
     evidence = case.cite("host.mpis", "image.mpi")
     hides = sorted(set(knowledge.mpi().variables.hide_plugins) & set(case.plan.env))
     if hides and mpi.implementation == "openmpi" and mpi.plugins:
-        because = f"{because}, and {', '.join(hides)} hides its components"
+        because = f"{because}, which does not find its components because of {', '.join(hides)}"
         return Hit(evidence, "init-failure", because, because, severity="error", stage=LaunchStage.START)
     return Hit(evidence, because=because, title=because, fix=fix)
 
@@ -119,9 +117,9 @@ def bind_has_no_effect(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_name_of_another(case: Case) -> Hit | None:
-    """Open MPI 1.10 and the MPICH family both call their library ``libmpi.so.12``, so the loader cannot
-    distinguish the two families. If the loader loads a library of the MPICH family, a program built for Open
-    MPI lacks symbols such as ``ompi_mpi_comm_world``.
+    """The libraries of Open MPI 1.10 and of the MPICH family are both called ``libmpi.so.12``, so the loader
+    cannot distinguish them. A program that was built for Open MPI needs symbols such as
+    ``ompi_mpi_comm_world``, which a library of the MPICH family does not have.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.original.mpi
@@ -131,14 +129,14 @@ def bind_name_of_another(case: Case) -> Hit | None:
     if pair.count("openmpi") != 1 or not MPICH_ABI & set(pair):
         return None
     evidence = case.cite("host.mpis", "image.mpi")
-    both = f"{mpi_name(mpi)} and {mpi_name(host)} of the host are both called {mpi.soname}"
+    both = f"the image's {mpi_name(mpi)} and the host's {mpi_name(host)} both have a library {mpi.soname}"
     if mpi.implementation == "openmpi":
-        because = f"{both}, and a program that was built for one library misses symbols in the other library"
+        because = f"{both}, and the host's library lacks symbols that programs built for Open MPI need"
         return Hit(evidence, "loader-failure", because)
     return Hit(
         evidence,
         "unknown",
-        f"{both}; toolkit has not measured whether a program works with the other library",
+        f"{both}; toolkit's developers have not tested whether programs work with the host's library",
     )
 
 
@@ -153,9 +151,9 @@ def bind_name_of_another(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_glibc_older(case: Case) -> Hit | None:
-    """A library of the host works only if the glibc in the image is new enough, and never works with musl.
-    Even programs that load the image's MPI can fail, because the loader prefers the host's other mounted
-    libraries to the image's libraries of the same name.
+    """The host's libraries need at least a certain release of glibc in the image, and never work with musl.
+    Even programs that load the image's MPI can fail. For example, if the image and the mounts contain
+    libraries with the same name, such as libfabric.so.1, the loader prefers the mounted library.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
     host, mpi, glibc = provider_guarded(case), case.image.mpi, case.image.glibc
@@ -165,7 +163,7 @@ def bind_glibc_older(case: Case) -> Hit | None:
         return None
     if host.glibc_needed is None or (glibc is not None and not older(glibc, host.glibc_needed)):
         return None
-    because = f"{host.library} needs glibc {host.glibc_needed}; the image has {glibc or 'none'}"
+    because = f"{host.library} needs glibc {host.glibc_needed}; the image has {glibc or 'no glibc'}"
     return Hit(case.cite("host.mpis", "image.glibc"), "loader-failure", because, because)
 
 
@@ -189,9 +187,9 @@ def _loads_mounted(case: Case) -> bool:
     modes=("bind",),
 )
 def bind_library_older(case: Case) -> Hit | None:
-    """The image's MPI needs an interface that only a newer libfabric has, but the loader finds the host's
-    mounted libfabric before the image's libfabric. The loader also prefers the host's libfabric if programs
-    load one MPI library from the image and another MPI library from the host.
+    """The host's libfabric lacks an interface that the image's MPI needs, because the host's libfabric is too
+    old. The loader finds the mounted libfabric of the host before the image's libfabric. The rule also
+    applies if programs load libopen_mpi of Open MPI 6 from the image and libmpi from the host.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi, half = provider_guarded(case), case.original.mpi, is_split(case)
@@ -202,8 +200,8 @@ def bind_library_older(case: Case) -> Hit | None:
         return None
     if not older(host.fabric, mpi.fabric_asked):
         return None
-    there = f"the libfabric of {mpi_name(host)} has FABRIC_{host.fabric}"
-    because = f"{mpi_name(mpi)} needs FABRIC_{mpi.fabric_asked}, and {there}"
+    there = f"the host's libfabric has only the symbol versions up to FABRIC_{host.fabric}"
+    because = f"{mpi_name(mpi)} in the image needs FABRIC_{mpi.fabric_asked}, but {there}"
     return Hit(case.cite("host.mpis", "image.mpi"), "loader-failure", because)
 
 
@@ -218,8 +216,8 @@ def bind_library_older(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_library_missing(case: Case) -> Hit | None:
-    """The host's MPI needs libraries that the launch does not mount, so the loader must find them in the
-    image.
+    """The launch does not mount all libraries that the host's MPI needs. The loader must find the remaining
+    libraries in the image.
     """
     case.ask("host.mpis", "image.mpi")
     host = provider_guarded(case)
@@ -243,16 +241,17 @@ def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
 
 
 def _linked_libraries(host: HostMpi) -> set[str]:
-    """Return the libraries that the host's MPI library needs, but not those that only its plugins need."""
+    """Return the libraries that the host's MPI library needs, without libraries that only components need."""
     of_components = {n for names in (host.components_need or {}).values() for n in names}
     return {*(host.needs or ()), *(set(host.outside or ()) - of_components)}
 
 
 def _second_libraries(case: Case, host: HostMpi) -> set[str]:
-    """Return the host's libraries that programs also need if they load libopen_mpi from the image.
+    """Return libraries of components of the host's MPI that programs need if they load libopen_mpi from the
+    image; empty if programs do not load libopen_mpi from the image.
 
-    libopen_mpi needs PMIx. If the launch mounts the host's PMIx for a component of the host's MPI, the loader
-    finds this PMIx first. Programs then also need the component's other libraries.
+    libopen_mpi needs PMIx. The loader finds a mounted PMIx of the host before the image's PMIx. Programs then
+    need all libraries of the component that uses the host's PMIx.
     """
     if not is_split(case):
         return set()
@@ -271,8 +270,8 @@ def _second_libraries(case: Case, host: HostMpi) -> set[str]:
     modes=("bind",),
 )
 def bind_component_lacks_library(case: Case) -> Hit | None:
-    """Open MPI skips a component that it cannot load. Without a component for the launcher's PMI or PMIx,
-    ranks do not find each other.
+    """Open MPI skips a component if it cannot load the component's libraries. Without a component for the
+    launcher's PMI or PMIx, ranks do not find each other.
     """
     case.ask("host.mpis", "image.mpi")
     host, found = provider_guarded(case), offer(case)
@@ -298,7 +297,7 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
 
 @rule(
     "bind-modules-differ",
-    "UCX of the host would load modules of another UCX release from the image",
+    "The host's UCX would load modules of a different UCX release from the image",
     severity="error",
     fix="use an image with the host's UCX release",
     instead=MPI_MODES,
@@ -307,8 +306,8 @@ def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
     modes=("bind",),
 )
 def bind_modules_differ(case: Case) -> Hit | None:
-    """The host's libucs looks for UCX's modules in a folder that, in the container, contains the image's
-    modules. These modules are from a different UCX release.
+    """UCX's library libucs looks for UCX's modules in a fixed folder. In the container, this folder contains
+    the image's modules, so the host's libucs would load modules of a different UCX release.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_guarded(case), case.original_facts.ucx
@@ -318,11 +317,11 @@ def bind_modules_differ(case: Case) -> Hit | None:
         return None
     if host.ucx is None or is_same_version(host.ucx, inside):
         return None
-    because = f"UCX {plain(host.ucx)} of the host would load modules of UCX {plain(inside)} of the image"
+    because = f"the host's UCX {plain(host.ucx)} would load modules of UCX {plain(inside)} from the image"
     evidence = case.cite("host.mpis", "image.ucx")
     if older(host.ucx, inside):
         return Hit(evidence, "loader-failure", because, because)
-    return Hit(evidence, "unknown", f"{because}; toolkit has not measured the effect")
+    return Hit(evidence, "unknown", f"{because}; toolkit's developers have not tested this")
 
 
 @rule(
@@ -335,9 +334,9 @@ def bind_modules_differ(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_plugins_missing(case: Case) -> Hit | None:
-    """An Open MPI whose components are separate files searches the component folder whose path was set at
+    """If Open MPI's components are separate files, Open MPI looks for them in a folder whose path was set at
     build time. In the container, the component folder of the host's Open MPI is missing, or contains the
-    image's components, which work only with an MPI of the same release.
+    image's components, which work only with the release of Open MPI in the image.
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_of(case), case.original_facts.mpi
@@ -348,23 +347,23 @@ def bind_plugins_missing(case: Case) -> Hit | None:
     if inside.plugins and is_same_version(inside.version or "", host.version or ""):
         return None
     evidence = case.cite("host.mpis", "image.mpi")
-    because = f"{mpi_name(host)} looks for components in {host.plugins}, which is not mounted"
+    because = f"the host's {mpi_name(host)} looks for components in {host.plugins}, which is not mounted"
     if inside.plugins and _loads_components_of(host.version, inside.version):
-        because = f"{because}; toolkit has not measured whether the components of {mpi_name(inside)} work"
+        because = f"{because}; toolkit's developers have not tested it with {mpi_name(inside)}'s components"
         return Hit(evidence, "unknown", because)
     return Hit(evidence, "init-failure", because)
 
 
 def _opens_own(case: Case, host: HostMpi) -> bool:
-    """Return whether the host's Open MPI finds its own component files in the container."""
+    """Return whether the host's Open MPI finds the host's component files in the container."""
     if not host.plugins or "OMPI_MCA_mca_base_component_path" in case.plan.env:
         return bool(host.plugins)
     return any(is_below(host.plugins, target) for target in targets_of(case.plan))
 
 
 def _loads_components_of(host: str | None, image: str | None) -> bool:
-    """Return whether two releases are of one series of Open MPI 4, such as 4.1, so that each release may be
-    able to load the other release's components.
+    """Return whether the host's Open MPI may be able to load components of the image's Open MPI: both are of
+    one series of Open MPI 4, such as 4.1.
 
     Before Open MPI loads a component, it compares only the version of the component interface
     (open-mpi/ompi:opal/mca/base at v4.1.4, mca_base_component_repository.c).
@@ -375,7 +374,7 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
 
 @rule(
     "bind-abi-split",
-    "Programs need Open MPI's libopen_mpi, which the host's older release does not have",
+    "Programs need Open MPI's libopen_mpi, which the host's older Open MPI does not have",
     severity="error",
     fix="mount an Open MPI of the same release as the Open MPI in the image",
     instead=MPI_MODES,
@@ -392,7 +391,8 @@ def bind_abi_split(case: Case) -> Hit | None:
     if host is None or inside is None or not is_split(case):
         return None
     evidence = case.cite("host.mpis", "image.mpi")
-    because = f"programs load libopen_mpi of {mpi_name(inside)}, but libmpi of {mpi_name(host)} of the host"
+    own, mounted = mpi_name(inside), mpi_name(host)
+    because = f"programs load the image's libopen_mpi ({own}), but the host's libmpi ({mounted})"
     if brings_orte(host):
         return Hit(evidence, "init-failure", because)
     if host.relocatable and "OPAL_PREFIX" not in case.plan.env:

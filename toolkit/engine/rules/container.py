@@ -1,4 +1,4 @@
-"""Rules about container options that hide files or variables from MPI."""
+"""Rules about containers that do not have the host's /tmp. PMIx and Open MPI keep files in /tmp."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
@@ -23,7 +23,7 @@ def _tmp_is_bound(case: Case) -> bool:
     "tmp-hidden",
     "The container does not have the host's /tmp, where the PMIx server keeps its shared-memory files",
     severity="error",
-    fix="add `--bind /tmp`; or set PMIX_MCA_gds=hash, which uses no shared-memory files",
+    fix="add `--bind /tmp`; or add `--env PMIX_MCA_gds=hash`, so that PMIx uses no shared-memory files",
     source=(
         "openpmix/openpmix:src/mca/gds at v5.0.2 to v6.1.0 (shmem2) and at master (shmem3); "
         "tests/matrix: '--contain', 'job TmpDir=private'"
@@ -35,9 +35,10 @@ def _tmp_is_bound(case: Case) -> bool:
     modes=("srun-pmix", "mpirun-host", "bind"),
 )
 def tmp_hidden(case: Case) -> Hit | None:
-    """A PMIx 5 or 6 client reads the server's shared-memory files below /tmp; PMIx 3 and 4 clients do not
-    read such files. With a PMIx 5 or 6 server, a PMIx 7 client uses the component ``hash``, which needs no
-    files.
+    """The PMIx client is the PMIx library that the rank loads; the PMIx server belongs to Slurm or mpirun. A
+    client of PMIx 5 or 6 reads the server's shared-memory files below /tmp; clients of PMIx 3 and 4 do not
+    read such files. With a server of PMIx 5 or 6, a client of PMIx 7 uses PMIx's component ``hash``, which
+    needs no files.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     if case.plan.env.get("PMIX_MCA_gds") == "hash":
@@ -64,13 +65,14 @@ def tmp_hidden(case: Case) -> Hit | None:
     return Hit(
         (*dict.fromkeys(hidden.values()), *case.cite("image.pmix")),
         "init-failure",
-        f"with {next(iter(hidden))}, the PMIx client does not find the server's shared-memory files in /tmp",
+        f"the container does not have the host's /tmp ({next(iter(hidden))}), so the PMIx client does not "
+        "find the server's shared-memory files",
     )
 
 
 def _reads_files(case: Case, server: str | None) -> bool:
-    """Return whether the PMIx client has the component for stored data (framework gds) that the server
-    prefers.
+    """Return whether the PMIx client has the shared-memory component (framework gds) that the PMIx server
+    offers. If the server's release is unknown, assume the client's release.
     """
     own = store_of(case.image_facts.pmix or "")
     offered = store_of(server) if server else own
@@ -87,8 +89,8 @@ def _reads_files(case: Case, server: str | None) -> bool:
     modes=MPI_MODES,
 )
 def tmp_not_mounted(case: Case) -> Hit | None:
-    """Open MPI creates its session directory below /tmp, and fails if /tmp is a folder of the read-only
-    image. MPICH needs no session directory.
+    """Open MPI creates its session directory below /tmp. If the runtime does not mount the host's /tmp, then
+    /tmp is a folder of the read-only image, so Open MPI fails. MPICH needs no session directory.
 
     With ``PMIX_MCA_gds=hash``, Open MPI 5 does not need /tmp.
     """
@@ -106,8 +108,9 @@ def tmp_not_mounted(case: Case) -> Hit | None:
     if brings_prrte(mpi) and case.plan.env.get("PMIX_MCA_gds") == "hash":
         return None
     if case.mode == "mpirun-container":
-        return Hit(tuple(said), "unknown", "toolkit has not measured Open MPI's own launcher without /tmp")
-    because = "without /tmp, Open MPI cannot create its session directory"
+        because = "toolkit's developers have not tested the image's mpirun (Open MPI) without a writable /tmp"
+        return Hit(tuple(said), "unknown", because)
+    because = "without a writable /tmp, Open MPI cannot create its session directory"
     # ORTE (the launcher of Open MPI 1 to 4) creates the session directory even for a single rank
     # (tests/matrix/truth: Open MPI 1.10.2). A single rank of Open MPI 5.0.10 needs no session directory.
     chance = _by_its_daemon(case, mpi)

@@ -39,9 +39,10 @@ _OF_DATA_CENTRES = frozenset({"tesla", "nvidia", "unknown"})
     accelerator="gpu-failure",
 )
 def cuda_compat_refused(case: Case) -> Hit | None:
-    """cuda-compat supports only data-centre GPUs, and only some branches of the driver. On hosts with other
-    GPUs or drivers, cuInit returns error 804 (forward compatibility was attempted on non supported HW) or 803
-    (system has unsupported display driver / CUDA driver combination).
+    """NVIDIA's package cuda-compat contains the forward-compatibility libraries. It supports only data-centre
+    GPUs, and only some branches of the driver. On hosts with other GPUs or drivers, cuInit returns error 804
+    (forward compatibility was attempted on non supported HW) or 803 (system has unsupported display driver /
+    CUDA driver combination).
     """
     case.have(*PAIR, "image.cuda_compat")
     if not too_old(case):
@@ -60,7 +61,7 @@ def _refusal(case: Case) -> str:
     if consumer:
         return f"cuda-compat does not support this GPU ({consumer[0].family}, not a data-centre GPU)"
     if _is_loaded(case) is False:
-        return f"cuda-compat does not work on the branch of driver {case.host.gpu_driver}"
+        return f"cuda-compat does not support the branch of the host's driver ({case.host.gpu_driver})"
     return ""
 
 
@@ -68,8 +69,8 @@ def _refusal(case: Case) -> str:
     "cuda-compat-needed",
     "On this host, CUDA works only with the image's forward-compatibility libraries (cuda-compat)",
     severity="warning",
-    fix="put the folder of cuda-compat first in LD_LIBRARY_PATH inside the container, before the host's "
-    "driver",
+    fix="put the folder of cuda-compat first in LD_LIBRARY_PATH inside the container, before the folder of "
+    "the host's driver",
     source="NVIDIA CUDA Compatibility guide, forward compatibility; Apptainer user guide, GPU support",
     facts=(*PAIR, "image.cuda_compat", "image.environment"),
     advice=True,
@@ -78,7 +79,7 @@ def cuda_compat_needed(case: Case) -> Hit | None:
     """With --nv the loader finds the host's libcuda in /.singularity.d/libs. The loader finds the newer
     libcuda of cuda-compat only if LD_LIBRARY_PATH names cuda-compat's folder first. If you set
     LD_LIBRARY_PATH, name cuda-compat's folder first, then the image's folders, and then the driver's folder.
-    Programs also need other libraries in the driver's folder.
+    Do not leave out the driver's folder, because programs need further libraries of the driver.
 
     If the table in cuda.toml lacks the CUDA release, toolkit does not know whether cuda-compat works with
     this driver.
@@ -99,13 +100,13 @@ def cuda_compat_needed(case: Case) -> Hit | None:
         )
     title = (
         f"toolkit does not know whether cuda-compat for CUDA {cuda.series(case.image.cuda or '')} works "
-        "on driver "
+        "with driver "
     )
     title += f"{case.host.gpu_driver}"
     return Hit(
         evidence,
         title=title,
-        fix=f"look up this driver and CUDA in NVIDIA's CUDA Compatibility guide, or try: {words}",
+        fix=f"look up this driver and CUDA release in NVIDIA's CUDA Compatibility guide; or try {words}",
     )
 
 
@@ -125,10 +126,10 @@ def _names_compat(case: Case) -> bool:
 
 
 def _path_with(case: Case, *first: str) -> str:
-    """Return the option that sets LD_LIBRARY_PATH to the folders in ``first``, the image's folders and the
-    driver's folder.
+    """Return the option that sets LD_LIBRARY_PATH: the folders in ``first``, then the image's folders without
+    cuda-compat's folders, then the driver's folder.
 
-    The option names all these folders, because its value replaces the values of the image and the runtime.
+    The option must name all these folders, because it replaces the values that the image and the runtime set.
     """
     own = (
         f
@@ -149,7 +150,7 @@ def _library_path(case: Case) -> str:
 
 @rule(
     "cuda-compat-outdated",
-    "The image loads CUDA's forward-compatibility libraries, which are older than the host's driver",
+    "Programs load the image's CUDA forward-compatibility libraries, which are older than the host's driver",
     severity="error",
     fix="remove the folder of cuda-compat from LD_LIBRARY_PATH, and keep the other folders",
     source="NVIDIA CUDA Compatibility guide, forward compatibility: CUDA_ERROR_SYSTEM_DRIVER_MISMATCH (803)",
@@ -158,12 +159,12 @@ def _library_path(case: Case) -> str:
     accelerator="gpu-failure",
 )
 def cuda_compat_outdated(case: Case) -> Hit | None:
-    """If the driver's user-space libraries are older than its kernel module, every CUDA call returns error
-    803.
+    """cuda-compat contains the user-space libraries of a driver. If these libraries are older than the host's
+    driver, every CUDA call returns error 803.
 
     NVIDIA's framework images name the folder ``compat/lib`` in LD_LIBRARY_PATH. The image's start-up script
-    creates this folder only if programs need the libraries in ``compat/lib.real``. If the folder does not
-    exist, its entry in LD_LIBRARY_PATH is harmless.
+    creates ``compat/lib`` only if programs need cuda-compat on the host. If ``compat/lib`` does not exist,
+    its entry in LD_LIBRARY_PATH is harmless.
     """
     case.have("image.cuda_compat", "host.gpu_driver")
     if not older(case.image.cuda_compat, case.host.gpu_driver):
@@ -174,8 +175,8 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
     line = f"image: {_PATH}={_library_path(case)}"
     evidence = (*case.cite("image.cuda_compat", "host.gpu_driver"), line)
     title = (
-        f"The image loads forward-compatibility libraries {case.image.cuda_compat}; the host's driver is "
-        f"{case.host.gpu_driver}"
+        f"Programs load the image's cuda-compat of driver {case.image.cuda_compat}; the host has the newer "
+        f"driver {case.host.gpu_driver}"
     )
     fix = f"remove the folder of cuda-compat from LD_LIBRARY_PATH: {_path_with(case)}"
     return Hit(evidence, title=title, fix=fix)
@@ -194,8 +195,8 @@ def cuda_compat_outdated(case: Case) -> Hit | None:
 def library_path_hides_driver(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs, and the runtime adds this folder to
     LD_LIBRARY_PATH. A value of LD_LIBRARY_PATH that you set inside the container replaces the runtime's
-    value. If the value lacks the driver's folder, programs find no libcuda.so.1, and train on the CPU or
-    fail. (The runtime also adds the driver's folder to a non-empty APPTAINERENV_LD_LIBRARY_PATH.)
+    value. If your value lacks the driver's folder, programs find no libcuda.so.1, and train on the CPU or
+    fail. If you set APPTAINERENV_LD_LIBRARY_PATH instead, the runtime adds the driver's folder to your value.
     """
     case.have("host.gpu_driver")
     given = case.plan.env.get(_PATH)
@@ -208,7 +209,7 @@ def library_path_hides_driver(case: Case) -> Hit | None:
         return None
     evidence = (f"plan: {_PATH}={given}", *case.cite("host.gpu_driver"))
     fix = f"`--env {_PATH}={':'.join((*_library_folders(case), DRIVER))}`"
-    # Without --nv the job uses no GPUs, so this LD_LIBRARY_PATH is harmless.
+    # Without --nv, programs use no GPU, so an LD_LIBRARY_PATH without the driver's folder causes no failure.
     return Hit(evidence, fix=fix, severity="error" if asked else "warning")
 
 
@@ -224,8 +225,9 @@ def library_path_hides_driver(case: Case) -> Hit | None:
 )
 def driver_not_searched(case: Case) -> Hit | None:
     """--nv mounts the driver's libraries into /.singularity.d/libs. When Apptainer builds an image, it writes
-    a script into /.singularity.d/env that adds the libraries' folder to LD_LIBRARY_PATH. A sandbox that
-    another program unpacked does not have the script, so programs do not find libcuda.so.1.
+    a script into /.singularity.d/env that adds /.singularity.d/libs to LD_LIBRARY_PATH. A sandbox (an image
+    as a folder) that a program other than Apptainer made does not have this script. Programs in such a
+    sandbox do not find libcuda.so.1.
     """
     case.have("host.gpu_driver")
     image, runtime = case.image_facts, case.host_facts.runtime
@@ -234,7 +236,9 @@ def driver_not_searched(case: Case) -> Hit | None:
         return None
     if case.plan.env.get(_PATH):
         return None  # the rule library-path-hides-driver judges a value that the launch sets
-    return Hit(("image: no script in /.singularity.d/env", *case.cite("host.gpu_driver")))
+    return Hit(
+        ("image: no script in /.singularity.d/env names the driver's folder", *case.cite("host.gpu_driver"))
+    )
 
 
 @rule(
@@ -253,9 +257,9 @@ def driver_not_searched(case: Case) -> Hit | None:
     facts=("host.runtime", "host.gpus", "host.gpu_driver", "image.environment", "image.cuda"),
 )
 def gpu_hook_refuses_driver(case: Case) -> Hit | None:
-    """In NVIDIA_REQUIRE_CUDA, NVIDIA's images state which driver they need: a driver that supports a certain
-    CUDA release, or a driver of a branch that cuda-compat supports. enroot's hook passes the value of
-    NVIDIA_REQUIRE_CUDA to nvidia-container-cli, which fails if no condition in the value is true.
+    """NVIDIA's images set NVIDIA_REQUIRE_CUDA to a list of conditions. The conditions accept a driver that
+    supports a certain CUDA release, or a driver of a branch that cuda-compat supports. enroot's hook passes
+    the list to nvidia-container-cli, which fails if the driver meets none of the conditions.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if host.runtime is None or kind not in (RUNTIME, PYXIS) or not host.gpus or not names_gpus(case):
@@ -308,10 +312,10 @@ def _holds(case: Case, part: str, driver: str) -> bool | None:
     facts=("host.runtime", "host.gpus"),
 )
 def gpu_hook_lacks_rights(case: Case) -> Hit | None:
-    """CDI (Container Device Interface) runs hooks that change the root folder of the container. With
-    --userns=nomap, the user does not own this folder, so the hooks fail. podman's older hook (--hooks-dir)
-    changes cgroups, which an ordinary user cannot do. The older hook therefore needs 'no-cgroups = true' in
-    /etc/nvidia-container-runtime/config.toml.
+    """podman mounts GPUs through CDI (Container Device Interface) or through an older hook (--hooks-dir). CDI
+    runs hooks that write into the root folder of the container. With --userns=nomap, the user does not own
+    this folder, so these hooks fail. The older hook changes cgroups, which an ordinary user cannot do. The
+    older hook therefore needs 'no-cgroups = true' in /etc/nvidia-container-runtime/config.toml.
     """
     host, words = case.host_facts, case.plan.container
     if runtime_of(host) is not podman or not host.gpus:
@@ -320,9 +324,12 @@ def gpu_hook_lacks_rights(case: Case) -> Hit | None:
     evidence = (f"plan: {said}", *case.cite("host.gpus"))
     by_cdi = podman.CDI in said
     if by_cdi and podman.UNMAPPED in said:
-        because = f"CDI's GPU hook cannot write into a container with {podman.UNMAPPED}"
+        because = f"with {podman.UNMAPPED}, CDI's GPU hook cannot write into the container"
         return Hit(evidence, "unavailable", because, because)
     if by_cdi or podman.HOOKS not in said:
         return None
-    because = "toolkit does not know whether config.toml of the hook in --hooks-dir sets no-cgroups"
+    because = (
+        "the GPU hook in --hooks-dir fails without 'no-cgroups = true' in "
+        "/etc/nvidia-container-runtime/config.toml, which toolkit did not read"
+    )
     return Hit(evidence, "unknown", because)

@@ -27,8 +27,8 @@ _HOST = ("host.infiniband", "host.fabrics")
 _BY_VERBS = {"ib", "verbs", "efa"}
 """UCX modules and libfabric providers that open a network device through libibverbs."""
 _Way = Literal["fast", "none", "ucx", "libfabric"]
-"""What an MPI lacks to use a network: nothing (``fast``), its own component (``none``), a UCX module
-(``ucx``) or a libfabric provider (``libfabric``).
+"""What an MPI lacks to use a network. ``fast``: nothing. ``none``: each component that could use the network.
+``ucx``: a module of UCX. ``libfabric``: a provider of libfabric.
 """
 
 
@@ -41,8 +41,8 @@ def networks(case: Case) -> tuple[Fabric, ...]:
 
 
 def _slow_network(case: Case, wanted: _Way) -> Fabric | None:
-    """Return the first fast network for which the image's MPI lacks ``wanted``, for example a UCX module;
-    ``None`` without such a network.
+    """Return the host's first fast network for which the image's MPI lacks ``wanted``, for example a UCX
+    module; ``None`` if the MPI lacks ``wanted`` for no network.
     """
     found = networks(case)
     if not found or (mpi := case.image.mpi) is None:
@@ -56,7 +56,7 @@ def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
     if mpi.implementation == "intelmpi":
         return _by_libfabric(case, row)
     if mpi.implementation != "mpich":
-        return "fast"  # an assumption: facts do not show which networks other MPIs can use
+        return "fast"  # an assumption: the facts do not show which networks this MPI can use
     device = mpi.device or ""
     if "ucx" in device:
         return _by_ucx(case, row)
@@ -105,9 +105,9 @@ def _evidence(case: Case, row: Fabric, *names: str) -> tuple[str, ...]:
 )
 def mpi_lacks_fabric(case: Case) -> Hit | None:
     """An MPI without a component for a network silently uses TCP, often with a tenth of the network's
-    bandwidth and ten times its latency. The results are right, but the job is slow. libfabric or UCX in the
-    image helps only if the MPI opens this library. Open MPI opens libfabric with its component mtl/ofi, and
-    UCX with pml/ucx.
+    bandwidth and ten times the network's latency. The results are correct, but the job is slow. libfabric or
+    UCX in the image helps only if the MPI was built to use this library. Open MPI uses libfabric through the
+    component mtl/ofi, and UCX through the component pml/ucx.
     """
     row = _slow_network(case, "none")
     if row is None:
@@ -117,17 +117,17 @@ def mpi_lacks_fabric(case: Case) -> Hit | None:
 
 
 def _another_mpi(row: Fabric) -> str:
-    """Return the fix for an MPI without a component for a network. The fix names another MPI, because an MPI
-    without this component does not open UCX or libfabric, even if the image contains the library.
+    """Return the fix for an MPI that lacks every component that could use a network. The fix recommends a
+    different MPI, because this MPI does not open UCX or libfabric, even if the image contains them.
     """
     if row.mtl:
         return row.fix
     opened = _OPENS_UCX if row.ucx else _OPENS_LIBFABRIC
-    return f"use an image whose MPI uses {opened}; then {row.fix}"
+    return f"use an image whose MPI was built with {opened}; then {row.fix}"
 
 
-_OPENS_UCX = "UCX (Open MPI --with-ucx, MPICH --with-device=ch4:ucx)"
-_OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)"
+_OPENS_UCX = "UCX (Open MPI: --with-ucx; MPICH: --with-device=ch4:ucx)"
+_OPENS_LIBFABRIC = "libfabric (Open MPI: --with-ofi; MPICH: --with-device=ch4:ofi)"
 
 
 @rule(
@@ -141,9 +141,9 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI --with-ofi, MPICH --with-device=ch4:ofi)
     advice=True,
 )
 def ucx_lacks_fabric(case: Case) -> Hit | None:
-    """The MPI uses UCX, but the image's UCX lacks the modules for InfiniBand and RoCE. Without these modules,
-    UCX silently uses TCP. To test UCX, set ``UCX_TLS=rc,self``: without the modules, UCX reports 'no usable
-    transports'.
+    """The image's MPI uses UCX, but the image's UCX has no module for the network, such as the modules for
+    InfiniBand and RoCE. Without this module, UCX silently uses TCP. To test whether UCX has the modules for
+    InfiniBand and RoCE, set ``UCX_TLS=rc,self``: without these modules, UCX reports 'no usable transports'.
     """
     row = _slow_network(case, "ucx")
     if row is None:
@@ -152,8 +152,8 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
     title = f"The UCX in the image has no module for {row.shown}"
     if not row.ucx:
         title = (
-            f"{mpi_name(case.image.mpi)} sends messages through UCX; without a module for {row.shown}, UCX "
-            f"would use TCP"
+            f"{mpi_name(case.image.mpi)} in the image sends messages through UCX, which does not support "
+            f"{row.shown} and would use TCP"
         )
     fix = row.fix if row.ucx else _another_mpi(row)
     return Hit(evidence, title=title, fix=fix, source=row.source)
@@ -170,10 +170,10 @@ def ucx_lacks_fabric(case: Case) -> Hit | None:
     advice=True,
 )
 def libfabric_lacks_provider(case: Case) -> Hit | None:
-    """The MPI uses libfabric. Without a provider for the network, libfabric uses its TCP provider. To test
-    libfabric, set ``FI_PROVIDER`` to the provider's name: without the provider, libfabric reports 'no
-    provider found'. Some builds of MPICH contain libfabric in their own library; such an MPICH loads no
-    separate libfabric.
+    """The image's MPI uses libfabric. Without a provider for the network, libfabric uses the TCP provider. To
+    test whether libfabric has the provider, set ``FI_PROVIDER`` to the provider's name: without the provider,
+    libfabric reports 'no provider found'. Some builds of MPICH contain libfabric inside libmpi; such an MPICH
+    loads no separate libfabric.
     """
     row = _slow_network(case, "libfabric")
     if row is None:
@@ -205,7 +205,8 @@ def _contains_libfabric(mpi: ImageMpi | None) -> bool:
     "The image lacks the user-space driver of the host's RDMA device",
     severity="warning",
     fix=(
-        "install rdma-core's drivers in the image (Debian: ibverbs-providers); do not bind the host's drivers"
+        "install rdma-core's drivers in the image (Debian: ibverbs-providers); do not mount the host's "
+        "drivers"
     ),
     source="linux-rdma/rdma-core:libibverbs/dynamic_driver.c; NVIDIA/nccl:src/misc/ibvwrap.cc",
     facts=("host.infiniband", "image.verbs_providers", "image.nccl"),
@@ -224,8 +225,8 @@ def verbs_driver_missing(case: Case) -> Hit | None:
         return None
     image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
-    # If libibverbs is missing, UCX modules and providers that need libibverbs do not load. NCCL needs
-    # libibverbs too.
+    # Without libibverbs, UCX modules and libfabric providers that need libibverbs do not load, so the rule
+    # then concerns only NCCL.
     if image.nccl is None and (there == "absent" or not modules):
         case.ask("image.nccl")
         return None
@@ -243,8 +244,8 @@ def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 
 def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
-    """Return the finding about an image without libibverbs. NCCL needs libibverbs for each network that NCCL
-    supports without a plugin.
+    """Return the finding about an image with NCCL and without libibverbs, or ``None`` if NCCL needs a plugin
+    for each network of the host. NCCL needs libibverbs for each network that it supports without a plugin.
     """
     row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:
@@ -259,11 +260,11 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
 
 @rule(
     "fabric-devices-hidden",
-    "The network cards of the node may be invisible in the container",
+    "The RDMA network cards of the node may be invisible in the container",
     severity="info",
     fix=(
-        "pass the devices to the container: `--container-mounts=/dev/infiniband` of pyxis, "
-        "`--device=/dev/infiniband` of podman; for enroot, export MELLANOX_VISIBLE_DEVICES=all"
+        "with pyxis, add `--container-mounts=/dev/infiniband`; with podman, add `--device=/dev/infiniband`; "
+        "with enroot, export MELLANOX_VISIBLE_DEVICES=all before you submit"
     ),
     source=(
         "NVIDIA/enroot:doc/standard-hooks.md (10-devices.sh, 99-mellanox.sh); pytorch/pytorch issue 111424 "
@@ -273,9 +274,9 @@ def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
     advice=True,
 )
 def fabric_devices_hidden(case: Case) -> Hit | None:
-    """MPI and NCCL open a network card through a file below /dev/infiniband. If the container does not have
-    the card's file, MPI and NCCL use TCP. podman shows a container only the devices that options name. enroot
-    shows all devices, unless the administrator sets ENROOT_RESTRICT_DEV.
+    """MPI and NCCL open RDMA network cards through files below /dev/infiniband. If the container does
+    not have these files, MPI and NCCL use TCP. podman mounts into a container only the devices that podman's
+    options name. enroot mounts all devices, unless the administrator sets ENROOT_RESTRICT_DEV.
     """
     case.have("host.runtime")
     if case.request.nodes == 1 or not case.host.infiniband:
@@ -290,7 +291,10 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
     inside = {**case.image_facts.environment, **case.host_facts.environment}
     if kind not in (PYXIS, RUNTIME) or "MELLANOX_VISIBLE_DEVICES" in inside:
         return None
-    title = "If ENROOT_RESTRICT_DEV is set, the container sees no InfiniBand, and ranks use TCP between nodes"
+    title = (
+        "If the administrator set ENROOT_RESTRICT_DEV, enroot hides the RDMA cards, so ranks use TCP between "
+        "nodes"
+    )
     return Hit(evidence, title=title)
 
 
@@ -299,16 +303,16 @@ def fabric_devices_hidden(case: Case) -> Hit | None:
     "The limit on locked memory is too low for RDMA",
     severity="warning",
     fix=(
-        "ask the administrators to set LimitMEMLOCK=infinity for slurmd; in a job, `ulimit -l` prints "
-        "the limit"
+        "ask the administrators to set LimitMEMLOCK=infinity for slurmd; to see the limit in KiB, run "
+        "`ulimit -l` in a job"
     ),
     source="Slurm MPI Users Guide: LimitMEMLOCK=infinity; open-mpi/ompi FAQ, locked memory",
     facts=("host.infiniband", "host.locked_memory"),
     advice=True,
 )
 def locked_memory_limited(case: Case) -> Hit | None:
-    """RDMA (InfiniBand and RoCE) sends from locked memory. If the limit on locked memory is too low, the MPI
-    cannot register memory. A job whose MPI cannot register memory reports 'Cannot allocate memory', crashes,
+    """RDMA (InfiniBand and RoCE) sends data from locked memory. If the limit on locked memory is too low, the
+    MPI cannot register memory with the network card. The job then reports 'Cannot allocate memory', crashes,
     or falls back to TCP. The limit in an SSH session often differs from the limit in a Slurm job. A limit of
     several GiB for each process is enough.
     """
@@ -327,15 +331,15 @@ def locked_memory_limited(case: Case) -> Hit | None:
     severity="warning",
     fix=(
         "ask the administrators to enlarge /dev/shm on the nodes; until then, set NCCL_SHM_DISABLE=1 for "
-        "NCCL and num_workers=0 for PyTorch"
+        "NCCL, and num_workers=0 in PyTorch's DataLoader"
     ),
     source="recipes/knowledge/fabric.toml, shared_memory; NVIDIA NCCL user guide, troubleshooting",
     facts=("host.shm",),
     advice=True,
 )
 def shared_memory_small(case: Case) -> Hit | None:
-    """NCCL, MPI and PyTorch's data loaders exchange data between the processes of a node in /dev/shm. The
-    container shares /dev/shm with the host. If /dev/shm is full, processes fail with 'No space left on
+    """NCCL, MPI and PyTorch's data loaders exchange data between the processes of a node through /dev/shm.
+    Containers usually use the host's /dev/shm. If /dev/shm is full, processes fail with 'No space left on
     device' or 'Bus error'.
     """
     size = case.host.shm
@@ -353,8 +357,8 @@ def shared_memory_small(case: Case) -> Hit | None:
     "Ranks on one node cannot copy data directly from each other's memory",
     severity="info",
     fix=(
-        "start all ranks of a node in one user namespace (`--sharens`, or a setuid installation); or ask the "
-        "administrators to set kernel.yama.ptrace_scope=0"
+        "start all ranks of a node in one user namespace (with `--sharens`, or with a setuid installation of "
+        "Apptainer); or ask the administrators to set kernel.yama.ptrace_scope=0"
     ),
     source="open-mpi/ompi:NEWS 4.0.2 (CMA and user namespaces); process_vm_readv(2); apptainer issue 769",
     facts=("host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.xpmem"),
@@ -362,10 +366,10 @@ def shared_memory_small(case: Case) -> Hit | None:
     advice=True,
 )
 def single_copy_unavailable(case: Case) -> Hit | None:
-    """For large messages within a node, MPI reads the other rank's memory directly (CMA, XPMEM). The kernel
-    refuses direct reads between user namespaces. The kernel also refuses direct reads of another rank's
-    memory if Yama's ptrace_scope is above 0. Without direct reads, Open MPI copies each message twice through
-    /dev/shm.
+    """For large messages within a node, MPI reads the memory of the sending rank directly (CMA or XPMEM). The
+    kernel refuses direct reads between user namespaces. If ptrace_scope of the kernel module Yama is above 0,
+    the kernel also refuses direct reads (CMA) within a user namespace. Without direct reads, Open MPI copies
+    each message twice, through /dev/shm.
     """
     case.have("host.runtime")
     runtime = case.host.runtime

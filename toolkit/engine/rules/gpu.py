@@ -17,11 +17,11 @@ PAIR = ("image.cuda", "host.gpu_driver")
 _EACH_ITS_OWN = ("--gpus-per-task", "--gpu-bind=single", "--gpu-bind=per_task", "--gpu-bind=map_gpu")
 _NO_GPUS = "The container has no access to the GPUs of its node"
 _OF_NVIDIA = ("nvidia", "--gpu", "libcuda", podman.HOOKS)
-"""Texts in options that pass NVIDIA GPUs to podman: CDI and device names, ``--gpus``, libcuda, hooks."""
+"""Texts in podman's options for NVIDIA GPUs: CDI and device names, ``--gpus``, libcuda, hook folders."""
 
 
 def names_gpus(case: Case) -> bool:
-    """Return whether an option or NVIDIA_VISIBLE_DEVICES makes enroot's GPU hook mount the driver."""
+    """Return whether options or NVIDIA_VISIBLE_DEVICES (set in CUDA images) make enroot mount the driver."""
     if any(word in case.plan.container for word in (*PYXIS.GPUS, *RUNTIME.GPUS)):
         return True
     said = {**case.image_facts.environment, **case.host_facts.environment, **case.plan.env}.get(VISIBLE)
@@ -82,9 +82,9 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_minor_compatibility(case: Case) -> Hit | None:
-    """From CUDA 11 on, a driver supports every CUDA release with the same major number, with two exceptions.
-    The driver cannot compile PTX code of a newer CUDA (error 222, CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and
-    does not support features that need a newer driver (error 36).
+    """From CUDA 11 on, a driver supports all CUDA releases of one major number: a driver of CUDA 12.2 supports
+    CUDA 12.0 to 12.9. There are two exceptions: PTX code of a newer CUDA (error 222,
+    CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and features that need a newer driver (error 36).
     """
     case.have(*PAIR)
     if too_old(case) or not older(case.host.gpu_driver, cuda.full_driver(case.image.cuda or "")):
@@ -98,8 +98,8 @@ def gpu_minor_compatibility(case: Case) -> Hit | None:
     "The CUDA in the image was released before this kind of GPU",
     severity="warning",
     fix=(
-        "use an image with a newer CUDA; or, so that the driver compiles only once, set CUDA_CACHE_PATH "
-        "to a folder that you keep between jobs"
+        "use an image with a newer CUDA; or set CUDA_CACHE_PATH to a folder that you keep between jobs, so "
+        "that the driver compiles the PTX code only once"
     ),
     source="recipes/knowledge/cuda.toml, [[gpu]]; NVIDIA architecture compatibility guides",
     facts=("image.cuda", "host.gpus"),
@@ -129,8 +129,8 @@ def gpu_newer_than_cuda(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpu_dropped_by_cuda(case: Case) -> Hit | None:
-    """CUDA 12 ended support for Kepler GPUs, CUDA 13 for Maxwell, Pascal and Volta. The driver cannot compile
-    for unsupported GPUs, so CUDA's libraries fail with 'no kernel image is available for execution'.
+    """CUDA 12 ended support for Kepler GPUs, and CUDA 13 for Maxwell, Pascal and Volta GPUs. CUDA's libraries
+    have no code for unsupported GPUs, so they fail with 'no kernel image is available for execution'.
     """
     case.have("image.cuda", "host.gpus")
     for kind in gpu_kinds(case):
@@ -174,7 +174,7 @@ def gpu_parts_apart(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_without_driver(case: Case) -> Hit | None:
-    """Without a GPU, CUDA programs compute on the CPU. Login nodes often have neither a GPU nor a driver."""
+    """Without a GPU, CUDA programs compute on the CPU. Login nodes often have no GPU and no driver."""
     case.have("image.cuda")
     if case.host.gpu_driver or case.host_facts.amd_gpus:
         return None
@@ -213,7 +213,7 @@ def gpu_driver_mismatch(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_of_amd(case: Case) -> Hit | None:
-    """On AMD GPUs, CUDA programs silently compute on the CPU. toolkit checks ROCm images only in part."""
+    """On AMD GPUs, CUDA programs silently compute on the CPU. toolkit has few rules about ROCm images."""
     case.have("image.cuda")
     if case.host_facts.gpu_driver:
         return None
@@ -248,11 +248,11 @@ def gpu_of_amd(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_not_handed_in(case: Case) -> Hit | None:
-    """--nv mounts the devices and libraries of the NVIDIA driver. ROCm is in the image and needs only the
-    host's devices, which --contain hides. enroot mounts the driver if NVIDIA_VISIBLE_DEVICES requests it;
-    images with CUDA set this variable. podman mounts the devices that --device names. Only members of one
-    Unix group may open /dev/kfd. In a user namespace, a process loses its membership in this group, unless
-    podman has the option ``--group-add=keep-groups``.
+    """--nv mounts the devices and libraries of the NVIDIA driver. The image contains ROCm's libraries, so AMD
+    GPUs need only the host's device files, which --contain hides. enroot mounts the NVIDIA driver if
+    NVIDIA_VISIBLE_DEVICES requests GPUs; images with CUDA set this variable. podman mounts the devices that
+    --device names. Only members of a certain Unix group may open the AMD device /dev/kfd. In podman's user
+    namespace, a process keeps this group only with the option ``--group-add=keep-groups``.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
@@ -278,7 +278,7 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
 
 
 def _left_out(case: Case) -> Hit | None:
-    """Return the finding that this runtime release mounts no NVIDIA devices into a container's own /dev."""
+    """Return the finding that this release of the runtime mounts no NVIDIA devices into a private /dev."""
     found, hidden = case.host_facts.runtime, hides(case, "shm")
     if found is None or not hidden or not case.host_facts.gpus:
         return None
@@ -301,8 +301,8 @@ def _no_device(case: Case) -> Hit | None:
         return Hit((*case.cite(fact), evidence), title=title, fix=fix)
     if nvidia or KEEP_GROUPS in said:
         return None
-    title = "The container loses the group that may open /dev/kfd"
-    return Hit((*case.cite(fact), evidence), title=title, fix=f"add `{KEEP_GROUPS}`, which crun supports")
+    title = "Processes in the container lose the Unix group that may open /dev/kfd"
+    return Hit((*case.cite(fact), evidence), title=title, fix=f"add `{KEEP_GROUPS}`, which requires crun")
 
 
 def _not_visible(case: Case) -> Hit | None:
@@ -324,8 +324,8 @@ def _not_visible(case: Case) -> Hit | None:
     "This release of the container runtime may not find the driver's libraries",
     severity="warning",
     fix=(
-        "bind the driver's libraries: `--bind /usr/lib64/libcuda.so.1`; or ask the administrators to "
-        "install a later release of the runtime"
+        "mount the driver's libraries, for example with `--bind /usr/lib64/libcuda.so.1`; or ask the "
+        "administrators to install a later release of the runtime"
     ),
     source="recipes/knowledge/runtime.toml, [[missed_driver]]",
     facts=("host.runtime", "host.runtime.version", "host.gpus"),
@@ -358,8 +358,8 @@ def gpu_libraries_missed(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def ranks_more_than_gpus(case: Case) -> Hit | None:
-    """Each rank uses the GPU whose number is the rank's number on its node. If no GPU has this number, CUDA
-    reports 'invalid device ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
+    """Each rank uses the GPU whose number is the rank's local number (LOCAL_RANK). If no GPU has this number,
+    CUDA reports 'invalid device ordinal'. If two ranks share a GPU, NCCL fails with 'Duplicate GPU detected'.
     """
     if not case.request.gpus or case.plan.starter:
         return None
@@ -376,8 +376,8 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     "Slurm shows each rank one GPU, which then has number 0 in every rank",
     severity="warning",
     fix=(
-        "leave out `--gpus-per-task` and `--gpu-bind`; or use the first GPU in the script: cuda:0, "
-        "local_device_ids=[0]"
+        "leave out `--gpus-per-task` and `--gpu-bind`; or let each rank use GPU 0 in the script (PyTorch: "
+        "cuda:0; JAX: local_device_ids=[0])"
     ),
     source=(
         "srun(1), --gpus-per-task and --gpu-bind; PyTorch documentation, torch.cuda.set_device; "
@@ -389,8 +389,8 @@ def ranks_more_than_gpus(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_numbered_per_rank(case: Case) -> Hit | None:
-    """With --gpus-per-task, Slurm sets CUDA_VISIBLE_DEVICES for each rank to one GPU, which has number 0. A
-    script that uses ``cuda:LOCAL_RANK`` fails on every rank except the first. Without arguments,
+    """With --gpus-per-task, Slurm sets CUDA_VISIBLE_DEVICES of each rank to one GPU. CUDA gives this GPU the
+    number 0. A script that uses ``cuda:LOCAL_RANK`` fails on every rank except the first. Without arguments,
     ``jax.distributed.initialize()`` also selects the GPU by the rank's local number, and fails.
     """
     found = [word for word in case.plan.launcher if word.startswith(_EACH_ITS_OWN)]

@@ -263,7 +263,7 @@ def test_what_is_made_for_glibc_does_not_run_on_musl():
     of = bound(of=absent(IMAGE, "glibc"))
     told = predict_plan(of.host_facts, of.original_facts, of.request, of.plan)
     assert told.outcome == "loader-failure"
-    assert told.because.endswith("needs glibc 2.34; the image has none")
+    assert told.because.endswith("needs glibc 2.34; the image has no glibc")
 
 
 def test_an_open_mpi_of_a_person_stops_no_rule():

@@ -200,9 +200,13 @@ def test_no_libfabric_of_the_host_mends_one_inside_mpich():
 @every_row(
     ("on", "of", "opens"),
     [
-        (SLINGSHOT, mpi(components=UCX_ALONE), "use an image whose MPI uses libfabric (Open MPI --with-ofi"),
-        (SLINGSHOT, image(mpi=MPICH), "use an image whose MPI uses libfabric"),
-        (HOST, mpi(components=TCP_ALONE), "use an image whose MPI uses UCX (Open MPI --with-ucx"),
+        (
+            SLINGSHOT,
+            mpi(components=UCX_ALONE),
+            "use an image whose MPI was built with libfabric (Open MPI: --with-ofi",
+        ),
+        (SLINGSHOT, image(mpi=MPICH), "use an image whose MPI was built with libfabric"),
+        (HOST, mpi(components=TCP_ALONE), "use an image whose MPI was built with UCX (Open MPI: --with-ucx"),
         (SLINGSHOT, IMAGE, "bind the host's libfabric"),
         (OMNI_PATH, mpi(components=TCP_ALONE), "install libpsm2 (Debian: libpsm2-2) in the image"),
         (OMNI_PATH, image(mpi=MPICH), "install libpsm2 (Debian: libpsm2-2) in the image"),

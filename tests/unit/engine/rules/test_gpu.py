@@ -399,7 +399,7 @@ def test_of_a_release_that_is_not_listed_no_promise_is_made():
     of = case(host(gpu_driver="535.183.01"), UNLISTED)
     _, findings = judge(of, tuple(r for r in RULES if r.id == "cuda-compat-needed"))
     assert [f.title for f in findings] == [
-        "toolkit does not know whether cuda-compat for CUDA 13.9 works on driver 535.183.01"
+        "toolkit does not know whether cuda-compat for CUDA 13.9 works with driver 535.183.01"
     ]
     assert cuda.compat_takes("13.9.1", "535.183.01") is None
 
