@@ -82,8 +82,8 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_minor_compatibility(case: Case) -> Hit | None:
-    """From CUDA 11 on, a driver supports all CUDA releases of one major number: a driver of CUDA 12.2 supports
-    CUDA 12.0 to 12.9. There are two exceptions: PTX code of a newer CUDA (error 222,
+    """From CUDA 11 on, a driver supports all CUDA releases of one major number: the driver of CUDA 12.2
+    supports CUDA 12.0 to 12.9. There are two exceptions: PTX code of a newer CUDA (error 222,
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and features that need a newer driver (error 36).
     """
     case.have(*PAIR)
