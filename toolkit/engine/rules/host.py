@@ -1,4 +1,4 @@
-"""Rules about the host: software and settings without which no rank starts."""
+"""Rules about software and settings that the host needs to start ranks."""
 
 from toolkit import knowledge
 from toolkit.engine.case import Case
@@ -14,7 +14,7 @@ from toolkit.runtime.enroot import PYXIS, RUNTIME
 OUTSIDE_SLURM: frozenset[Mode] = frozenset(
     {"mpirun-container", "mpirun-host", "gloo", "torch", "jax", "tf-config"}
 )
-"""Launch modes that start several ranks on one machine without srun. A single rank needs no launcher."""
+"""Launch modes that can start several ranks on one machine without srun."""
 _ALLOW = (
     "ask the administrators to allow user namespaces on the compute nodes (sysctl user.max_user_namespaces)"
 )
@@ -33,15 +33,14 @@ _NAMES_HOSTS = frozenset(
     severity="error",
     fix="name the cluster: `--host LOGIN`, `--cluster NAME` or `--facts FILE`;"
     " or run on this machine without Slurm: `toolkit launch --local`",
-    source="sbatch(1), srun(1): every launch is a job of Slurm",
+    source="sbatch(1), srun(1)",
     facts=("host.slurm",),
 )
 def slurm_absent(case: Case) -> Hit | None:
     """A Slurm job starts only through Slurm's commands, such as sbatch and srun.
 
-    Ranks on this machine (toolkit launch --local) do not need Slurm, unless srun starts them. Jobs of other
-    schedulers (PBS, LSF) start ranks with mpirun, or with a launcher that you name. An mpirun with a list of
-    hosts needs no scheduler.
+    Some launches do not need Slurm: one rank, or several ranks without srun, on this machine (toolkit launch
+    --local); jobs of another scheduler (PBS, LSF) without srun; and an mpirun with a list of hosts.
     """
     if case.host.slurm is not None:
         return None
@@ -59,8 +58,8 @@ def slurm_absent(case: Case) -> Hit | None:
     "Neither Apptainer nor Singularity is on the host",
     severity="error",
     fix=(
-        "load a module of the runtime (`module avail apptainer singularity`); or ask the administrators "
-        "to install Apptainer"
+        "load a module of Apptainer or Singularity (`module avail apptainer singularity` lists them); "
+        "or ask the administrators to install Apptainer"
     ),
     source="Apptainer user guide, quick start",
     facts=("host.runtime",),
@@ -78,17 +77,16 @@ def runtime_absent(case: Case) -> Hit | None:
     "installation",
     severity="error",
     fix=(
-        "ask the administrators to allow user namespaces (sysctl user.max_user_namespaces; with "
-        "AppArmor, add a profile for Apptainer's starter), or to install apptainer-suid"
+        "ask the administrators to allow user namespaces (raise user.max_user_namespaces; if AppArmor "
+        "forbids user namespaces, add a profile for Apptainer's starter), or to install apptainer-suid"
     ),
     source="Apptainer administrator guide, user namespaces; apptainer/apptainer issues 2027 and 2608",
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces", "host.environment"),
 )
 def user_namespaces_off(case: Case) -> Hit | None:
     """enroot, podman, Charliecloud and an Apptainer without setuid create a user namespace for a container.
-    If the kernel forbids user namespaces, Apptainer needs a setuid installation. toolkit does not report this
-    fault if it knows that the host allows user namespaces or that the runtime has setuid. The options
-    --userns and --fakeroot always need a user namespace.
+    If the kernel forbids user namespaces, Apptainer needs a setuid installation. The options --userns and
+    --fakeroot need a user namespace even with a setuid installation.
     """
     case.ask("host.runtime")
     asked = options(case, IN_NAMESPACE)
@@ -114,20 +112,21 @@ def user_namespaces_off(case: Case) -> Hit | None:
     "The kernel allows fewer user namespaces than the ranks of a node need",
     severity="error",
     fix=(
-        "start fewer ranks on a node, or let the ranks share a namespace with `--sharens` (Apptainer 1.3 "
-        "or later); or ask the administrators to raise user.max_user_namespaces on the compute nodes"
+        "start fewer ranks on each node; or let the ranks of a node share one user namespace with "
+        "`--sharens` (Apptainer 1.3 or later); or ask the administrators to raise user.max_user_namespaces "
+        "on the compute nodes"
     ),
     source=(
-        "Apptainer 1.4.5: one namespace for each start ('maximum number of user namespaces exceeded'); "
-        "apptainer/apptainer issue 1686; NVIDIA/pyxis issue 93; user_namespaces(7), ENOSPC"
+        "Apptainer 1.4.5: one user namespace for each container ('maximum number of user namespaces "
+        "exceeded'); apptainer/apptainer issue 1686; NVIDIA/pyxis issue 93; user_namespaces(7), ENOSPC"
     ),
     facts=("host.runtime", "host.runtime.setuid", "host.user_namespaces_limit"),
 )
 def user_namespaces_few(case: Case) -> Hit | None:
     """Each rank in its own container uses one user namespace, and the kernel limits the namespaces of each
-    user. In one public report, the kernel kept the namespaces of earlier job steps for a while. In this
-    report, a job step failed if it needed at least a third of the limit. toolkit therefore reports this fault
-    if the ranks need more than a third of the limit.
+    user. The kernel may still count the namespaces of earlier job steps. In one public report, a job step
+    that needed at least a third of the limit failed for this reason. toolkit therefore reports this fault if
+    the ranks need more than a third of the limit.
     """
     limit, ranks = case.host_facts.user_namespaces_limit, case.request.ranks_per_node
     if case.mode in {"mpirun-container", "gloo"} or (limit is not None and not 0 < limit < 3 * ranks):
@@ -163,8 +162,8 @@ def user_namespaces_few(case: Case) -> Hit | None:
     facts=("host.runtime", "host.gpus", "host.gpu_container_cli", "image.environment", "image.cuda"),
 )
 def gpu_hook_lacks_program(case: Case) -> Hit | None:
-    """enroot's GPU hook runs if NVIDIA_VISIBLE_DEVICES is set; images with CUDA set this variable. If the
-    hook fails, enroot does not start the container.
+    """If NVIDIA_VISIBLE_DEVICES is set, enroot runs its GPU hook, which calls nvidia-container-cli. Images
+    with CUDA usually set this variable. If the hook fails, enroot does not start the container.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if host.runtime is None or kind not in (RUNTIME, PYXIS) or not names_gpus(case):
@@ -187,10 +186,9 @@ def gpu_hook_lacks_program(case: Case) -> Hit | None:
     facts=("host.slurm",),
 )
 def too_few_nodes(case: Case) -> Hit | None:
-    """No partition has as many nodes as the job requests. sbatch refuses such a job, or the job never starts.
+    """If the job requests more nodes than any partition has, sbatch refuses the job, or the job never starts.
 
-    If sinfo does not print the number of nodes, toolkit reports nothing; sbatch itself refuses impossible
-    requests.
+    This rule reports nothing if sinfo does not print the number of nodes.
     """
     slurm = case.host.slurm
     if slurm is None or slurm.nodes is None or case.request.nodes <= slurm.nodes:
@@ -209,7 +207,7 @@ def too_few_nodes(case: Case) -> Hit | None:
     facts=("host.architecture", "image.architecture"),
 )
 def architecture_differs(case: Case) -> Hit | None:
-    """A program that was built for a different processor architecture does not run: 'Exec format error'."""
+    """A program that was built for another architecture than the host's fails with 'Exec format error'."""
     case.ask("host.architecture", "image.architecture")
     if case.host.architecture == case.image.architecture:
         return None
@@ -222,7 +220,7 @@ def architecture_differs(case: Case) -> Hit | None:
     "slurm-lacks-pmix",
     "Slurm has no PMIx plugin",
     severity="error",
-    fix="ask the administrators to install Slurm's PMIx plugin (configure `--with-pmix`)",
+    fix="ask the administrators to install Slurm's PMIx plugin (Slurm's configure option `--with-pmix`)",
     instead=MPI_MODES,
     source="Slurm MPI Users Guide; srun(1) --mpi=list",
     facts=("host.slurm.mpi_types",),
@@ -263,7 +261,7 @@ def slurm_lacks_pmi2(case: Case) -> Hit | None:
     severity="error",
     fix="set launch.mpi in the site profile to a type that `srun --mpi=list` prints; or leave out `--site`",
     instead=MPI_MODES,
-    source="srun(1), --mpi: an unknown type ends the step",
+    source="srun(1), --mpi: srun rejects an unknown type",
     facts=("host.slurm.mpi_types",),
     modes=("srun-pmix", "srun-pmi2", "bind"),
     programs=PROGRAMS,
@@ -276,8 +274,8 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
-    # If Slurm has no plugin of this kind, the rule slurm-lacks-pmix or slurm-lacks-pmi2 reports the fault
-    # instead.
+    # If Slurm offers no type of the same interface (PMIx, or PMI without PMIx), the rule slurm-lacks-pmix or
+    # slurm-lacks-pmi2 reports the fault.
     if kind in {"", "none", *types} or not any(is_plugin(t) == is_plugin(kind) for t in types if t != "none"):
         return None
     offered = ", ".join(types)
@@ -318,11 +316,11 @@ def host_launcher_absent(case: Case) -> Hit | None:
     programs=PROGRAMS,
 )
 def host_launcher_broken(case: Case) -> Hit | None:
-    """PATH contains the folder of mpirun, but the loader does not find the libraries that mpirun needs."""
+    """The host's PATH contains mpirun, but the host's loader does not find all libraries of mpirun."""
     host = host_launcher(case.host)
     if host is None or not host.lacks:
         return None
-    because = f"{host.launcher} needs {', '.join(host.lacks)}, which the loader of the host does not find"
+    because = f"{host.launcher} needs {', '.join(host.lacks)}, which the host's loader does not find"
     return Hit(case.cite("host.mpis"), "loader-failure", because, stage=LaunchStage.START)
 
 

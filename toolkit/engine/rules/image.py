@@ -26,8 +26,8 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import within
 
 MPI4PY = re.compile(r".*/mpi4py/MPI\.(?!cpython|abi3|so\Z)\w+\.")
-"""A pattern for the path of mpi4py's compiled module for one MPI ABI (binary interface). An mpi4py with
-several such modules opens an MPI before it selects the module (mpi4py's _mpiabi.py).
+"""A pattern for the path of mpi4py's compiled module for one MPI ABI (binary interface). If mpi4py has
+several such modules, mpi4py loads an MPI library and selects the module for this library (_mpiabi.py).
 """
 _RANK_VARIABLES = frozenset(("PMI_SIZE", "PMI_RANK", "PMI_FD", "PMI_PORT", "PMI_ID"))
 _PROVIDER_PATH = "FI_PROVIDER_PATH"
@@ -36,8 +36,8 @@ _ADD_PROVIDER = (
     "libfabric1)"
 )
 _OWN_LIBFABRIC = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
-"""Folders of Intel MPI's own libfabric. Intel's mpirun searches the first two folders (env/vars.sh); mpi4py
-searches all these folders.
+"""Folders below Intel MPI's prefix that may contain Intel's libfabric. Intel's mpirun searches the first two
+folders (env/vars.sh); mpi4py searches all these folders.
 """
 _TRANSPORTS = {"btl", "mtl"}
 """Open MPI's frameworks for sending messages. Every working Open MPI has components of ``btl``."""
@@ -81,14 +81,14 @@ def image_lacks_mpi(case: Case) -> Hit | None:
     "The Open MPI in the image was moved and does not find its plugins",
     severity="error",
     fix="set Open MPI's folder, as `toolkit launch` does: `--env OPAL_PREFIX=DIR`",
-    source="open-mpi/ompi:opal/mca/installdirs, opal/runtime/opal_init.c; measured with 4.1.6",
+    source="open-mpi/ompi:opal/mca/installdirs, opal/runtime/opal_init.c; measured with Open MPI 4.1.6",
     facts=("image.mpi",),
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_moved(case: Case) -> Hit | None:
-    """Open MPI looks for its plugins below OPAL_PREFIX or, if this variable is not set, below the folder for
-    which it was built. A moved Open MPI, such as HPC-X copied from another image, finds no plugins. Without
-    plugins, Open MPI aborts in MPI_Init before it looks for a launcher (opal_shmem_base_select failed).
+    """Open MPI looks for its plugins below OPAL_PREFIX or, if this variable is not set, below the prefix of
+    its build. A moved Open MPI, such as HPC-X copied from another image, finds no plugins. Without plugins,
+    MPI_Init aborts before Open MPI looks for a launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.built_for is None:
@@ -121,15 +121,15 @@ def mpi_moved(case: Case) -> Hit | None:
     modes=tuple(mode for mode in MPI_MODES if mode != "bind"),
 )
 def mpi_lacks_plugins(case: Case) -> Hit | None:
-    """The image has Open MPI's libraries without the plugins that these libraries open at run time. MPI_Init
-    finds no component and aborts before it looks for a launcher (opal_shmem_base_select failed).
+    """The image has Open MPI's libraries without the plugins that these libraries open at run time. Without
+    plugins, MPI_Init aborts before Open MPI looks for a launcher (opal_shmem_base_select failed).
     """
     mpi = case.image.mpi
     if mpi is None or mpi.implementation != "openmpi" or not mpi.components or mpi.built_for:
         return None
     if mpi.interfaces or _TRANSPORTS & mpi.components.keys():
         return None
-    because = f"{mpi_name(mpi)} finds no plugin for messages and no plugin for a launcher"
+    because = f"{mpi_name(mpi)} finds no plugin that sends messages and no plugin that connects to a launcher"
     return Hit(case.cite("image.mpi"), "init-failure", because, stage=LaunchStage.START)
 
 
@@ -143,15 +143,16 @@ def mpi_lacks_plugins(case: Case) -> Hit | None:
     modes=MPI_MODES,
 )
 def image_mpi_not_measured(case: Case) -> Hit | None:
-    """toolkit's predictions are based on test launches of its developers with the same MPI implementation.
-    For an MPI without test launches, toolkit predicts a launch only if launcher and image have the same MPI.
+    """toolkit's developers tested launches with some MPI implementations. For other implementations, toolkit
+    predicts a launch only if the host's mpirun and the image's MPI are the same release of the same MPI, or
+    if the programs load the host's MPI.
     """
     case.ask("image.mpi.version")
     mpi = case.image.mpi
     if mpi is None or any(row.implementation == mpi.implementation for row in knowledge.mpi().mismatch):
         return None
     if case.mounted_over is not None and mpi != case.mounted_over.mpi:
-        return None  # programs load the host's MPI, as without a container
+        return None  # programs load the host's MPI, as they do without a container
     if case.mode == "mpirun-host" and is_same_mpi(host_launcher(case.host_facts), mpi):
         return None
     return Hit(
@@ -165,16 +166,16 @@ def image_mpi_not_measured(case: Case) -> Hit | None:
     "libfabric-missing",
     "The MPI in the image does not find libfabric, which it needs",
     severity="error",
-    fix="add libfabric to the image's loader path (Debian: libfabric1), or mount the host's libfabric",
+    fix="install libfabric in the image (Debian: package libfabric1), or mount the host's libfabric",
     source="recipes/knowledge/mpi.toml, [[libfabric]]; tests/matrix: 'libfabric.so.1 supplied'",
     facts=("image.mpi.version", "image.libfabric", "image.libraries", "image.programs"),
     modes=MPI_MODES,
 )
 def libfabric_missing(case: Case) -> Hit | None:
-    """Intel MPI sends messages between nodes only through libfabric, and opens libfabric.so.1 at start.
-    Before Intel MPI 2021.18, even a single rank opens libfabric, and crashes with a segmentation fault if
-    libfabric is missing. Intel MPI contains a libfabric, which the loader finds only if LD_LIBRARY_PATH,
-    Intel's mpirun or mpi4py 4.1 names its folder.
+    """Intel MPI sends messages between nodes only through libfabric (libfabric.so.1). Before Intel MPI
+    2021.18, even a single rank crashes with a segmentation fault if libfabric is missing. Intel MPI contains
+    a copy of libfabric. The loader finds this copy only if LD_LIBRARY_PATH contains the folder of the copy,
+    or if Intel's mpirun or mpi4py 4.1 adds the folder.
     """
     case.ask("image.mpi.version", "image.libfabric")
     mpi = case.image_facts.mpi
@@ -203,16 +204,15 @@ def libfabric_missing(case: Case) -> Hit | None:
     "The libfabric in the image does not search the folder of its providers (network plugins)",
     severity="error",
     fix="set the folder of the providers: `--env FI_PROVIDER_PATH=DIR`",
-    source="ofiwg/libfabric:src/fabric.c, fi_ini; measured: Intel MPI 2021.13 alone, on one node and on two",
+    source="ofiwg/libfabric:src/fabric.c, fi_ini; measured: Intel MPI 2021.13 on one node and on two nodes",
     facts=("image.mpi", "image.libfabric", "image.libfabric_providers", "image.libraries"),
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def libfabric_lacks_providers(case: Case) -> Hit | None:
     """The providers of Intel's libfabric are separate files. Without FI_PROVIDER_PATH, Intel's libfabric
     searches a folder whose path was set at build time and which images do not have. Without a provider,
-    MPI_Init fails even for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. With
-    LD_LIBRARY_PATH, the loader finds libfabric, but libfabric does not search LD_LIBRARY_PATH for its
-    providers.
+    MPI_Init fails even for one rank. Intel MPI's script env/vars.sh sets FI_PROVIDER_PATH. LD_LIBRARY_PATH is
+    not enough, because libfabric does not search LD_LIBRARY_PATH for its providers.
     """
     mpi, folder = case.image_facts.mpi, case.image_facts.providers_unsearched
     if mpi is None or mpi.implementation != "intelmpi" or brings_libfabric(case):
@@ -234,7 +234,7 @@ def libfabric_lacks_providers(case: Case) -> Hit | None:
             f"{because}: the loader cannot load any provider in the image",
             fix=_ADD_PROVIDER,
         )
-    fix = f"`--env {_PROVIDER_PATH}={folder}`"
+    fix = f"set the folder of the providers: `--env {_PROVIDER_PATH}={folder}`"
     return Hit(evidence, "init-failure", f"{because}: the providers are in {folder}", fix=fix)
 
 
@@ -269,11 +269,9 @@ def image_sets_rank(case: Case) -> Hit | None:
 
 
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
-    """Return the outcomes that may occur instead of a crash. mpirun may stop a rank that still reports its
-    error, before the rank crashes.
-
-    mpirun stopped the ranks in 2 of 14 launches with several ranks on each of several nodes
-    (tests/matrix/truth: pmix, mpirun-host 2x2 of Intel MPI 2021.11 and 2021.13).
+    """Return the outcomes that may occur instead of a crash. With several ranks on each of several nodes,
+    the host's mpirun may stop a rank before the rank crashes (2 of 14 launches in tests/matrix/truth: pmix,
+    mpirun-host on 2 nodes with 2 ranks each, Intel MPI 2021.11 and 2021.13).
     """
     asked = case.request
     crowd = case.mode == "mpirun-host" and asked.nodes > 1 and asked.ranks_per_node > 1
@@ -332,7 +330,7 @@ def brings_libfabric(case: Case) -> bool:
 )
 def mpi_release_defect(case: Case) -> Hit | None:
     """Recorded launches show that some MPI releases fail in certain launches, for example with several ranks
-    on a node. If all ranks of a node share one PMIx identity, this rule counts them as one rank.
+    on a node. If all ranks of a node share one PMIx identity, this rule counts these ranks as one rank.
     """
     case.ask("image.mpi.version")
     mpi, found = case.image.mpi, offer(case)
@@ -361,8 +359,8 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
-    """Return whether the launch sets the option that avoids the defect, or whether the MPI uses a network
-    module without the defect.
+    """Return whether the launch sets the option ``lifted_by``, or the MPI uses a network module without the
+    defect. For a defect with the outcome ``ok``, also return ``True`` if the network module is unknown.
     """
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}
@@ -390,8 +388,8 @@ def _started_by_openmpi(case: Case, releases: str) -> bool:
     advice=True,
 )
 def stack_disagrees(case: Case) -> Hit | None:
-    """The image's build wrote the versions of its software into ``/opt/toolkit/stack.json``, but the image
-    has changed since then.
+    """The build of the image wrote the versions of the image's software into ``/opt/toolkit/stack.json``.
+    The software in the image has changed since the build.
     """
     case.ask("image.stack")
     if not case.image_facts.disagreements:

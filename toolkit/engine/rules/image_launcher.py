@@ -14,7 +14,7 @@ _WRITABLE = (*HOST_FOLDERS, "/dev/shm")  # noqa: S108 - folders that the runtime
 _AS_ROOT = ("OMPI_ALLOW_RUN_AS_ROOT", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM")
 _INTERFACES = "OMPI_MCA_oob_tcp_if_include"
 _NO_SERVER = frozenset(("isolated", "cray", "flux", "s1", "s2"))
-"""Components of Open MPI's framework pmix that contain no server (open-mpi/ompi:opal/mca/pmix at v4.1.4)."""
+"""Components of Open MPI's framework pmix without a PMIx server (open-mpi/ompi:opal/mca/pmix at v4.1.4)."""
 
 
 @rule(
@@ -32,8 +32,8 @@ _NO_SERVER = frozenset(("isolated", "cray", "flux", "s1", "s2"))
 )
 def image_tmpdir_not_writable(case: Case) -> Hit | None:
     """Open MPI's launcher creates its session directory below TMPDIR, and fails if TMPDIR is a folder of the
-    read-only image. The image sets TMPDIR, or the runtime passes TMPDIR from the job. Ranks that srun or the
-    host's mpirun starts use the PMIx server's folder instead of TMPDIR.
+    read-only image. The value of TMPDIR comes from the image or, if the image does not set TMPDIR, from the
+    job. Ranks that srun or the host's mpirun starts use the PMIx server's folder instead of TMPDIR.
     """
     mpi, folder = case.image.mpi, case.image_facts.environment.get("TMPDIR")
     evidence = f"image: ENV TMPDIR={folder}"
@@ -83,15 +83,15 @@ def image_launcher_refuses_root(case: Case) -> Hit | None:
     "image-launcher-without-pmix",
     "Open MPI's launcher in the container has no PMIx server",
     severity="error",
-    fix="install all plugins of Open MPI in the image; mca_pmix_ext3x.so or mca_pmix_pmix3x.so is missing",
+    fix="install all plugins of Open MPI in the image, at least mca_pmix_ext3x.so or mca_pmix_pmix3x.so",
     instead=("srun-pmix", "mpirun-host"),
     source="tests/matrix/habits: fresh-trap-slimmed-pmix ('Not found in file ess_hnp_module.c')",
     facts=("image.mpi", "image.mpi.launcher"),
     modes=("mpirun-container",),
 )
 def image_launcher_without_pmix(case: Case) -> Hit | None:
-    """In releases 2 to 4, a plugin of the framework pmix contains the PMIx server of Open MPI's mpirun. If a
-    build step removed all such plugins, mpirun stops before it starts a rank.
+    """In Open MPI 2 to 4, the PMIx server of mpirun is in a plugin of the framework pmix. If a build step of
+    the image removed all plugins with a PMIx server, mpirun stops before it starts a rank.
     """
     case.ask("image.mpi", "image.mpi.launcher")
     mpi = case.image_facts.mpi
@@ -116,8 +116,9 @@ def image_launcher_without_pmix(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def image_launcher_interface(case: Case) -> Hit | None:
-    """Before release 5, Open MPI's launcher connects to its daemons only over the network interfaces that
-    oob_tcp_if_include names. The launcher fails if the host has none of these interfaces.
+    """If oob_tcp_if_include is set, the launcher of Open MPI 4 and earlier connects to its daemons only over
+    the network interfaces that oob_tcp_if_include names. The launcher fails if the host has none of these
+    interfaces.
     """
     case.ask("image.environment", failed_only=True)
     mpi, image = case.image.mpi, case.image_facts

@@ -1,4 +1,4 @@
-"""Rules about containers that do not share network, user id or open files with their node."""
+"""Rules about containers that do not share the network, the user ID or open files with their node."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, LaunchStage, rule
@@ -34,8 +34,8 @@ def network_apart(case: Case) -> Hit | None:
     evidence = tuple(dict.fromkeys(found.values()))
     if runtime.settings.get("private network") == "no":
         because = (
-            f"{runtime.name} creates a network for each container, and the host has no program that "
-            "connects these networks"
+            f"{runtime.name} creates a network for each container, and the host has neither pasta nor "
+            "slirp4netns, which connect such networks"
         )
         return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
     if case.mode in {"mpirun-container", "srun-none"}:
@@ -79,8 +79,8 @@ def user_inside_differs(case: Case) -> Hit | None:
     "The container closes the socket through which ranks reach their PMI server",
     severity="error",
     fix=(
-        "start containers with `--preserve-fd=$PMI_FD` (podman 5.0, crun); or use "
-        "Hydra's option `-pmi-port`, or PMIx"
+        "start containers with `--preserve-fd=$PMI_FD` (podman 5.0 or later with crun); or use "
+        "Hydra's option `-pmi-port`; or use PMIx"
     ),
     source=(
         "podman-run(1), --preserve-fd; tests/matrix: 'without --preserve-fd=PMI_FD'; "
@@ -90,9 +90,10 @@ def user_inside_differs(case: Case) -> Hit | None:
     modes=_FROM_HOST,
 )
 def pmi_socket_closed(case: Case) -> Hit | None:
-    """Slurm and Hydra open a socket for each rank and set PMI_FD to its file descriptor. Some runtimes close
-    open files but keep PMI_FD. A rank whose socket is closed reports 'PMIU_write error; fd=14 … Bad file
-    descriptor'. With ``-pmi-port``, Hydra sets PMI_PORT instead, and ranks connect to this port.
+    """Slurm and Hydra open a socket for each rank and set PMI_FD to the socket's file descriptor. Some
+    runtimes close the socket when they start the container, but keep the variable PMI_FD. The rank then
+    reports 'PMIU_write error; fd=14 … Bad file descriptor'. With ``-pmi-port``, Hydra sets PMI_PORT instead
+    of PMI_FD, and ranks connect to this port.
     """
     if any(word.lstrip("-") == "pmi-port" for word in case.plan.launcher):
         return None
@@ -108,13 +109,13 @@ def pmi_socket_closed(case: Case) -> Hit | None:
     "join-lacks-slurm",
     "`ch-run --join` does not find the other ranks of its node",
     severity="error",
-    fix="add the number of ranks on a node and a tag: `--join-ct=N --join-tag=TAG`; or leave out `--join`",
+    fix="give the number of ranks on a node and a name: `--join-ct=N --join-tag=NAME`; or leave out `--join`",
     source="hpc/charliecloud:doc/ch-run.rst, --join-ct, --join-tag; lanl/BEE issue 449 (Summit, LSF)",
     facts=("host.runtime", "host.slurm"),
 )
 def join_lacks_slurm(case: Case) -> Hit | None:
     """With ``--join``, the ranks of a node share one container. ch-run reads the number of ranks and the
-    container's name from variables of a Slurm step, unless options give both values.
+    container's name from variables of a Slurm step, unless the options --join-ct and --join-tag give both.
     """
     words = case.plan.container
     if "--join" not in words or any(word.startswith(("--join-ct", "--join-pid")) for word in words):

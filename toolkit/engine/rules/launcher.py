@@ -32,7 +32,7 @@ from toolkit.versions import is_same_version, parse
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
 """Variables that the launcher of an Open MPI 4 exports if this Open MPI was moved after its installation."""
 _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
-"""Components of Open MPI 3 and 4 that compare the two prefix variables."""
+"""Components of Open MPI 3 and 4 that compare the two variables in ``_WHOLE_PREFIX``."""
 
 
 @rule(
@@ -45,9 +45,9 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     modes=("mpirun-host",),
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
-    """The launcher of the host's Open MPI exports variables that name the folder of its plugins. An Open MPI
-    or PMIx in the image whose plugins are separate files searches the host's folder, finds no matching
-    plugins, and aborts in MPI_Init.
+    """The launcher of the host's Open MPI exports variables that name the folder of the host's plugins. The
+    image's Open MPI or PMIx then searches this folder if its plugins are separate files. Because the folder
+    contains no matching plugins, MPI_Init aborts.
     """
     case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
@@ -58,15 +58,14 @@ def host_launcher_leaks(case: Case) -> Hit | None:
         return Hit(case.cite("host.mpis"), "unknown", seen) if mpi.plugins else None
     left = [name for name in host.leaks if name not in case.plan.unset]
     evidence = case.cite("host.mpis", "image.mpi")
-    # MPI_Init opens components first, so this fault precedes all other faults.
+    # MPI_Init opens the plugins first, so this fault occurs before all other faults.
     if mpi.plugins and (hiding := [name for name in left if name in variables.hide_plugins]):
-        because = (
-            f"{', '.join(hiding)} of the host's mpirun hides the components of the image's {mpi_name(mpi)}"
-        )
+        named = ", ".join(hiding)
+        because = f"the host's mpirun sets {named}, so the image's {mpi_name(mpi)} does not find its plugins"
         return Hit(evidence, "init-failure", because, stage=LaunchStage.START)
     for told in (effect(case, name, "", "host") for name in left if name in variables.hide_pmix_plugins):
         if told.outcome != "ok":
-            because = f"{told.name} of the host's mpirun hides the components of the image's PMIx"
+            because = f"the host's mpirun sets {told.name}, so the image's PMIx does not find its plugins"
             return Hit(evidence, told.outcome, because, stage=LaunchStage.START)
     return None
 
@@ -117,10 +116,10 @@ def launcher_prefix_half_removed(case: Case) -> Hit | None:
     modes=("mpirun-host",),
 )
 def launcher_pmix_pair(case: Case) -> Hit | None:
-    """If mpirun and the image's MPI library are of different releases, some pairs of releases work, some
+    """If the releases of mpirun and of the image's MPI library differ, some pairs of releases work, some
     abort, and some hang.
 
-    toolkit predicts only pairs with recorded launches.
+    toolkit predicts pairs with recorded launches, and equal Open MPI releases with the same PMIx series.
     """
     case.ask("host.mpis", "image.mpi.interfaces", "image.pmix")
     host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
@@ -135,7 +134,7 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     if row is None:
         shape = "one node" if case.request.nodes == 1 else "several nodes"
         pair = f"{mpi_name(host)} as launcher with a PMIx {plain(client)} client"
-        because = f"toolkit has not measured {pair} on {shape}"
+        because = f"toolkit's developers have not tested {pair} on {shape}"
         return Hit(evidence, "unknown", because)
     if row.outcome == "ok":
         return None
@@ -165,7 +164,7 @@ def _series(pmix: str | None) -> tuple[int, ...]:
     "launcher-of-batch-system",
     "The launcher of the batch system offers an interface that the image's MPI does not support",
     severity="error",
-    fix="mount the host's MPI, which supports this launcher, over the MPI of the image",
+    fix="mount the host's MPI, which supports this launcher, over the image's MPI",
     instead=MPI_MODES,
     source="recipes/knowledge/mpi.toml, [[starter]]",
     facts=("image.mpi", "image.mpi.version"),
@@ -195,7 +194,9 @@ def launcher_of_batch_system(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def container_launcher_absent(case: Case) -> Hit | None:
-    """If the launch gives no path for mpirun, mpirun must be on the image's PATH."""
+    """The launch starts mpirun inside the container. The image must therefore have an mpirun: on its PATH, or
+    at the path that the launch gives.
+    """
     case.ask("image.mpi", "image.mpi.launcher")
     launcher = case.image.mpi.launcher if case.image.mpi else None
     if not launcher:
@@ -214,7 +215,7 @@ def _launcher_of_another_mpi(case: Case) -> Hit | None:
     owner = _starter(case, mpi) if mpi is not None and mpi.implementation in HYDRA else None
     if mpi is None or owner is None or owner.implementation != "openmpi":
         return None
-    title = f"The image's mpirun is of {mpi_name(owner)}, and the program needs {mpi_name(mpi)}"
+    title = f"The image's mpirun belongs to {mpi_name(owner)}, but the program needs {mpi_name(mpi)}"
     because = f"{mpi_name(owner)} cannot start ranks of {mpi_name(mpi)}"
     evidence = case.cite("image.mpirun", "image.mpi.launcher")
     return Hit(evidence, "init-failure", because, title=title, stage=LaunchStage.LAUNCHER)
@@ -235,11 +236,11 @@ def _launcher_of_another_mpi(case: Case) -> Hit | None:
     modes=("mpirun-container",),
 )
 def container_launcher_fails(case: Case) -> Hit | None:
-    """A launcher in the container has no srun, and no other way to start programs in containers on other
+    """A launcher inside the container has no srun, and no other way to start programs in containers on other
     nodes.
 
-    toolkit's job script can provide ``toolkit-agent``, which runs the launcher's commands on other nodes with
-    srun.
+    For Open MPI 4.1 and 5, toolkit's job script provides ``toolkit-agent``. The launcher calls this program,
+    which runs the launcher's commands on other nodes with srun.
     """
     case.ask("image.mpi.launcher", "image.mpi.version", "image.mpi.interfaces", "image.ssh")
     mpi = case.image.mpi
@@ -249,7 +250,7 @@ def container_launcher_fails(case: Case) -> Hit | None:
     if starter is None:
         raise Undecided("image.mpirun")
     if starter == _NOBODY:
-        because = f"{case.image.mpirun} does not belong to an MPI of the image, so its behaviour is unknown"
+        because = f"{case.image.mpirun} does not belong to any MPI that toolkit found in the image"
         return Hit(case.cite("image.mpirun", "image.mpi.launcher"), "unknown", because)
     rows = [row for row in knowledge.mpi().inside if _inside_fits(row, case, starter)]
     if rows and rows[0].amd_unthreaded is not None:
@@ -262,13 +263,13 @@ def container_launcher_fails(case: Case) -> Hit | None:
     if row.outcome != "ok":
         # For several nodes, ssh is not enough, because ssh starts programs outside the container.
         fix = "add openssh-client to the image" if row.ssh is False and case.request.nodes == 1 else ""
-        # Hydra does not load the MPI library of its ranks, so it fails before faults of this library. Open
-        # MPI's launcher loads the library.
+        # Hydra does not load the image's MPI library, so a failure of Hydra occurs before any fault of this
+        # library. Open MPI's launcher loads the image's MPI library.
         apart = starter.implementation in HYDRA
         stage = LaunchStage.LAUNCHER if apart else LaunchStage.START
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
-    # The launcher may belong to an MPI of the image that the program does not load. The launcher may also be
-    # Hydra, although the image's MPICH supports only PMIx.
+    # The program may load another MPI of the image than the launcher's MPI. The launcher may also be Hydra,
+    # although the image's MPICH supports only PMIx.
     orte = starter.implementation == "openmpi"
     if orte and needs_own_daemons(mpi):
         return of_its_daemons(case, starter, mpi, "image.mpirun")
@@ -278,8 +279,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
 
 
 def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | None:
-    """Return the finding about an Open MPI whose launcher is from a different release in the same image;
-    ``None`` if the two releases work together.
+    """Return the finding about the image's Open MPI (``mpi``) if mpirun belongs to another Open MPI of the
+    image (``starter``); ``None`` if the two releases are equal or work together.
     """
     evidence = case.cite("image.mpi", "image.mpirun", "image.pmix")
     if not _is_same_installation(starter.launcher or "", starter):
@@ -295,7 +296,7 @@ def _of_another_release(case: Case, starter: ImageMpi, mpi: ImageMpi) -> Hit | N
     # starts as a world of size 1.
     if row is None or brings_orte(mpi) != brings_orte(starter):
         pair = f"{mpi_name(mpi)} under mpirun of {mpi_name(starter)} in one image"
-        return Hit(evidence, "unknown", f"toolkit has not measured {pair}")
+        return Hit(evidence, "unknown", f"toolkit's developers have not tested {pair}")
     return None
 
 
@@ -306,7 +307,8 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
     """Return the MPI whose mpirun starts the ranks: the mpirun whose path the launch gives, or the first
     mpirun on the image's PATH.
 
-    Return ``None`` if the image has several MPIs and toolkit could not read the image's PATH.
+    Return ``_NOBODY`` if this mpirun belongs to no MPI of the image. Return ``None`` if the image has several
+    MPIs and toolkit could not read the image's PATH.
     """
     word = case.plan.launcher[0]
     if "/" not in word and case.image_facts.other_mpis and case.state("image.mpirun") == "unknown":
@@ -320,7 +322,7 @@ def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
 
 
 def _is_same_installation(launcher: str, mpi: ImageMpi) -> bool:
-    """Return whether a launcher and an MPI library are in one installation; ``True`` if the paths are
+    """Return whether a launcher and an MPI library are in one installation; ``True`` if the library's path is
     unknown, for example in a recipe.
     """
     return "/" not in mpi.library or is_below(mpi.library, posixpath.dirname(posixpath.dirname(launcher)))

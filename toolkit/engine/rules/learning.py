@@ -1,4 +1,6 @@
-"""Rules about TensorFlow, PyTorch, cuDNN and NCCL on GPUs. No rule in this module changes how MPI starts."""
+"""Rules about TensorFlow, PyTorch, cuDNN and NCCL on GPUs. These rules do not change the predicted
+outcome of a launch.
+"""
 
 import posixpath
 
@@ -33,7 +35,7 @@ def tensorflow_without_gpu(case: Case) -> Hit | None:
     "pytorch-without-gpu",
     "The host has GPUs, but the PyTorch in the image was built without CUDA",
     severity="warning",
-    fix="install PyTorch from the index of its CUDA builds, or use this image on nodes without GPUs",
+    fix="install a CUDA build of PyTorch in the image, or use this image on nodes without GPUs",
     source="PyTorch install guide: builds for CPU and for CUDA; torch.version.cuda",
     facts=("host.gpu_driver", "image.pytorch", "image.pytorch_cuda"),
     advice=True,
@@ -117,11 +119,11 @@ def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
 
 @rule(
     "tensorflow-compiles-at-start",
-    "TensorFlow has no machine code for this GPU, so the driver compiles its PTX code at the first start",
+    "TensorFlow has no machine code for this GPU, so the driver compiles PTX code at the first start",
     severity="info",
     fix=(
-        "to keep the compiled code between jobs, set CUDA_CACHE_PATH to a folder that you keep, and "
-        "CUDA_CACHE_MAXSIZE=4294967296; or use a newer TensorFlow"
+        "to keep the compiled code between jobs, set CUDA_CACHE_PATH to a folder that remains after the job, "
+        "and CUDA_CACHE_MAXSIZE=4294967296 (4 GiB); or use a newer TensorFlow"
     ),
     source="recipes/knowledge/cuda.toml, [[tensorflow]]; CUDA C++ Programming Guide, just-in-time code",
     facts=("host.gpus", "image.tensorflow", "image.tensorflow_cuda"),
@@ -154,8 +156,8 @@ def tensorflow_compiles_at_start(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def tensorflow_ptx_too_new(case: Case) -> Hit | None:
-    """For the host's GPU, TensorFlow has only PTX code, which is from a newer CUDA than the driver supports.
-    The driver refuses PTX code of a newer CUDA with 'the provided PTX was compiled with an unsupported
+    """For the host's GPU, TensorFlow has only PTX code. This PTX code is from a newer CUDA release than the
+    driver supports, so the driver refuses the code with 'the provided PTX was compiled with an unsupported
     toolchain'.
     """
     case.have("host.gpus", "host.gpu_driver", "image.tensorflow", "image.tensorflow_cuda")
@@ -188,7 +190,8 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
         return None
     for kind in gpu_kinds(case):
         if all(older(kind.compute, c) for c in wheel.native):
-            title = f"TensorFlow {case.image.tensorflow} has no code for {kind.family} GPUs ({kind.compute})"
+            gpu = f"{kind.family} GPUs (compute capability {kind.compute})"
+            title = f"TensorFlow {case.image.tensorflow} has no code for {gpu}"
             return Hit(case.cite("image.tensorflow", "host.gpus"), title=title, source=wheel.source)
     return None
 
@@ -236,7 +239,8 @@ def _dropped_gpu(
     for kind in gpu_kinds(case):
         for row in rows:
             if within(version, row.versions) and within(kind.compute, row.compute):
-                title = f"{called} {version} has no code for {kind.family} GPUs ({kind.compute})"
+                gpu = f"{kind.family} GPUs (compute capability {kind.compute})"
+                title = f"{called} {version} has no code for {gpu}"
                 return Hit(case.cite(name, "host.gpus"), title=title, source=row.source)
     return None
 
@@ -254,15 +258,15 @@ def _dropped_gpu(
     advice=True,
 )
 def nccl_cuda_mismatch(case: Case) -> Hit | None:
-    """NVIDIA builds each release of NCCL for some major releases of CUDA. If NCCL was built for another CUDA
-    release than the image has, NCCL needs a driver that supports this other release.
+    """NVIDIA builds each release of NCCL for some major releases of CUDA. The driver must support the CUDA
+    release for which NCCL was built, even if the image has another CUDA release.
     """
     case.have("image.nccl", "image.cuda")
     release = cuda.major(case.image.cuda or "")
     row = next((r for r in cuda.cuda().nccl if r.cuda == release), None)
     if row is None or cuda.series(case.image.nccl or "") == "" or within(case.image.nccl or "", row.versions):
         return None
-    title = f"NCCL {case.image.nccl} was not built for CUDA {release}"
+    title = f"NCCL {case.image.nccl} was not built for CUDA {release}, which the image has"
     return Hit(case.cite("image.nccl", "image.cuda"), title=title, source=row.source)
 
 
@@ -296,14 +300,14 @@ def nccl_known_bad(case: Case) -> Hit | None:
     severity="warning",
     fix=(
         "install aws-ofi-nccl and the libfabric that it needs in the image, or bind the plugin of the "
-        "computing centre; then check that NCCL logs 'NET/OFI'"
+        "computing centre; then check that NCCL prints 'NET/OFI' with NCCL_DEBUG=INFO"
     ),
     source="aws/aws-ofi-nccl:README.md; NVIDIA NCCL user guide, NCCL_NET_PLUGIN",
     facts=("image.nccl", "host.fabrics", "image.nccl_ofi", "image.pytorch_rocm", "host.amd_gpus"),
     advice=True,
 )
 def nccl_needs_plugin(case: Case) -> Hit | None:
-    """NCCL opens InfiniBand and RoCE itself. For EFA and Slingshot, NCCL needs the plugin aws-ofi-nccl
+    """NCCL itself supports InfiniBand and RoCE. For EFA and Slingshot, NCCL needs the plugin aws-ofi-nccl
     (libnccl-net.so or libnccl-net-ofi.so). Without the plugin, NCCL uses TCP, at a fraction of the speed.
     With NCCL_DEBUG=INFO, NCCL prints 'NET/OFI' if it uses the plugin, and 'Using network Socket' if it uses
     TCP.
@@ -320,13 +324,14 @@ def nccl_needs_plugin(case: Case) -> Hit | None:
     if case.image.nccl_ofi:
         return _plugin_out_of_reach(case, case.image.nccl_ofi, spoken)
     library = "RCCL" if rccl else "NCCL"
-    title = f"{library} would use TCP, because it needs {row.library} for {' and '.join(spoken)}"
+    network = " and ".join(spoken)
+    title = f"{library} would use TCP on {network}, because the image lacks {row.library}"
     return Hit(case.cite(name, "host.fabrics", "image.nccl_ofi"), title=title)
 
 
 def _brings_plugin(case: Case) -> bool:
-    """Return whether the launch mounts an NCCL plugin, for example with
-    Shifter's ``--module=nccl-plugin``.
+    """Return whether the launch probably provides an NCCL plugin: a container option (such as Shifter's
+    ``--module=nccl-plugin``), a bind or LD_LIBRARY_PATH names NCCL, RCCL or aws-ofi-nccl.
     """
     given = case.plan.env.get("LD_LIBRARY_PATH", "")
     words = (*case.plan.container, *case.plan.binds, given)
@@ -340,13 +345,13 @@ def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None
     given = {**case.image_facts.environment, **case.plan.env}
     folder, paths = posixpath.dirname(path), given.get("LD_LIBRARY_PATH", "").split(":")
     found = case.image_facts.nccl_ofi_found
-    # Facts files of earlier toolkit releases lack ``nccl_ofi_found``. Then assume that a plugin below /opt
-    # needs LD_LIBRARY_PATH.
+    # Facts files of earlier toolkit releases lack ``nccl_ofi_found``. Without this fact, assume that the
+    # loader finds the plugin, unless the plugin is below /opt and LD_LIBRARY_PATH is set.
     if found is None:
         found = not (is_below(folder, "/opt") and "LD_LIBRARY_PATH" in given)
     if found or folder in paths or "NCCL_NET_PLUGIN" in given:
         return None
-    title = f"NCCL would use TCP on {' and '.join(spoken)}: {folder} is not in LD_LIBRARY_PATH"
+    title = f"NCCL would use TCP on {' and '.join(spoken)}, because LD_LIBRARY_PATH lacks {folder}"
     fix = f"put {folder} first in LD_LIBRARY_PATH, or set NCCL_NET_PLUGIN={path}"
     return Hit(case.cite("image.nccl_ofi", "host.fabrics"), title=title, fix=fix, source=_OUT_OF_REACH)
 
@@ -364,7 +369,7 @@ _OUT_OF_REACH = "NVIDIA-NeMo/RL issue 1973; NVIDIA NCCL user guide, NCCL_NET_PLU
     advice=True,
 )
 def nccl_interface_unrouted(case: Case) -> Hit | None:
-    """NCCL first connects its ranks by TCP. NCCL prefers interfaces whose names begin with ib, and uses
+    """At start, NCCL connects its ranks by TCP. NCCL prefers interfaces whose names begin with ib, and uses
     docker* and lo only if no other interface exists. If the selected interface does not reach the other
     nodes, a job on several nodes fails when NCCL connects its ranks.
     """
@@ -378,5 +383,5 @@ def nccl_interface_unrouted(case: Case) -> Hit | None:
     chosen = [name for name in usable if name.startswith("ib")]
     if not chosen or set(chosen) & set(routed):
         return None
-    title = f"NCCL chooses {chosen[0]}, but only {', '.join(routed)} has a route to other nodes"
+    title = f"NCCL chooses {chosen[0]}, but the route to other nodes is over {', '.join(routed)}"
     return Hit(case.cite("host.interfaces"), title=title)

@@ -12,20 +12,23 @@ from toolkit.engine.words import mpi_name
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import within
 
-_NAME_MPI = "build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI's folder"
+_NAME_MPI = (
+    "build the program with the image's MPI, or set LD_LIBRARY_PATH in the image to the MPI library's folder"
+)
 _NAME_LIBRARY = (
     "install the library in the image, or set LD_LIBRARY_PATH in the image to the library's folder"
 )
 _SOURCE = "ld.so(8): 'cannot open shared object file: No such file or directory'"
 _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
-"""A pattern for libraries of the host's driver that ``--nv``
-mounts (apptainer/apptainer:etc/nvliblist.conf).
+"""A pattern for libraries of the host's GPU driver, which ``--nv`` mounts
+(apptainer/apptainer:etc/nvliblist.conf).
 """
 
 
 def _users(case: Case) -> dict[str, str]:
-    """Return a table with each program that loads an MPI in this launch mode, and the MPI library that it
-    loads. In the mode ``gloo``, only Horovod's extension loads an MPI.
+    """Return a table: program of the image that needs an MPI → MPI library that the loader finds for this
+    program; an empty text if the loader finds none. In the mode ``gloo``, the table contains only Horovod's
+    extension.
     """
     found = case.image_facts.programs or {}
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
@@ -37,7 +40,7 @@ def _is_replaced(case: Case) -> bool:
 
 
 def _folders_before_image(case: Case) -> str | None:
-    """Return the launch's LD_LIBRARY_PATH if it differs from the image's value; otherwise ``None``."""
+    """Return the LD_LIBRARY_PATH of this launch, or ``None`` if it equals the image's LD_LIBRARY_PATH."""
     asked = launch_search_path(case.host_facts, case.plan)
     return None if asked == case.image_facts.environment.get("LD_LIBRARY_PATH") else asked
 
@@ -51,10 +54,10 @@ def _folders_before_image(case: Case) -> str | None:
     facts=("image.programs",),
 )
 def programs_find_no_mpi(case: Case) -> Hit | None:
-    """The image has an MPI, but no program finds it. The image's MPI may be of a different family than the
-    program needs, so its library has a different name. The MPI may also be in a folder that the loader does
-    not search. In the launch mode gloo, toolkit checks only Horovod's library, because a Horovod that was
-    built with MPI does not load without an MPI library.
+    """The image has an MPI, but no program finds this MPI. The loader may not search the folder of the MPI.
+    The programs may also need another MPI implementation, whose library has another name. In the launch mode
+    gloo, toolkit checks only Horovod's library, because a Horovod that was built with MPI does not load
+    without an MPI library.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
@@ -67,8 +70,8 @@ def programs_find_no_mpi(case: Case) -> Hit | None:
     if _is_replaced(case) or (mpi and posixpath.dirname(mpi.library) in (searched or "").split(":")):
         return None
     first, *others = users
-    who = f"{first} and {len(others)} more" if others else first
-    because = f"{who}: the loader of the image does not find the MPI library"
+    who = f"{first} (and {len(others)} more)" if others else first
+    because = f"the image's loader does not find the MPI library of {who}"
     evidence = case.cite("image.programs", *(("image.mpi",) if mpi else ()))
     doubt = f"{TRY_IT}; or {_NAME_MPI}"
     if any(map(MPI4PY.match, users)):
@@ -112,8 +115,8 @@ def _launcher_sets_path(case: Case) -> bool:
 )
 def mpi_lacks_library(case: Case) -> Hit | None:
     """If the image lacks a library that the MPI needs, programs and the MPI's launcher fail before they call
-    MPI. An image need not contain the libraries of the NVIDIA driver, because --nv mounts these libraries
-    from the host.
+    MPI. An image need not contain the libraries of the NVIDIA driver, because Apptainer's option --nv mounts
+    these libraries from the host.
     """
     mpi, gloo = case.image_facts.mpi, case.mode == "gloo"
     if mpi is None:
@@ -139,7 +142,7 @@ def mpi_lacks_library(case: Case) -> Hit | None:
 
 
 def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str, ...]) -> Hit:
-    because = f"{mpi_name(mpi)} needs {', '.join(lacking)}, which the loader of the image does not find"
+    because = f"{mpi_name(mpi)} needs {', '.join(lacking)}, which the image's loader does not find"
     doubt = f"{TRY_IT}; or {_NAME_LIBRARY}"
     searched = _folders_before_image(case)
     if searched is not None:
@@ -147,7 +150,7 @@ def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tupl
         return Hit(evidence, "unknown", because, fix=doubt)
     if mpi.library in _users(case).values() or mpi.soname in (case.image_facts.libraries or ()):
         return Hit(evidence, "loader-failure", because)
-    because = f"{because}; toolkit does not know whether a program in the image searches the library's folder"
+    because = f"{because}; toolkit does not know whether a program in the image finds the library"
     return Hit(evidence, "unknown", because, fix=doubt)
 
 
@@ -161,7 +164,7 @@ def _mounted_libraries(case: Case) -> set[str]:
     "bind-lacks-mpi-4",
     "mpi4py in the image calls functions of MPI 4, which the mounted MPI does not have",
     severity="error",
-    fix="build mpi4py with MPICH 3.4, which implements MPI 3.1, as the host's MPI does",
+    fix="build the image's mpi4py with MPICH 3.4, which implements MPI 3.1 like the host's MPI",
     source=(
         "hiddenSymmetries/simsopt issue 455 (Shifter: 'undefined symbol: MPI_Neighbor_alltoallv_c'); "
         "cp2k/cp2k pull request 4006; mpi4py/mpi4py:src/lib-mpi at 4.0.0"
@@ -170,9 +173,9 @@ def _mounted_libraries(case: Case) -> set[str]:
     modes=("bind",),
 )
 def bind_lacks_mpi_4(case: Case) -> Hit | None:
-    """All libraries of the MPICH ABI have the same name, whichever MPI standard they implement. An mpi4py 4.0
-    that was built with MPICH 4 needs functions of MPI 4. A library for MPI 3.1 does not have these functions,
-    so Python cannot import mpi4py.
+    """All MPI libraries that are binary compatible with MPICH have the same name, whether they implement MPI
+    3.1 or MPI 4. An mpi4py 4.0 that was built with MPICH 4 needs functions of MPI 4. A library for MPI 3.1
+    does not have these functions, so Python cannot import mpi4py.
     """
     provider, own = provider_guarded(case), case.original_facts.mpi
     if provider is None or own is None or not mounted_loads(case):
@@ -205,8 +208,8 @@ def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
     "For files on Lustre, MPI-IO of Cray MPICH needs liblustreapi, which the image does not have",
     severity="info",
     fix=(
-        "if the program uses neither MPI-IO nor parallel HDF5, change nothing; otherwise, bind "
-        "`/usr/lib64/liblustreapi.so.1`, and add its folder to LD_LIBRARY_PATH"
+        "if the program uses neither MPI-IO nor parallel HDF5, change nothing; if it uses one of them, bind "
+        "the host's `/usr/lib64/liblustreapi.so.1`, and add the folder of the bind to LD_LIBRARY_PATH"
     ),
     source=(
         "underworldcode/underworld2 issue 668 and Pawsey technical newsletter of 13 March 2023 "
