@@ -80,7 +80,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Live(msgspec.Struct, frozen=True, kw_only=True):
-    """The trials of all launch modes with one image on one host or cluster."""
+    """The trials of one image on one host or cluster, one for each launch mode that toolkit tried."""
 
     schema: str = SCHEMA
     place: str
@@ -92,5 +92,5 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether every launch mode worked in its trial, and toolkit predicted no failure."""
+        """Return whether every trial worked, and toolkit predicted no failure."""
         return all(trial.good for trial in self.trials)

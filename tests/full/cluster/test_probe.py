@@ -48,8 +48,8 @@ def test_all_shells_read_the_same_facts(shell):
 
 
 def _host_facts(shell, **environment):
-    """Return the facts of this machine, without its interfaces: other tests start clusters, whose networks are
-    interfaces of this machine.
+    """Return the facts of this machine without its network interfaces, because other tests start clusters,
+    and each cluster adds an interface to this machine.
     """
     host = read(run(shell, **environment).text, "here", NodeChoice("0")).host
     evidence = {fact: text for fact, text in host.evidence.items() if not fact.startswith("interfaces")}

@@ -125,7 +125,10 @@ def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> st
     instead = f" instead of {asked}" if asked else ""
     whom = " Mode gloo works only for Horovod." if works == "gloo" else ""
     unknown = (
-        f" Facts that decide whether {asked} works are unknown: {', '.join(missing)}." if missing else ""
+        f" Facts that decide whether {asked or 'other modes'} {'works' if asked else 'work'} are unknown:"
+        f" {', '.join(missing)}."
+        if missing
+        else ""
     )
     return f"Use mode {works}{instead}: toolkit predicts that {works} works.{whom}{unknown}"
 

@@ -33,10 +33,10 @@ code of 128 plus the signal's number.
 _STOPPED = re.compile(r"exitcode *: ?-15\b|SIGTERM|: Terminated$")
 _PASSIVE = re.compile(r"Terminated|Killed|Broken pipe|Interrupt|exitcode ?: ?-15\b|SIGTERM")
 _CANCELLED = re.compile(
-    r"\*\*\* (?:JOB|STEP) \S{1,80} ON \S{1,80} CANCELLED AT |^scancel: |ended as cancelled"
+    r"\*\*\* (?:JOB|STEP) \S{1,80} (?:ON \S{1,80} )?CANCELLED AT |^scancel: |ended as cancelled"
 )
 _NODE_FAILED = "DUE TO NODE FAILURE"
-_JOB_CANCELLED = "error: *** JOB "
+_JOB_CANCELLED = "*** JOB "
 _BANNER = "BAD TERMINATION OF ONE OF"
 _CLEANS_UP = re.compile(r"^\[(?:proxy:|mpiexec@)")
 """A pattern for a message of Hydra, MPICH's launcher. Hydra's banner says that users can ignore the messages

@@ -8,7 +8,7 @@ from functools import cache
 from itertools import islice
 
 from toolkit.engine.logs.clues import Clue, strip_label
-from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.joblines import Line, Output
 from toolkit.knowledge.signatures import classes
 
 GENERAL_CLASSES = ("unknown-error", "python-exception", "exit-status")
@@ -20,6 +20,7 @@ _QUOTED = 15
 _QUOTES = re.compile(
     r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message|last error)\W{0,2}:\s*$"
     r"|^\[?(?:std(?:out|err)|output|details|reason)\]?(?:\W{0,2}:|\s*$)"
+    r"|\b(?:failed|exited) with (?:exit )?(?:status|code) \d{1,3}:\s*$"
 )
 """A pattern for a line after which an error quotes the output of another program."""
 
@@ -29,6 +30,9 @@ _MESSAGE = 3
 _THROWN = re.compile(r"terminate called after throwing an instance of")
 _OF_TOOL = re.compile(r"^(?:\S{1,120}(?:: ?| +))?(?:fatal(?: error)?|error) *: \S")
 """A pattern for an error of a compiler, assembler or linker, such as ``ptxas fatal   : ``."""
+
+_ERROR_WAS = re.compile(r"(?i)\b(?:error|reason|message) (?:was|is):$")
+"""A pattern for the end of a heading whose next line is the error of a library."""
 
 _LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
 """A pattern for a line after which PyTorch quotes an error from NCCL."""
@@ -128,9 +132,10 @@ def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
     """Return the message below a heading; ``None`` if the line is not a heading.
 
     The heading ``terminate called after throwing`` has its message on the next line. A heading that ends with
-    a colon has its message on the next line if this line is a compiler's error, or an indented error of the
-    same fault class. If an indented error also ends with a colon, the function continues with the line below
-    it.
+    a colon has its message on the next line in each of these cases: the heading says ``error was:``, the line
+    is a compiler's error, the line is indented and the heading has no fault class, or the line is an indented
+    error of the same fault class. If an indented error also ends with a colon, the function continues with
+    the line below it.
     """
     found, known = clue, {cause.position: cause for cause in causes}
     for position, line in output.places_after(clue.position, _MESSAGE):
@@ -139,10 +144,20 @@ def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
         of_tool = introduces and _OF_TOOL.match(strip_label(line.text))
         if found is clue and (of_tool or _THROWN.match(heading)):
             return cause or Clue(position, line, clue.class_, clue.strength, "cause", clue.retry)
+        if found is clue and _has_detail(clue, heading, line) and cause is None:
+            return Clue(position, line, clue.class_, clue.strength, "cause", clue.retry)
         if not (cause and introduces and line.text[:1].isspace() and cause.class_ == clue.class_):
             break
         found = cause
     return found if found is not clue else None
+
+
+def _has_detail(clue: Clue, heading: str, line: Line) -> bool:
+    """Return whether ``line``, the line below a heading, has the words that the heading announces."""
+    if not line.text.strip() or line.task != clue.line.task:
+        return False
+    indented = line.text[:1].isspace() and clue.class_ == "unknown-error" and heading.endswith(":")
+    return indented or _ERROR_WAS.search(heading) is not None
 
 
 @cache

@@ -42,7 +42,7 @@ class FoundFix:
 def find_fix(
     host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None
 ) -> FoundFix | None:
-    """Return the smallest change that makes the launch work, or ``None`` if no change works.
+    """Return the first change that makes the launch work, or ``None`` if no change works.
 
     toolkit prefers a change that keeps the requested launch mode.
     """

@@ -54,6 +54,8 @@ def innermost_level(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue 
     complete = False
     for position, line in output.places_after(clue.position, _MOST):
         text = strip_label(line.text)
+        if not text.strip() and found is None:
+            continue  # an empty line below the heading
         if not _LEVEL.match(text) and not _DETAIL.match(text):
             break
         complete = _DETAIL.match(text) is not None
