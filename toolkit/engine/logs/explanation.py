@@ -203,10 +203,11 @@ def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[K
             (_role_beside_root(role, finding in shown, lines.get(finding)), finding) for role, finding in told
         ]
 
-    def order(pair: tuple[KnownRole, Finding]) -> tuple[int, int]:
+    def order(pair: tuple[KnownRole, Finding]) -> tuple[int, bool, int]:
+        # A finding without a message of its own, such as worlds of size 1, describes a consequence.
         match = lines.get(pair[1])
         far = abs(match.lines[0].number - root.clue.line.number) if match and root else 0
-        return _ROLES.index(pair[0]), far
+        return _ROLES.index(pair[0]), match is None, far
 
     for role, finding in sorted(told, key=order):
         yield KnownFault(

@@ -142,10 +142,8 @@ def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
         heading, cause = strip_label(found.line.text).rstrip(), known.get(position)
         introduces = heading.endswith(":")
         of_tool = introduces and _OF_TOOL.match(strip_label(line.text))
-        if found is clue and (of_tool or _THROWN.match(heading)):
+        if found is clue and (of_tool or _THROWN.match(heading) or _has_detail(clue, heading, line)):
             return cause or Clue(position, line, clue.class_, clue.strength, "cause", clue.retry)
-        if found is clue and _has_detail(clue, heading, line) and cause is None:
-            return Clue(position, line, clue.class_, clue.strength, "cause", clue.retry)
         if not (cause and introduces and line.text[:1].isspace() and cause.class_ == clue.class_):
             break
         found = cause

@@ -77,6 +77,17 @@ GASNET = """\
 *** WARNING (n7:3311): backtrace is not available
 srun: error: n7: task 2: Aborted (core dumped)
 """
+SOLVER = """\
+[2]PETSC ERROR: ------------------------------------------------------------------------
+[2]PETSC ERROR: Caught signal number 8 FPE: Floating Point Exception
+[2]PETSC ERROR: ---------------------  Stack Frames ------------------------------------
+"""
+PLUGIN = """\
+!! ERROR - setup of queue plugin
+!! ERROR - command `join-cluster -y` failed with status 2:
+!! ERROR - reading join.conf
+!! ERROR - cannot resolve host "n4"
+"""
 LABELS = """\
 [train][worker-0]     raise URLError(err)
 [train][worker-0] urllib.error.URLError: <urlopen error [Errno -3] no answer>
@@ -110,6 +121,15 @@ LABELS = """\
             "OFI domain failure",
             "ucx-or-libfabric",
         ),
+        (HDF5.replace("thread 0:", "thread 0:\n"), "file signature not found", "file-system-or-quota"),
+        (SOLVER, "Caught signal number 8", "signal"),
+        ("Could not queue run 7:\n  qsub: no default queue\n", "no default queue", "scheduler-refusal"),
+        (
+            "the setup failed. The HIP error was:\nhipErrorNoBinaryForGpu\n",
+            "hipErrorNoBinaryForGpu",
+            "cuda-or-hip",
+        ),
+        (PLUGIN, "cannot resolve host", "network-or-dns"),
     ],
 )
 def test_the_line_with_the_reason_is_the_root_line(log, root, class_):
