@@ -204,7 +204,7 @@ def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[K
         ]
 
     def order(pair: tuple[KnownRole, Finding]) -> tuple[int, bool, int]:
-        # A finding without a message of its own, such as worlds of size 1, describes a consequence.
+        # A finding without a line in the output, such as worlds of size 1, describes a consequence.
         match = lines.get(pair[1])
         far = abs(match.lines[0].number - root.clue.line.number) if match and root else 0
         return _ROLES.index(pair[0]), match is None, far
