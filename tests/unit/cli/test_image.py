@@ -65,9 +65,9 @@ def test_a_recipe_is_shown_in_words_and_as_json():
 
 
 def test_a_recipe_that_is_not_built_everywhere_says_so():
-    assert "not built everywhere: PyPI has no TensorFlow wheel for ppc64le" in run("show", "tf2.15-ppc64le")
+    assert "not built by toolkit: PyPI has no TensorFlow wheel for ppc64le" in run("show", "tf2.15-ppc64le")
     (row,) = [line for line in run("list").splitlines() if line.startswith("tf2.15-ppc64le")]
-    assert row.endswith("(not built everywhere)")
+    assert row.endswith("(not built by toolkit)")
 
 
 def test_a_recipe_that_nothing_satisfies_is_listed_with_its_contradiction(tmp_path, monkeypatch):

@@ -1,4 +1,4 @@
-"""``toolkit image adopt``: write a recipe for an image that toolkit did not build, and add trainers to it."""
+"""``toolkit image adopt``: describe an image that toolkit did not build, and optionally add trainers."""
 
 import re
 import tempfile
@@ -43,7 +43,7 @@ _MARKS = {"error": "✘", "warning": "!", "info": "·"}
     "-o", "--output", type=click.Path(path_type=Path), help="Folder to write to  [default: NAME.adopted]"
 )
 @click.option(
-    "--facts", type=click.Path(path_type=Path), help="Facts file of a cluster that toolkit probe -o wrote"
+    "--facts", type=click.Path(path_type=Path), help="Facts file of your cluster, from toolkit probe -o"
 )
 @click.option("--layer", is_flag=True, help="Build an image that adds toolkit's trainers to IMAGE")
 @click.option(
@@ -68,12 +68,12 @@ def command(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Describe an image that toolkit did not build, and list what the image lacks for jobs of toolkit. Also
-    write a similar recipe.
+    """Describe an image that toolkit did not build, and list what the image lacks for jobs of toolkit.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
     a SIF, or any other image that toolkit image inspect reads. toolkit does not start the image. The output
-    folder contains adopted.json, with all packages of the image, and NAME.toml, a recipe.
+    folder contains adopted.json, with all packages of the image, and NAME.toml. You can edit NAME.toml to get
+    a recipe with the image's versions.
 
     \b
     Examples:
@@ -145,7 +145,7 @@ def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> 
 
 
 def _require_own(folder: Path, name: str, *, layer: bool) -> None:
-    """Raise an error, before any work, if an output file exists and this command did not write it.
+    """Check the output files before ``toolkit image adopt`` reads the image.
 
     Raises:
         BadInput: if an output file exists that ``toolkit image adopt`` did not write; the error names the
@@ -179,8 +179,10 @@ def _write(found: Adopted, name: str, folder: Path) -> None:
 def _build_layer(
     here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell
 ) -> dict[str, str]:
-    """Build toolkit's layer on the image in the Docker engine. If the image is an archive, toolkit first
-    loads the archive into the engine.
+    """Add the trainers to the image in the Docker engine, and return the tag and id of the new image.
+
+    If the image is an archive, toolkit first loads the archive into the engine. The value ``base`` of the
+    result is the id of the original image.
     """
     from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.docker.engine import connect

@@ -21,7 +21,7 @@ from toolkit.units import format_size
 
 @click.command("build")
 @click.argument("recipe")
-@click.option("--fresh", is_flag=True, help="Compile and build even if nothing has changed")
+@click.option("--fresh", is_flag=True, help="Compile and build again even if the image is up to date")
 @ACCEPT_OPTION
 @VERIFY_KEY
 @json_option()
@@ -38,7 +38,7 @@ def command(
 
     First, toolkit downloads and verifies the files of the lock; the build itself has no network. If the
     recipe has no lock, toolkit writes a lock. If the lock did not come with toolkit, toolkit shows who signed
-    it. The scripts of packages run in containers of the Docker engine, never on this machine.
+    the lock. The installation scripts of packages run only in containers.
     """
     locked = lock_path(recipe).is_file()
     named = load(recipe, None if locked else stacks())

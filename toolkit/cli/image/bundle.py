@@ -1,4 +1,4 @@
-"""``toolkit image bundle``: write one archive with all files for a machine without a network."""
+"""``toolkit image bundle``: write one archive with all files that a machine without a network needs."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ from toolkit.units import format_size
     "pythons",
     multiple=True,
     metavar="3.N",
-    help="Python release on the target machine  [default: the same as here]",
+    help="Python release on the target machine  [default: this machine's release]",
 )
 @click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="SIF file to add")
 @click.option(
@@ -44,13 +44,13 @@ def command(
     accepted: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write one archive that installs toolkit and builds RECIPES on a machine without a network.
+    """Write one archive to install toolkit and build RECIPES on a machine without a network.
 
     The archive contains wheels of toolkit and its dependencies, every file that the locks of RECIPES name,
     the base image, the image that makes SIFs, and a list of SHA-256 checksums. Without RECIPES, the archive
-    contains only toolkit and the SIFs, and the command needs no Docker.
+    contains only toolkit and the files of --sif, and this machine needs no Docker.
 
-    The machine without a network needs Python. To build images, it also needs Docker. Run there:
+    The machine without a network needs Python, and Docker if you build images there. On that machine, run:
 
     \b
       tar xf BUNDLE.tar && sh install.sh

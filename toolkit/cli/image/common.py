@@ -19,7 +19,7 @@ ACCEPT_OPTION = click.option(
     "accepted",
     multiple=True,
     metavar="HOST",
-    help="Accept files of the lock from this host; repeatable",
+    help="Allow downloads of the lock's files from HOST; repeatable",
 )
 
 
@@ -32,7 +32,8 @@ def _key_file(_ctx: click.Context, _param: click.Parameter, value: str | None) -
         return None
     if not value.strip():
         raise BadInput(
-            "--verify-key '': empty", fix="give a file of public keys; if you gave a shell variable, set it"
+            "--verify-key: the value is empty",
+            fix="give a file of public keys; if you gave a shell variable, set the variable",
         )
     path = Path(value)
     from toolkit.run.gpg import check_keyring  # slow import, which --help does not need
@@ -45,7 +46,7 @@ VERIFY_KEY = click.option(
     "--verify-key",
     metavar="FILE",
     callback=_key_file,
-    help="Refuse a file that is not signed with a key in FILE",
+    help="Require a signature by one of the public keys in FILE",
 )
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -62,7 +63,9 @@ def cluster_options(function: _F) -> _F:
         return function(*words, host=host_of(facts, site), **options)
 
     file = click.Path(path_type=Path)
-    known = click.option("--facts", metavar="FILE", type=file, help="Facts file that toolkit probe -o wrote")
+    known = click.option(
+        "--facts", metavar="FILE", type=file, help="Facts file of the cluster, from toolkit probe -o"
+    )
     named = click.option(
         "--site", metavar="NAME", help="Use the facts that `toolkit init` saved for this site"
     )

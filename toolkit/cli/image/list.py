@@ -19,7 +19,7 @@ _MINE = " (your own, replaces the shipped recipe)"
 @click.command("list")
 @json_option()
 def command(as_json: bool) -> None:
-    """List the recipes with the versions that toolkit now chooses for them."""
+    """List the recipes, with the versions that toolkit chooses for each recipe."""
     rows = [(*_row(name), _overrides(name)) for name in names()]
     if as_json:
         listed = [dict(zip(_TITLES, row, strict=True)) for row in rows]
@@ -57,7 +57,7 @@ def _row(name: str) -> tuple[object, ...]:
         versions.get("horovod", "-"),
         f"{mpi} {versions[mpi]}" if mpi else "-",
         versions["base"],
-        f"{recipe.title}{' (not built everywhere)' if recipe.unbuildable else ''}",
+        f"{recipe.title}{' (not built by toolkit)' if recipe.unbuildable else ''}",
         "",
         recipe.want,
     )

@@ -38,7 +38,7 @@ from toolkit.units import format_size
 def command(
     ctx: click.Context, recipe: str, upgrade: bool, own: bool, host: HostFacts | None, as_json: bool
 ) -> None:
-    """Write RECIPE.lock.json, from which `toolkit image build` builds the same image again.
+    """Write RECIPE.lock.json, from which `toolkit image build` builds the image.
 
     The lock names every wheel, source archive and Debian package with its hash. If the lock matches its
     recipe, toolkit changes the lock only with --upgrade, --facts or --site.
@@ -74,7 +74,7 @@ def _own(recipe: str) -> Path:
     """
     if "/" in recipe or recipe.endswith(".toml"):
         raise BadInput(
-            f"--own: {recipe} is a file; its lock is always in the same folder",
+            f"--own: {recipe} is a recipe file; its lock is always in the folder of the recipe file",
             fix="leave out `--own`, or give the name of a shipped recipe",
         )
     return own_path(recipe)

@@ -29,8 +29,8 @@ def command(
     """Download SOURCE (docker://HOST/NAME:TAG or oras://...) from a registry, and verify every byte.
 
     A SIF stays a SIF; toolkit writes any other image as an archive that docker load and toolkit can read.
-    After an interruption, toolkit keeps the downloaded part beside the file, and the same command resumes the
-    download.
+    After an interruption, toolkit keeps the downloaded part beside the output file. Run the command again to
+    resume the download.
 
     \b
     Examples:

@@ -44,7 +44,9 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 @click.argument("target")
 @registry_options
 @click.option(
-    "--facts", is_flag=True, help="Also write the image's facts, for users who have no copy of the image"
+    "--facts",
+    is_flag=True,
+    help="Also write a facts file, so that users without a local copy of IMAGE can launch IMAGE",
 )
 @place_options
 @json_option()
@@ -119,10 +121,10 @@ def command(
 
 
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:
-    """Copy a file to ``path`` on the host, unless an identical file exists at ``path``.
+    """Copy a file to ``path`` on the host, unless the host has an identical file there.
 
-    With ``facts``, also write the facts file of the image. If a user has no copy of the image, toolkit reads
-    the facts file instead of the image.
+    A ``path`` that ends with ``/`` is a folder. If ``facts`` is true, also write the image's facts file. If a
+    user has no local copy of the image, toolkit reads the facts file instead of the image.
 
     Raises:
         BadInput: if ``facts`` is true and the file is not an image.
@@ -182,5 +184,8 @@ def read_target(target: str, host: str | None, cluster: str | None) -> tuple[str
             fix="give docker://HOST/NAME:TAG, oras://HOST/NAME:TAG, ssh://HOST/PATH, or a path with `--host`",
         )
     if "\0" in path or "\n" in path or path.startswith("~"):
-        raise BadInput(f"{target}: {path!r} is not a valid path")
+        raise BadInput(
+            f"{target}: {path!r} is not a valid path",
+            fix="give a path without line breaks; leave out `~` for a path in your home folder",
+        )
     return host, path

@@ -1,4 +1,4 @@
-"""Options that the commands for registries share."""
+"""Options that the commands that access a registry share."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -32,7 +32,7 @@ def registry_options(function: _F) -> _F:
             "--ca",
             metavar="FILE",
             type=click.Path(path_type=Path),
-            help="Certificates of a private CA, in PEM",
+            help="File with the certificates of a private CA, in PEM format",
         ),
     ):
         function = option(function)
@@ -40,7 +40,7 @@ def registry_options(function: _F) -> _F:
 
 
 def access(ca: Path | None, *, plain_http: bool) -> "RegistryAccess":
-    """Return the options of the connection to a registry.
+    """Return how toolkit connects to a registry, from the values of ``--ca`` and ``--plain-http``.
 
     Raises:
         BadInput: if the certificate file cannot be read.

@@ -1,4 +1,4 @@
-"""``toolkit image render``: print the Dockerfile or definition of a recipe, or write a build folder."""
+"""``toolkit image render``: print a Dockerfile or Singularity definition, or write a build folder."""
 
 import shlex
 from pathlib import Path
@@ -32,7 +32,7 @@ _JOBS = 2
     type=click.Choice(["docker", "singularity"]),
     default="docker",
     show_default=True,
-    help="A Dockerfile, or a definition for apptainer build",
+    help="docker: a Dockerfile; singularity: a definition file for apptainer build",
 )
 @click.option(
     "-o", "--output", type=click.Path(path_type=Path), help="Write a folder with all files of the build"
@@ -50,11 +50,12 @@ def command(
     verify_key: Path | None,
     as_json: bool,
 ) -> None:
-    """Print the Dockerfile of RECIPE, or its Singularity definition, from its lock.
+    """Print the Dockerfile or the Singularity definition of RECIPE, from the lock of RECIPE.
 
     With -o, the command writes a folder with every file of the build; a build from this folder needs no
-    network. The command runs no scripts of packages. make-base.sh in the folder makes the base image from
-    Debian packages: run make-base.sh as an ordinary user, or in a container with --in-container.
+    network. If the lock names no published base image, the folder contains the script make-base.sh, which
+    makes the base image from Debian packages. Run make-base.sh as an ordinary user. In a container, root can
+    run make-base.sh --in-container.
 
     \b
     Examples:
@@ -67,7 +68,10 @@ def command(
     signature = msgspec.to_builtins(say_lock_signature(recipe, verify_key))
     unbuildable = named.recipe.unbuildable
     if output is not None and unbuildable:
-        raise BadInput(f"-o: {named.name} cannot be built here: {unbuildable}")
+        raise BadInput(
+            f"-o: toolkit cannot build {named.name}: {unbuildable}",
+            fix="leave out `-o`; toolkit then prints the Dockerfile",
+        )
     lock = outline_recipe(load(recipe, stacks())) if unbuildable else fitting_lock(named, recipe, accepted)
     making = Making(lock=lock, base=lock.base.published, unbuildable=unbuildable)
     singularity = kind == "singularity"

@@ -13,10 +13,11 @@ from toolkit.report.progress import Progress
 def command(ctx: click.Context, image: str) -> None:
     """Print the software bill of materials of IMAGE, as CycloneDX JSON.
 
-    An image that was built from a lock contains its bill of materials, which names every Debian package,
+    An image that was built from a lock contains a bill of materials. The bill names every Debian package,
     wheel and source archive with its hash. The bill also names a compiled MPI and the build options of
-    Horovod, which package lists do not show. For other images, toolkit lists what it finds; the property
-    toolkit:not-read names the parts of the image that toolkit did not read.
+    Horovod, which package lists do not show. If IMAGE contains no bill of materials, toolkit lists the
+    packages that it finds in IMAGE. The property toolkit:not-read then names the parts of IMAGE that toolkit
+    did not read.
 
     \b
     Examples:

@@ -45,7 +45,10 @@ def command(recipe: str, as_json: bool) -> None:
 
 
 def _lines(recipe: Recipe, solution: Solution) -> list[str]:
-    """Return one line for each component, with its name, the recipe's requirement and the chosen version."""
+    """Return one line for each component: its name, the recipe's requirement and the chosen version.
+
+    Other lines show the architecture, further packages, and the reason why toolkit does not build the image.
+    """
     wishes = {**recipe.want, "base": recipe.base}
     width = max(len(wish) for wish in wishes.values())
     lines = [f"architecture  {'':<{width}}  {solution.architecture}"]
@@ -56,5 +59,5 @@ def _lines(recipe: Recipe, solution: Solution) -> list[str]:
     if recipe.packages:
         lines.append(f"packages      {' '.join(recipe.packages)}")
     if recipe.unbuildable:
-        lines.append(f"not built everywhere: {recipe.unbuildable}")
+        lines.append(f"not built by toolkit: {recipe.unbuildable}")
     return lines

@@ -26,9 +26,10 @@ from toolkit.units import format_size
     type=click.Choice([known.name for known in PACKINGS]),
     default=DEFAULT.name,
     show_default=True,
-    help="Goal of the compression: " + "; ".join(f"{known.name}: {known.purpose}" for known in PACKINGS),
+    help="What the compression optimises. "
+    + "; ".join(f"{known.name}: {known.purpose}" for known in PACKINGS),
 )
-@click.option("--fresh", is_flag=True, help="Convert even if the file is up to date")
+@click.option("--fresh", is_flag=True, help="Convert the image even if the SIF file is up to date")
 @json_option()
 @click.pass_context
 def command(

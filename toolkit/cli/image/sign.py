@@ -31,7 +31,7 @@ from toolkit.report.progress import Progress
     type=click.Choice(["lock", "full"]),
     default="lock",
     show_default=True,
-    help="full: add SIF.provenance.json, which says who built the SIF, how and when",
+    help="full: also put SIF.provenance.json into the SIF; this file says who built the SIF, how and when",
 )
 @json_option()
 @click.pass_context

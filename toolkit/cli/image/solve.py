@@ -33,7 +33,7 @@ replace a recipe without this text.
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path),
-    help="Write a recipe with these versions",
+    help="Write a recipe with the chosen versions to FILE",
 )
 @json_option()
 @click.pass_context
@@ -69,6 +69,6 @@ def command(
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a recipe; replace an existing file only if this command wrote the file."""
+    """Write a recipe; replace an existing file only if ``toolkit image solve`` wrote the file."""
     require_own(file, _MARK, "give another name with -o")
     write_whole(file, f"{_MARK}; Use: toolkit image build {file.name}\n{text}".encode())

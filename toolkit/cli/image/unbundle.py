@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: bool, as_json: bool) -> None:
     """Install the contents of SOURCE: a bundle, or the folder of an unpacked bundle.
 
-    Before toolkit installs anything, it compares every file with its hash. A recipe replaces an existing
-    recipe only with --replace. install.sh in the bundle also runs this command. If no Docker engine
-    answers, toolkit does not load the images: start Docker, then run the command again.
+    toolkit compares every file with its hash before the installation. A recipe of the bundle replaces an
+    existing recipe only with --replace. The script install.sh in the bundle also runs this command. If no
+    Docker engine answers, toolkit does not load the images. Then start Docker, and run the command again.
 
     \b
     Examples:

@@ -21,8 +21,10 @@ _FILE = click.Path(path_type=Path)
 
 @click.command("verify")
 @click.argument("sif", type=_FILE)
-@click.option("--keyring", type=_FILE, help="File of trusted public keys  [default: your keyring]")
-@click.option("--lock", "lock_file", type=_FILE, help="Lock file to compare the SIF with")
+@click.option("--keyring", type=_FILE, help="File of trusted public keys  [default: your gpg keyring]")
+@click.option(
+    "--lock", "lock_file", type=_FILE, help="Lock file to compare SIF with  [default: the lock in SIF]"
+)
 @click.option(
     "--unsigned",
     is_flag=True,
@@ -37,8 +39,8 @@ def command(
 
     The command does not start SIF.
 
-    Exits with status 1 if a check fails, with 2 if SIF is not a readable SIF file, and with 3 if the only
-    fault is that the signer's public key is missing.
+    The command exits with status 1 if a check fails, with 2 if SIF is not a readable SIF file, and with 3 if
+    only the signature check fails, because gpg lacks the signer's public key.
 
     \b
     Examples:
