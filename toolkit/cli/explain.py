@@ -19,10 +19,10 @@ if TYPE_CHECKING:
 def command(file: str, as_json: bool) -> None:
     """Show where a job failed, why, and how to fix the fault; FILE is the output of the job.
 
-    FILE may also be a job of toolkit or its folder, the number of a Slurm job, a folder of output files, or -
-    for standard input. toolkit prints the line that first reports the failure, and the cause. If the cause is
-    unknown, toolkit prints the class of the fault. toolkit also says whether to submit the job again. The
-    exit status is 1 if no line reports a failure.
+    FILE may also be the key of a job from `toolkit jobs`, the folder of this job, the number of a Slurm job,
+    a folder of output files, or - for standard input. toolkit prints the first line that reports the failure,
+    and the cause. If the cause is unknown, toolkit prints the kind of failure, such as out of memory. toolkit
+    also says whether to submit the job again. The exit status is 1 if no line reports a failure.
 
     \b
     Examples:
@@ -41,13 +41,13 @@ def command(file: str, as_json: bool) -> None:
     if found.unread:
         first, last = found.unread
         say(
-            f"warning: {name}: the output is too long; toolkit read lines {first} to {last} only in part",
+            f"warning: {name}: the output is too long; toolkit read only a part of lines {first} to {last}",
             err=True,
         )
     if not found.root and not found.findings:
         raise CheckFailed(
             f"{name}: no line reports a failure",
-            fix="give the complete output of all ranks; to check the launch, run `toolkit doctor IMAGE`",
+            fix="give the complete output of all ranks; `toolkit doctor IMAGE` predicts faults of a launch",
         )
 
 

@@ -25,11 +25,13 @@ if TYPE_CHECKING:
 @click.option("--name", metavar="NAME", help="Name of the site (default: ClusterName of Slurm)")
 @click.option("--account", metavar="NAME", help="Default account of jobs")
 @click.option("--partition", metavar="NAME", help="Default partition of jobs")
-@click.option("--directory", metavar="DIR", help="Folder for images and runs, such as $WORK/toolkit")
-@click.option("--module", metavar="NAME", help="Module that provides the container runtime")
+@click.option(
+    "--directory", metavar="DIR", help="Folder on the cluster for images and runs, such as $WORK/toolkit"
+)
+@click.option("--module", metavar="NAME", help="Environment module that provides the container runtime")
 @wait_option()
 @click.option("-y", "--yes", is_flag=True, help="Ask no questions; use the defaults")
-@click.option("--force", is_flag=True, help="Replace an existing profile")
+@click.option("--force", is_flag=True, help="Replace an existing profile and its facts file")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
               help="Write the profile to FILE instead of your folder of profiles")  # fmt: skip
 def command(
@@ -48,9 +50,9 @@ def command(
 ) -> None:
     """Probe a cluster and write its site profile.
 
-    Without --host or --cluster, toolkit probes the cluster of this machine. toolkit reads the facts from
-    Slurm and from one compute node, and asks you for the other values. You can also answer the questions with
-    options. The profile is a TOML file that you can edit.
+    Without --host or --cluster, toolkit probes the cluster of this machine. toolkit reads facts from Slurm
+    and from one compute node. toolkit asks you for values that only you can choose, such as the account. You
+    can also give these values as options. The profile is a TOML file that you can edit.
 
     Example: toolkit init --cluster demo --yes
     """
@@ -92,8 +94,10 @@ def command(
 
 
 def _probe_cluster(runner: "Runner", partition: str, wait: int) -> "Bundle":
-    """Return the facts of a cluster. If ``partition`` is empty and Slurm has no default partition, probe a
-    node of the first partition that is up.
+    """Return the facts of a cluster, from Slurm and from one node of ``partition``.
+
+    ``wait`` is the time limit for a free node, in seconds. If ``partition`` is empty, toolkit probes a node
+    of the default partition. If Slurm has no default partition, toolkit uses the first partition that is up.
     """
     from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather
@@ -116,15 +120,16 @@ def _facts_of(profile: Path) -> Path:
 
 
 def _free(profile: Path, force: bool) -> None:
-    """Raise an error if the profile or the facts file beside the profile already exists, unless ``force`` is
-    set.
+    """Raise an error if the profile or the facts file beside the profile already exists.
 
-    The check includes the facts file, because the user may have written this file with ``toolkit probe -o``.
+    With ``force``, accept existing files. The check includes the facts file, because the user may have
+    written this file with ``toolkit probe -o``.
     """
     for file in (profile, _facts_of(profile)):
         if is_there(file, label="-o") and not force:
             raise BadInput(
-                f"{file} already exists", fix="replace the file with `--force`, or give another `--name`"
+                f"{file} already exists",
+                fix="replace the file with `--force`, or give another `--name` or `-o`",
             )
 
 
@@ -134,8 +139,13 @@ def _is_interactive() -> bool:
 
 
 def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
-    """Return an answer to every question: the value of the question's option if given, else the default if
-    ``yes`` is true, else the user's answer.
+    """Return ``given``, with an answer added for each question whose option is not in ``given``.
+
+    An added answer is the question's default if ``yes`` is true, and the user's answer on the terminal if
+    ``yes`` is false.
+
+    Raises:
+        BadInput: if toolkit must ask the user, but standard input is not a terminal.
     """
     answers = dict(given)
     for question in found.questions:

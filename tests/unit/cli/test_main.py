@@ -127,7 +127,9 @@ def test_a_pipe_that_breaks_elsewhere_is_told(capsys, failing):
     failing(BrokenPipeError(32, "Broken pipe"))
     code, out, err = run(capsys, "probe")
     assert (code, out) == (1, "")
-    assert err == "error: the program that reads toolkit's output has exited: Broken pipe\n"
+    assert (
+        err == "error: toolkit wrote to a pipe, but the program that reads the pipe has exited: Broken pipe\n"
+    )
 
 
 def test_no_traceback_reaches_a_person(capsys, failing):
@@ -205,7 +207,7 @@ def test_a_wrong_call_ends_in_2_without_traceback(capsys, words):
     message, *fix = err.splitlines()
     assert message.startswith("error: ")
     # click's error about a missing value does not name the command.
-    assert fix in ([f"hint: `toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help`"], [])
+    assert fix in ([f"hint: see `toolkit{f' {words[0]}' if words[0] in COMMANDS else ''} --help`"], [])
 
 
 @every_row(

@@ -1,1 +1,1 @@
-"""Parts that all commands share: help, global options, streams, styles and errors."""
+"""Code that all commands share: help, global options, streams, styles and errors."""

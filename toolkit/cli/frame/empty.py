@@ -8,7 +8,7 @@ from click.core import ParameterSource
 
 from toolkit.errors import BadInput
 
-_FIX = "give a value, or leave out the option; a shell variable may be unset"
+_FIX = "give a value; if you gave a shell variable, set the variable"
 
 
 def refusing_empty(command: click.Command) -> click.Command:
@@ -25,8 +25,9 @@ def refusing_empty(command: click.Command) -> click.Command:
 
 
 def _refuse(param: click.Parameter) -> None:
-    """Make a parameter reject empty words before click converts them, because click would convert an empty
-    path to ``.``.
+    """Make an option or argument reject an empty value before click converts the value.
+
+    click would convert an empty path to ``.``.
     """
     consume = param.consume_value
     if getattr(consume, "refuses_empty", False):  # an earlier call has already changed this parameter

@@ -11,7 +11,10 @@ NAMES = ("verbose", "quiet", "debug")
 
 
 def flags(*, hidden: bool = False) -> list[click.Parameter]:
-    """Return the options ``--verbose``, ``--quiet`` and ``--debug`` for click."""
+    """Return click's objects for ``--verbose``, ``--quiet`` and ``--debug``.
+
+    If ``hidden`` is true, ``--help`` does not list these options.
+    """
     return [
         click.Option(
             names,
@@ -27,11 +30,10 @@ def flags(*, hidden: bool = False) -> list[click.Parameter]:
 
 
 def taking_flags(command: click.Command) -> click.Command:
-    """Add ``--verbose``, ``--quiet`` and ``--debug`` to a command and its subcommands; help does not show
-    them.
+    """Add ``--verbose``, ``--quiet`` and ``--debug`` to a command and its subcommands; return the command.
 
-    A command that runs another program accepts none of these options, because the other program may have
-    options of the same name.
+    The command's ``--help`` does not list the added options. A command that runs another program gets none of
+    these options, because the other program may have options of the same name.
     """
     own = {name for param in command.params for name in (*param.opts, *param.secondary_opts)}
     if not any(isinstance(param, click.Argument) and _takes_a_program(param) for param in command.params):

@@ -15,10 +15,10 @@ from toolkit.report.lines import wrap_hanging
 from toolkit.report.plain import bound_message, make_line_visible
 
 _PACKAGES = {"yaml": "pyyaml"}
-"""The package of each Python module whose name differs from its package's name, by module name."""
+"""The name of the package on PyPI, by the name of a Python module, if the two names differ."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
-"""Error numbers (``errno``) for a path that cannot be a file."""
+"""Error numbers (``errno``) for a path that toolkit cannot open as a file."""
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 _HELP: tuple[type[click.ClickException], ...] = tuple(
     getattr(click.exceptions, name) for name in ("NoArgsIsHelpError",) if hasattr(click.exceptions, name)
@@ -31,8 +31,8 @@ command. toolkit then prints the help of the group.
 def print_error(error: ToolkitError) -> None:
     """Print an error on standard error: details, then lines with `error:` and `hint:`.
 
-    On a terminal, long lines break between words; lines of more than 2,000 characters are shortened. A hint
-    stays on one line, because users copy the command in the hint.
+    toolkit shortens lines of more than 2,000 characters. On a terminal, toolkit wraps a long `error:` line
+    between words. A hint stays on one line, because users copy the command in the hint.
     """
     details = (part for text in error.detail for part in text.split("\n"))
     say(*(f"    {bound_message(make_line_visible(line))}" for line in details), err=True)
@@ -46,7 +46,7 @@ def of_call(error: click.ClickException) -> ToolkitError | None:
     if isinstance(error, _HELP):
         return None
     ctx = getattr(error, "ctx", None)
-    fix = (ctx.meta.get(FIX) or f"`{ctx.command_path} --help`") if ctx else ""
+    fix = (ctx.meta.get(FIX) or f"see `{ctx.command_path} --help`") if ctx else ""
     return BadInput(message_of(error), fix=fix)
 
 
@@ -76,7 +76,7 @@ def _of_system(error: OSError) -> ToolkitError:
 
 
 def _not_installed(package: str) -> Missing:
-    """Return the error for a missing Python package, with the release that toolkit needs."""
+    """Return the error for a missing Python package; the hint names the release that toolkit needs."""
     import importlib.metadata  # slow import, which --help does not need
 
     try:

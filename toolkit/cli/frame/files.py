@@ -12,12 +12,13 @@ from toolkit.folders import behind_links
 from toolkit.report.plain import make_visible
 
 _READER_SECONDS, _PAUSE = 2.0, 0.02
-"""How long toolkit waits for another process to open a FIFO, and the pause between two tries, in seconds."""
+"""How long toolkit waits until another process opens a FIFO, and the pause between two tries, in seconds."""
 
 
 def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
-    """Create the file's folder and write the file; if ``tell`` is true, print the file's path on standard
-    error.
+    """Create the folder of ``path``, and write ``content`` to the file.
+
+    If ``tell`` is true, also print the file's path on standard error.
 
     Raises:
         BadInput, CheckFailed: as in :func:`write_whole`.
@@ -32,10 +33,10 @@ def write_whole(path: Path, content: bytes) -> None:
     """Write a file completely or not at all. The function follows links, and accepts devices and pipes.
 
     If the file is a FIFO, toolkit waits up to two seconds until another process opens the FIFO for reading.
-    An ordinary ``open`` of a FIFO would hang until a process reads the FIFO.
+    An ordinary ``open`` would wait for such a process without a limit.
 
     Raises:
-        BadInput: if the folder does not exist or is not writable, or ``path`` is ``-``.
+        BadInput: if the file's folder does not exist or is not writable, or ``path`` is ``-``.
         CheckFailed: if the disk is full.
     """
     if str(path) == "-":

@@ -1,4 +1,4 @@
-"""Check the output file of a command before the command starts its work."""
+"""Check the output file of a command that writes facts, before the command collects the facts."""
 
 from pathlib import Path
 
@@ -9,10 +9,10 @@ from toolkit.probe.bundle import MARK
 def check_facts_output(output: Path) -> None:
     """Raise an error if the output would replace a file that is not a facts file.
 
-    The output may be a device or a FIFO.
+    A missing or empty file, a device and a FIFO are valid outputs.
 
     Raises:
-        BadInput: if the file contains anything except facts.
+        BadInput: if the file exists and contains anything except facts.
     """
     if not is_there(output, label="-o") or is_dangling(output) or _holds_nothing(output):
         return

@@ -1,9 +1,9 @@
-"""Print lines, texts, JSON and exact bytes. Lines, texts and JSON pass through :class:`SafeStream`.
+"""Print lines, texts of several lines, JSON, and unfiltered bytes.
 
-A printed line never contains a line break, even if it quotes text with line breaks. The stream writes control
-characters as JSON escapes, so a parser reads the same JSON values. toolkit writes job scripts, and the
-output of a program on a node, unchanged to a file or pipe. On a terminal, toolkit escapes control characters
-in the scripts and the output.
+:class:`SafeStream` escapes control characters in lines, texts and JSON. The escapes are JSON escapes, so
+they do not change the values that a JSON parser reads. A printed line never contains a line break, even if
+the line quotes text with line breaks. toolkit writes job scripts, and the output of a program on a node,
+unchanged to a file or pipe. On a terminal, toolkit escapes control characters in the scripts and the output.
 """
 
 import sys
@@ -21,12 +21,15 @@ def say(*lines: object, err: bool = False) -> None:
 
 
 def say_text(text: str) -> None:
-    """Print a text of several lines that :func:`toolkit.report.plain.join_lines` returned."""
+    """Print a text of several lines, such as a table.
+
+    Callers first escape line breaks inside a line, for example with :func:`~toolkit.report.plain.join_lines`.
+    """
     click.echo(text)
 
 
 def say_json(value: object, *, indent: bool = False) -> None:
-    """Print a value as JSON; a value of type bytes is already JSON."""
+    """Print a value as JSON. A value of type bytes must already be JSON."""
     import msgspec  # slow import, which --help does not need
 
     encoded = value if isinstance(value, bytes) else msgspec.json.encode(value)
@@ -34,7 +37,10 @@ def say_json(value: object, *, indent: bool = False) -> None:
 
 
 def say_exact(content: str | bytes, *, err: bool = False) -> None:
-    """Print a job script, or the output of a program on a node, and add no line break."""
+    """Print a job script, or the output of a program on a node, without an added line break.
+
+    The function prints to standard output, or with ``err`` to standard error.
+    """
     stream = sys.stderr if err else sys.stdout
     if isinstance(stream, SafeStream):
         stream.write_exact(

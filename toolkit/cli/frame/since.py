@@ -10,7 +10,9 @@ _UNITS = {"m": "minutes", "min": "minutes", "h": "hours", "d": "days", "w": "wee
 
 
 def since(text: str, now: dt.datetime) -> dt.datetime:
-    """Return the time that ``text`` names; a date without a time zone has the time zone of ``now``.
+    """Return the time that ``text`` names: a date, or a time span before ``now``, such as ``2h``.
+
+    A date without a time zone is in the time zone of ``now``.
 
     Raises:
         BadInput: if the text is neither a time span nor a date.

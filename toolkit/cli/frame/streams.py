@@ -1,4 +1,4 @@
-"""Open closed standard streams, and report errors of writing to a standard stream, such as a full disk."""
+"""Open standard streams that are closed, and report errors of writing to them, such as a full disk."""
 
 import contextlib
 import io
@@ -37,9 +37,9 @@ class _NamedFile(io.FileIO):
 
 
 def prepare() -> None:
-    """Open closed streams, and wrap standard output and standard error.
+    """Open closed standard streams, and wrap standard output and standard error.
 
-    Errors of a wrapped stream contain its name. A wrapped stream replaces control characters.
+    A wrapped stream escapes control characters. An error of writing to a wrapped stream names the stream.
     """
     _open_closed_streams()
     sys.stdout, sys.stderr = _safe(sys.stdout, _OUTPUT), _safe(sys.stderr, "standard error")
@@ -57,7 +57,7 @@ def report_write_error() -> Iterator[None]:
     except BrokenPipeError as error:
         if not _is_unread():
             raise ToolkitError(
-                f"the program that reads toolkit's output has exited: {error.strerror}"
+                f"toolkit wrote to a pipe, but the program that reads the pipe has exited: {error.strerror}"
             ) from error
         # The reader of standard output has exited, as `head` does, so toolkit reports no error.
         _give_up()
@@ -80,7 +80,7 @@ def _print_traceback(kind: type[BaseException], error: BaseException, trace: Tra
 
 
 def _safe(stream: TextIO, name: str) -> TextIO:
-    """Return a stream that replaces control characters, and whose errors contain ``name``."""
+    """Return a stream that escapes control characters, and whose errors contain ``name``."""
     if isinstance(stream, SafeStream):
         return stream
     below = _with_name(stream, name)
@@ -91,7 +91,7 @@ def _safe(stream: TextIO, name: str) -> TextIO:
 
 
 def _with_name(stream: TextIO, name: str) -> TextIO:
-    """Return a stream whose errors contain ``name``; a stream that is not a file is unchanged."""
+    """Return a stream whose errors contain ``name``. If ``stream`` is not a file, return ``stream``."""
     below = getattr(stream, "buffer", None)
     unbuffered = type(below) is io.FileIO  # python -u or PYTHONUNBUFFERED
     if not isinstance(stream, io.TextIOWrapper) or (not unbuffered and not _is_plain(below)):
@@ -110,11 +110,11 @@ def _is_plain(buffer: object) -> bool:
 
 
 def _open_closed_streams() -> None:
-    """Open closed streams on the null device. Otherwise the next file that toolkit opens would get the file
-    descriptor of a closed stream.
+    """Open each closed standard stream on the null device.
 
-    If a stream is closed when Python starts, Python sets the stream in :mod:`sys` to ``None``. ``sys.stdin``
-    stays ``None``, so that a read from it is an error.
+    If a descriptor stayed closed, the next file that toolkit opens would get this descriptor. If a stream is
+    closed when Python starts, Python sets the stream in :mod:`sys` to ``None``. This function leaves
+    ``sys.stdin`` at ``None``, so that commands report closed standard input as an error.
     """
     if sys.stdin is None:
         _null()
@@ -141,5 +141,5 @@ def _is_unread() -> bool:
 
 
 def _give_up() -> None:
-    """Discard the output in Python's buffers, because Python would try to write it at exit and fail."""
+    """Discard the output in Python's buffers. At exit, Python would try to write this output, and fail."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -8,7 +8,7 @@ from toolkit.report.lines import Style, leave_unstyled
 from toolkit.report.plain import add_style
 
 _LEAST = 30
-"""The smallest width of toolkit's output, in characters. A narrower terminal wraps the lines."""
+"""The smallest line width of toolkit's output, in characters. A narrower terminal wraps the lines."""
 _CODES = {"good": "32", "bad": "31", "warn": "33", "bold": "1", "dim": "2"}
 """The codes of ECMA-48 (SGR) for green, red, yellow, bold and faint."""
 

@@ -15,8 +15,9 @@ _UNWANTED_VALUE = re.compile(r"Option '.*' does not take a value")
 
 
 def message_of(error: click.ClickException) -> str:
-    """Return a description of a command line's fault in one line, such as `--nodes 'two': expected a whole
-    number …`.
+    """Return one line that describes the fault of a command line.
+
+    An example is `--nodes 'two': expected a whole number …`.
     """
     if isinstance(error, click.MissingParameter):
         return f"{_thing(error)}: missing{_choices(error.param)}"

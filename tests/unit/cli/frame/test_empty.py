@@ -57,7 +57,7 @@ def test_a_value_of_its_own_word_may_not_be_empty_either(option):
     error = CliRunner().invoke(cli, ("launch", option, "", "--", "true"), obj={}).exception
     assert isinstance(error, BadInput)
     assert error.message == f"{option}: the value is empty"
-    assert error.fix == "give a value, or leave out the option; a shell variable may be unset"
+    assert error.fix == "give a value; if you gave a shell variable, set the variable"
 
 
 def test_every_argument_refuses_an_empty_value():
