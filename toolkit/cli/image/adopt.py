@@ -197,7 +197,7 @@ def _build_layer(
         below = load_archive(client, path)
     else:
         raise BadInput(
-            f"{here}: the Docker engine cannot build on a SIF or a folder",
+            f"{image}: the Docker engine cannot build on a SIF or a folder",
             fix=(
                 "give the image from which this file was made: docker://HOST/NAME:TAG or "
                 "docker-daemon:NAME:TAG"

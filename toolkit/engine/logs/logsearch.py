@@ -34,7 +34,7 @@ class PatternLines:
     """The result of a search for patterns in job output.
 
     ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` is the
-    first and last line number of the part of the output that toolkit did not read. ``suspects`` are the
+    first and last line number of the part that toolkit did not read completely. ``suspects`` are the
     positions of lines that contain a stem (a part of a word about faults, such as ``fail``): all such lines,
     or at least ``MOST_SUSPECTS`` at each end.
     """

@@ -67,7 +67,7 @@ def bundle(
 
     ``client`` may be ``None`` if there are no recipes, because only recipes need images of the Docker engine.
     ``sifs`` are SIF files to include. ``pythons`` are the Python versions of the target machine; the default
-    is this machine's version. If ``builder`` is true, the bundle includes the image that builds base images.
+    is this machine's version. If ``builder`` is true, the bundle includes the image that makes SIF files.
     ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
     index.
 
@@ -155,7 +155,7 @@ def _sources(locks: Sequence[_LockedRecipe], tell: Tell) -> dict[str, Path]:
 def _images(
     client: "DockerClient", locks: Sequence[_LockedRecipe], work: Path, tell: Tell, *, builder: bool
 ) -> list[BundledImage]:
-    """Save each lock's base image to ``work`` and, with ``builder``, the image that builds base images."""
+    """Save each lock's base image to ``work`` and, with ``builder``, the image that makes SIF files."""
     images: list[BundledImage] = []
     for locked in locks:
         sources = fetch_files(files_of(locked.lock), tell, recipe=locked.name)
