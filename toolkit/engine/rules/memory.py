@@ -1,4 +1,4 @@
-"""Rules about memory that ranks share or lock, and about separate process and user namespaces of ranks."""
+"""Rules about shared memory, locked memory, and the process and user namespaces of ranks."""
 
 from toolkit import knowledge
 from toolkit.engine import fast_network
@@ -21,16 +21,14 @@ from toolkit.model.mpifacts import ImageMpi
 from toolkit.versions import within
 
 _SPARED = 41 / 55
-"""Measured fraction of launches with two ranks in separate process namespaces that did not crash (41
-of 55).
-"""
+"""Fraction of test launches without a crash: 41 of 55 launches with two ranks in separate PID namespaces."""
 _BY_MEMORY = {"sm", "shm", "mm", "posix", "sysv", "cma"}
-"""UCX transports between processes of one node (openucx/ucx:docs/source/faq.md)."""
+"""UCX transports that copy messages through the memory of a node (openucx/ucx:docs/source/faq.md)."""
 _LOADERS = 64 << 20
-"""Size of /dev/shm in bytes below which batches of PyTorch's data loaders may not fit."""
+"""Size in bytes. A smaller /dev/shm may be too small for the batches of PyTorch's data loaders."""
 _LARGER = (
-    "enlarge /dev/shm (`docker run --shm-size`, `mount -o remount,size=…`), or let the MPI use a transport "
-    "without shared memory"
+    "enlarge /dev/shm (`docker run --shm-size`, `mount -o remount,size=…`), or configure the MPI to use a "
+    "transport without shared memory, such as TCP"
 )
 
 
@@ -56,8 +54,9 @@ def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
 
 
 def _own_shm(mpi: ImageMpi) -> bool | None:
-    """Return whether MPICH uses its own shared memory; ``None`` if unknown. By default, an MPICH built only
-    for UCX leaves shared memory to UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
+    """Return whether MPICH itself sends messages through shared memory; ``None`` if unknown. By default, an
+    MPICH that was built only for UCX lets UCX send these messages
+    (pmodels/mpich:src/mpid/ch4/subconfigure.m4, ch4_shm).
     """
     if mpi.own_shm is not None or mpi.device is None:
         return mpi.own_shm
@@ -79,8 +78,9 @@ def _lacking(mpi: ImageMpi, case: Case) -> Undecided:
     "namespaces-split-a-node",
     "Ranks of one node are in different user namespaces",
     severity="error",
-    fix="start the container with `--sharens` (Apptainer 1.3), or use a setuid installation of the runtime",
-    source="apptainer/apptainer issue 769; tests/matrix: srun-pmi2-N1n2 against -sharens",
+    fix="start the container with `--sharens` (Apptainer 1.3 or later), or use a setuid installation of the "
+    "runtime",
+    source="apptainer/apptainer issue 769; tests/matrix: cells srun-pmi2-N1n2 with and without --sharens",
     facts=(
         *("image.mpi.version", "host.runtime", "host.runtime.setuid", "host.ptrace_scope", "host.infiniband"),
         *(
@@ -141,7 +141,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 def _still_applies(row: Namespaces, case: Case) -> bool:
     """Return whether the fault that a row of ``mpi.toml`` describes can occur on this host in this launch."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
-        return False  # MPICH detects that the kernel forbids cross-memory attach, and avoids it
+        return False  # with ptrace_scope above 0, MPICH does not try cross-memory attach
     name, _, value = row.lifted_by.partition("=")
     return not (row.lifted_by and case.plan.env.get(name) == value)
 
@@ -150,11 +150,12 @@ def _still_applies(row: Namespaces, case: Case) -> bool:
     "large-messages-hang",
     "Messages of 3 MiB or more between ranks on one node never arrive",
     severity="error",
-    fix="start containers with `--sharens` (Apptainer 1.3), or set "
+    fix="start containers with `--sharens` (Apptainer 1.3 or later), or set "
     "OMPI_MCA_btl_vader_single_copy_mechanism=none",
     source=(
-        "measured between user namespaces: Open MPI 4.1.4 and 4.1.8 pass 2 MiB and hang from 3 MiB on, "
-        "but work with --sharens or single_copy_mechanism=none; Open MPI 5.0.10 and 5.0.11 work"
+        "measured between user namespaces: Open MPI 4.1.4 and 4.1.8 deliver messages of 2 MiB, and hang with "
+        "messages of 3 MiB or more, but work with --sharens or single_copy_mechanism=none; Open MPI 5.0.10 "
+        "and 5.0.11 work"
     ),
     facts=("image.mpi.version", "host.runtime", "host.runtime.setuid"),
     modes=("srun-pmix", "mpirun-host", "bind"),
@@ -180,23 +181,25 @@ def large_messages_hang(case: Case) -> Hit | None:
     "ranks-in-namespaces-of-their-own",
     "Ranks of one node have separate PID namespaces, so two ranks may have the same process ID",
     severity="error",
-    fix="leave out `--pid` and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3)",
+    fix="leave out `--pid` and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3 or later)",
     source=(
         "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches with --pid of Open MPI 4.1.4, "
-        "4.1.8, 5.0.7 and 6.0.0rc2; in 14 of them, both ranks had the same process ID, and only these crashed"
+        "4.1.8, 5.0.7 and 6.0.0rc2; in 14 launches, both ranks had the same process ID, and only these 14 "
+        "launches crashed"
     ),
     facts=("host.environment", "image.mpi"),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
-    """Open MPI compares process IDs to decide whether a rank itself created a shared-memory segment. If the
-    creator has the same process ID as the rank, the rank uses an address that is valid only in the creator.
-    If each rank has its own PID namespace, two ranks can have the same process ID, and then crash with a
-    segmentation fault.
+    """Open MPI compares process IDs to decide whether a rank itself created a shared-memory segment. If
+    another rank with the same process ID created the segment, the rank uses an address that is valid only in
+    the other rank. If each rank has its own PID namespace, two ranks can have the same process ID, and then
+    crash with a segmentation fault.
 
-    About one in four test launches with two ranks crashed, so toolkit only warns. With three ranks
-    on a node, most launches crash, and toolkit predicts a crash. Intel MPI did not crash in 24 launches,
-    6 of them with equal process IDs. MPICH did not crash in any launch. ``--ipc`` alone is harmless.
+    About one in four test launches with two ranks crashed, so for two ranks toolkit only warns. The chance of
+    a crash grows with the number of ranks. If this chance is over one half, as with three ranks on a node,
+    toolkit predicts a crash. Intel MPI did not crash in 24 launches, 6 of them with equal process IDs. MPICH
+    did not crash in any launch. The option ``--ipc`` without ``--pid`` is harmless.
     """
     case.ask("host.environment", "image.mpi")
     mpi, found = case.image.mpi, hides(case, "processes")
@@ -204,7 +207,9 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
         return None
     if "--sharens" in case.plan.container:
         return None
-    title = f"With {', '.join(found)}, two ranks with the same process ID crash (14 of 55 test launches)"
+    title = (
+        f"With {', '.join(found)}, two ranks can get the same process ID and crash (14 of 55 test launches)"
+    )
     evidence, ranks = tuple(dict.fromkeys(found.values())), case.request.ranks_per_node
     if _SPARED ** (case.request.nodes * ranks * (ranks - 1) // 2) > 1 / 2:
         return Hit(evidence, title=title, severity="warning", by_chance=("crash",))
@@ -222,30 +227,32 @@ def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
 )
 def mpi_shared_memory_small(case: Case) -> Hit | None:
     """MPICH keeps the message queues between ranks of one node in /dev/shm, and uses more of this memory over
-    time. If /dev/shm is full, the kernel kills the rank. Open MPI keeps its queues in other files or works
-    without queues.
+    time. If /dev/shm is full, the kernel kills the rank. The rule does not apply to Open MPI.
     """
     case.ask("image.mpi")
     mpi, there = case.image_facts.mpi, case.host_facts.shm
     if mpi is None or case.request.ranks_per_node == 1:
         return None
     if own_shared_memory(case):
-        return None  # the container's own /dev/shm has the usual size
+        return None  # the container has its own /dev/shm, so the size of the host's /dev/shm does not matter
     for row in knowledge.mpi().shared_memory:
         fits = _shares_by(case, mpi, row)
         if fits is not False:
             case.ask("host.shm", failed_only=True)
         share = case.request.ranks_per_node / 2
-        # If the probe did not read the size of /dev/shm, assume the usual size.
+        # If the probe did not read the size of /dev/shm, assume that /dev/shm is large enough.
         if fits is False or there is None or there >= row.enough * share:
             continue
         if fits is None:
             raise _lacking(mpi, case)
         evidence = (*case.cite("image.mpi"), f"host: /dev/shm has {there} bytes")
         if there > row.least * share:
-            because = f"toolkit does not know whether {there} bytes are enough for {mpi_name(mpi)}"
+            because = (
+                f"toolkit does not know whether {there} bytes of /dev/shm are enough for {mpi_name(mpi)}"
+            )
             return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or {_LARGER}")
-        return Hit(evidence, row.outcome, f"{mpi_name(mpi)} needs more than {there} bytes", source=row.source)
+        because = f"{mpi_name(mpi)} needs more than {there} bytes of /dev/shm"
+        return Hit(evidence, row.outcome, because, source=row.source)
     return None
 
 
@@ -255,7 +262,7 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
     "share",
     severity="error",
     fix="give the containers the host's /dev/shm: `--bind /dev`; or start the containers with `--sharens` "
-    "(Apptainer 1.3)",
+    "(Apptainer 1.3 or later)",
     source=(
         "recipes/knowledge/mpi.toml, [[apart]]; apptainer/apptainer:internal/pkg/runtime/engine/apptainer/"
         "container_linux.go, addDevMount"
@@ -264,10 +271,11 @@ def mpi_shared_memory_small(case: Case) -> Hit | None:
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def shared_memory_apart(case: Case) -> Hit | None:
-    """The first rank of a node creates a file in /dev/shm and sends the file's name to the other ranks. With
-    --contain or 'mount dev = minimal', each container has its own tmpfs at /dev/shm, so the other ranks do
-    not find the file. The outcome depends on the MPI release. Without a shared /dev/shm, Open MPI exchanges
-    messages in another way. toolkit does not know the outcome for Intel MPI and MVAPICH2.
+    """In MPICH, the first rank of a node creates a file in /dev/shm and sends the file's name to the other
+    ranks. With --contain or 'mount dev = minimal', each container has its own tmpfs at /dev/shm, so the other
+    ranks do not find the file. The outcome depends on the MPICH release. toolkit does not know the outcome
+    for Intel MPI and MVAPICH2. The rule does not apply to Open MPI, which then exchanges messages without
+    /dev/shm.
     """
     case.ask("image.mpi", "host.runtime")
     mpi, apart = case.image_facts.mpi, own_shared_memory(case)
@@ -299,7 +307,7 @@ def shared_memory_apart(case: Case) -> Hit | None:
 )
 def loader_shared_memory_small(case: Case) -> Hit | None:
     """The workers of a DataLoader pass each batch through /dev/shm. If /dev/shm is full, a worker crashes
-    with 'Bus error'. A container with a separate /dev/shm has 64 MB by default.
+    with 'Bus error'. By default, a container's separate /dev/shm has a size of 64 MB.
     """
     if case.request.says.get("loader_num_workers", "0") == "0":
         return None
@@ -313,7 +321,7 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
 
 @rule(
     "nccl-shared-memory-small",
-    "NCCL may not have enough shared memory between the ranks of a container",
+    "NCCL may not have enough shared memory (/dev/shm) for ranks in one container",
     severity="warning",
     fix="give the container the host's /dev/shm (`--ipc=host`), or a larger /dev/shm (`--shm-size=1g`)",
     source="NVIDIA NCCL user guide, troubleshooting, shared memory; NVIDIA/nccl issue 290 (4 GPUs, 64 MB)",
@@ -322,8 +330,8 @@ def loader_shared_memory_small(case: Case) -> Hit | None:
 )
 def nccl_shared_memory_small(case: Case) -> Hit | None:
     """Between GPUs without a direct connection, NCCL exchanges data through /dev/shm, and aborts if /dev/shm
-    is full. A container with a separate /dev/shm has 64 MB by default. NCCL does not use /dev/shm between
-    ranks in separate containers.
+    is full. By default, a container's separate /dev/shm has a size of 64 MB. NCCL does not use /dev/shm
+    between ranks in separate containers.
     """
     own = own_shared_memory(case)
     together = case.plan.mode == "mpirun-container" or bool(case.plan.starter)
@@ -361,8 +369,9 @@ def nccl_shared_memory_small(case: Case) -> Hit | None:
     programs=("torch",),
 )
 def rdma_memory_refused(case: Case) -> Hit | None:
-    """InfiniBand, RoCE and EFA read buffers that the process has locked in memory. NCCL registers its buffers
-    when it connects, and aborts if the limit on locked memory is too low. NCCL does not fall back to TCP.
+    """InfiniBand, RoCE and EFA adapters access only memory that the process has locked. NCCL locks its
+    buffers when it connects to other ranks, and aborts if the limit on locked memory is too low. NCCL does
+    not fall back to TCP.
     """
     limit, host = case.host_facts.locked_memory, case.host_facts
     if case.request.nodes == 1 or not built_for_gpus(case.image_facts):
@@ -379,9 +388,9 @@ def rdma_memory_refused(case: Case) -> Hit | None:
     if "efa" in (host.fabrics or ()):
         case.ask("image.nccl_ofi", failed_only=True)
         if not case.image_facts.nccl_ofi:
-            return None  # without the plugin, NCCL uses TCP
+            return None  # without the plugin for EFA, NCCL uses TCP
     if host.compute_nodes is None and "locked_memory" in host.evidence:
-        raise Undecided("host.locked_memory")  # the login host's limit differs from a job's limit
+        raise Undecided("host.locked_memory")  # the limit on the login node may differ from a job's limit
     said = {**host.environment, **case.image_facts.environment, **case.plan.env}
     if said.get("NCCL_IB_DISABLE") == "1" or said.get("NCCL_NET") == "Socket":
         return None

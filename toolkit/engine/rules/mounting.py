@@ -1,4 +1,4 @@
-"""Rules about how the runtime mounts an image: through the kernel, with squashfuse, or not at all."""
+"""Rules about how the runtime mounts an image through the kernel or with squashfuse, or unpacks the image."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
@@ -14,7 +14,7 @@ from toolkit.versions import older, within
 _IN_EVERY_IMAGE = {"/tmp", "/var/tmp", "/home", "/mnt", "/opt", "/srv", "/etc", "/usr", "/var", "/dev"}  # noqa: S108
 """Folders of the Filesystem Hierarchy Standard, which every image has."""
 _MENDED = "4.0"
-"""From this Linux release on, a distribution may have added features of later kernels to its kernel."""
+"""The oldest Linux release to which a distribution may have added features of later kernels."""
 
 
 _GIVEN_FUSE = "3.3"
@@ -23,7 +23,7 @@ _GIVEN_FUSE = "3.3"
 
 def _by_kernel(case: Case, *, failed_only: bool) -> bool:
     """Return whether the kernel mounts the image: the runtime is setuid, and its release and settings allow
-    kernel mounts.
+    kernel mounts. For ``failed_only``, see :meth:`toolkit.engine.case.Case.ask`.
     """
     if options(case, IN_NAMESPACE):
         return False
@@ -41,18 +41,18 @@ def _by_kernel(case: Case, *, failed_only: bool) -> bool:
 
 @rule(
     "image-compression-too-new",
-    "The kernel of the host cannot mount an image with this compression",
+    "The kernel of the host does not support the compression of the image",
     severity="error",
     fix="build the SIF with gzip: `apptainer build --mksquashfs-args '-comp gzip'`",
     source="recipes/knowledge/runtime.toml, [[compression]], [[setuid_fuse]]",
     facts=("host.runtime", "host.kernel", "host.runtime.setuid", "host.runtime.version", "image.compression"),
 )
 def image_compression_too_new(case: Case) -> Hit | None:
-    """With setuid, the kernel mounts the file system in a SIF. If the kernel does not support the
-    compression, the runtime reports 'failed to mount squashfs filesystem: invalid argument'. Apptainer 1.3
-    and later mount the image with squashfuse instead, unless a setting, such as 'allow setuid-mount squashfs'
-    or 'limit container paths', requires a mount through the kernel. A distribution may have added support for
-    the compression to its Linux 4 kernel.
+    """A setuid runtime mounts the file system in a SIF through the kernel. If the kernel does not support the
+    compression of the file system, the runtime reports 'failed to mount squashfs filesystem: invalid
+    argument'. Apptainer 1.3 and later mount the image with squashfuse instead, unless a setting, such as
+    'allow setuid-mount squashfs' or 'limit container paths', requires a mount through the kernel. If the host
+    has Linux 4, the outcome is unknown, because the distribution may have added support for the compression.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -70,14 +70,13 @@ def image_compression_too_new(case: Case) -> Hit | None:
     evidence = case.cite("image.compression", "host.kernel", "host.runtime")
     if older(kernel, _MENDED):
         return Hit(evidence, "unavailable", title, title, source=row.source)
-    return Hit(
-        evidence, "unknown", f"{title}, but the distribution may have added support", source=row.source
-    )
+    because = f"{title}, but the distribution may have added support for {row.name}"
+    return Hit(evidence, "unknown", because, source=row.source)
 
 
 @rule(
     "kernel-cannot-mount",
-    "The kernel of the host cannot mount an image",
+    "The kernel of the host cannot mount images",
     severity="error",
     fix=(
         "unpack the image once with `apptainer build --sandbox DIR IMAGE`, and start DIR; or start the "
@@ -91,8 +90,8 @@ def image_compression_too_new(case: Case) -> Hit | None:
     facts=("host.runtime", "host.runtime.setuid", "host.runtime.version", "host.kernel_mounts"),
 )
 def kernel_cannot_mount(case: Case) -> Hit | None:
-    """With setuid, the kernel mounts the file system in a SIF through a loop device. Kernels of compute nodes
-    may lack the module loop or squashfs, even if the login node has both modules.
+    """A setuid runtime mounts the file system in a SIF through the kernel and a loop device. The kernel of a
+    compute node may lack the module loop or squashfs, even if the login node's kernel has both modules.
     """
     case.have("host.runtime")
     runtime_name = case.host_facts.runtime.name if case.host_facts.runtime else ""
@@ -104,7 +103,7 @@ def kernel_cannot_mount(case: Case) -> Hit | None:
         return None
     found = {"loop": "loop devices", "squashfs": "squashfs"}
     title = f"The kernel of the host has no {' and no '.join(found[name] for name in lacks)}"
-    because = f"with setuid the kernel mounts the image, but this kernel has no {found[lacks[0]]}"
+    because = f"a setuid runtime mounts the image through the kernel, which has no {found[lacks[0]]}"
     return Hit(case.cite("host.kernel_mounts", "host.runtime"), "unavailable", because, title)
 
 
@@ -156,7 +155,7 @@ def fuse3_too_old(case: Case) -> Hit | None:
 )
 def runtime_needs_newer_kernel(case: Case) -> Hit | None:
     """A runtime needs certain kernel features, and cannot start a container without these features. toolkit
-    reports nothing if the distribution may have added the features to an older kernel.
+    reports nothing if the host's distribution may have added the features to its older kernel.
     """
     case.have("host.runtime")
     case.ask("host.kernel", failed_only=True)
@@ -170,7 +169,7 @@ def runtime_needs_newer_kernel(case: Case) -> Hit | None:
     row = next((r for r in rows if within(found.version, r.versions)), None)
     if row is None:
         return None
-    because = f"{row.because}; the host has {kernel}"
+    because = f"{row.because}; the host has Linux {kernel}"
     evidence = case.cite("host.runtime", "host.kernel")
     return Hit(evidence, "unavailable", because, because, source=row.source)
 
@@ -198,7 +197,7 @@ def writable_needs_folders(case: Case) -> Hit | None:
     targets = [target for target in bind_targets(case.plan) if target not in _IN_EVERY_IMAGE]
     if not targets:
         return None
-    because = f"toolkit does not know whether the image has {targets[0]}, which --writable needs"
+    because = f"toolkit does not know whether the image has {targets[0]}, which --writable does not create"
     return Hit((*asked.values(), *case.cite("host.runtime")), "unknown", because)
 
 
@@ -207,7 +206,7 @@ _UNPACK_ONCE = "unpack the image once with `apptainer build --sandbox DIR IMAGE`
 
 @rule(
     "squashfuse-absent",
-    "Each rank unpacks the whole image before it starts",
+    "Each rank unpacks the whole image before its program starts",
     severity="warning",
     fix=f"{_UNPACK_ONCE}; or ask the administrators to install squashfuse",
     source="recipes/knowledge/runtime.toml, [[mount]], [fuse]; apptainer/apptainer issue 2324 (--fakeroot)",
@@ -217,9 +216,9 @@ _UNPACK_ONCE = "unpack the image once with `apptainer build --sandbox DIR IMAGE`
 def squashfuse_absent(case: Case) -> Hit | None:
     """A runtime without setuid cannot mount the image through the kernel, and needs squashfuse. SingularityCE
     before 4.1 and Singularity 3 do not support squashfuse. Without squashfuse, the runtime unpacks the image
-    into a temporary folder at each start, once for each rank. Unpacking takes minutes, and needs several
-    times the image's size in /tmp. squashfuse without setuid needs Linux 4.18; on an older kernel,
-    SingularityCE unpacks the image.
+    into a temporary folder at each start, once for each rank. Unpacking takes minutes, and the unpacked files
+    need several times the image's size in /tmp. Without setuid, squashfuse needs Linux 4.18. On an older
+    kernel, SingularityCE 4.1 and later also unpacks the image.
     """
     found = case.host.runtime
     if found is None or found.name not in apptainer.NAMES or case.image.format == "sandbox":
@@ -229,7 +228,7 @@ def squashfuse_absent(case: Case) -> Hit | None:
     ask_release(case)
     row = runtime.mount(found.name, found.version)
     if row and row.way == "unpacked" and setting(case, row.unless) != "yes":
-        title = f"{found.name} {found.version} unpacks the whole image for each rank before it starts"
+        title = f"{found.name} {found.version} unpacks the whole image for each rank before the rank starts"
         fix = f"{_UNPACK_ONCE}; or ask the administrators to install a release that supports squashfuse"
         return Hit(case.cite("host.runtime"), title=title, fix=fix, source=row.source)
     if not case.host.squashfuse:
@@ -256,8 +255,8 @@ def squashfuse_absent(case: Case) -> Hit | None:
 )
 def squashfuse_refused(case: Case) -> Hit | None:
     """Without setuid, or with --fakeroot or --userns, Apptainer 1.1 and later mounts the image with
-    squashfuse in a user namespace, which needs Linux 4.18. On an older kernel, Apptainer does not unpack the
-    image, and fails with 'fusermount3: mount failed: Operation not permitted'.
+    squashfuse in a user namespace. Such mounts need Linux 4.18. On an older kernel, Apptainer does not unpack
+    the image, but fails with 'fusermount3: mount failed: Operation not permitted'.
     """
     case.have("host.runtime")
     if not _mounts(case):
@@ -281,7 +280,10 @@ def squashfuse_refused(case: Case) -> Hit | None:
         f"{_UNPACK_ONCE}; or set APPTAINER_UNSQUASH=1, so that each rank unpacks the image; or ask the "
         "administrators to load the kernel module fuse and to let all users open /dev/fuse"
     ),
-    source="recipes/knowledge/runtime.toml, [[mount]]; Apptainer 1.4.5 on nodes with such a /dev/fuse",
+    source=(
+        "recipes/knowledge/runtime.toml, [[mount]]; measured: Apptainer 1.4.5 on nodes whose users cannot "
+        "open /dev/fuse"
+    ),
     facts=(
         "host.runtime",
         "host.runtime.setuid",
@@ -292,7 +294,7 @@ def squashfuse_refused(case: Case) -> Hit | None:
 )
 def fuse_device_closed(case: Case) -> Hit | None:
     """Without setuid, or with --fakeroot or --userns, Apptainer 1.1 and later mounts the image with
-    squashfuse, and fails if /dev/fuse is missing or closed to the user.
+    squashfuse. The mount fails if /dev/fuse is missing, or if the user has no permission to open it.
     """
     case.have("host.runtime")
     if case.host_facts.fuse_device is not False or not _by_squashfuse(case):
@@ -302,7 +304,7 @@ def fuse_device_closed(case: Case) -> Hit | None:
 
 
 def _mounts(case: Case) -> bool:
-    """Return whether a runtime of Apptainer's family mounts the image instead of unpacking it."""
+    """Return whether the runtime is Apptainer or Singularity, and mounts rather than unpacks the image."""
     found = case.host_facts.runtime
     is_apptainer = found is not None and found.name in apptainer.NAMES
     return is_apptainer and case.image.format != "sandbox" and not _unpacks(case)
@@ -323,8 +325,8 @@ def _by_squashfuse(case: Case) -> bool:
 
 
 def _unpacks(case: Case) -> bool:
-    """Return whether a variable makes the runtime unpack the image (apptainer/apptainer:cmd/internal/cli at
-    v1.4.5).
+    """Return whether a variable, such as APPTAINER_UNSQUASH, makes the runtime unpack the image
+    (apptainer/apptainer:cmd/internal/cli at v1.4.5).
     """
     names = {f"{runtime_name}_UNSQUASH" for runtime_name in runtime_prefixes(case.host_facts)}
     return bool(names & (set(case.host_facts.environment) - set(case.plan.unset)))
@@ -342,8 +344,9 @@ def _unpacks(case: Case) -> bool:
     facts=("host.runtime", "image.glibc"),
 )
 def hooks_need_glibc(case: Case) -> Hit | None:
-    """Hooks of some runtimes mount libraries of the host and then run ``ldconfig`` in the container. musl has
-    a different ``ldconfig``, so the hook fails and the container does not start.
+    """Hooks of some runtimes mount libraries of the host and then run ``ldconfig`` in the container. An image
+    with musl, such as Alpine Linux, has another ``ldconfig``, so the hook fails and the container does not
+    start.
     """
     found = case.host_facts.runtime
     row = next((r for r in runtime.runtime().glibc_hooks if found and r.name == found.name), None)

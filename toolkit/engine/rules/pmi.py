@@ -9,9 +9,9 @@ from toolkit.folders import is_below
 from toolkit.model.mpifacts import ImageMpi
 
 _ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
-"""MPI implementations that use only Slurm's PMI-1 library (libpmi) if they were built for Slurm's PMI. Open
-MPI is not in this set, because it first tries libpmi2, which works: libpmi2 reaches Slurm's plugin through
-the file descriptor in PMI_FD.
+"""MPI implementations that, if built for Slurm's PMI, use only Slurm's PMI-1 library (libpmi). Open MPI is
+not in this set, because it first tries libpmi2. libpmi2 works in a container: it reaches Slurm's plugin
+through the file descriptor whose number is in PMI_FD.
 """
 _CONFIGURATION = "/etc/slurm/slurm.conf"
 
@@ -44,7 +44,7 @@ def slurm_pmi_unreachable(case: Case) -> Hit | None:
     named = ", ".join(name for name in mpi.needs if name.startswith(("libpmi.so", "libslurm")))
     evidence = (*case.cite("image.mpi"), f"image: {mpi.library}: needs {named}")
     if any(is_below(_CONFIGURATION, bind_target(bind)) for bind in case.plan.binds):
-        because = f"toolkit's developers have not tested {mpi_name(mpi)} with the cluster's slurm.conf"
+        because = f"toolkit's developers have not tested {mpi_name(mpi)} with slurm.conf in the container"
         return Hit(evidence, "unknown", because, fix=f"{TRY_IT}; or build the MPI with its own PMI")
     because = f"{mpi_name(mpi)} uses Slurm's libpmi, which finds no slurm.conf in the container"
     return Hit(evidence, "init-failure", because, stage=LaunchStage.START)

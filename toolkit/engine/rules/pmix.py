@@ -36,8 +36,9 @@ def _pair(server: str, client: str) -> Pair | None:
     modes=("srun-pmix", "bind"),
 )
 def pmix_pair_fails(case: Case) -> Hit | None:
-    """All PMIx releases from 2.1.1 on can connect to each other. Older releases can connect only to some
-    releases.
+    """Almost all PMIx releases from 2.1.1 on are compatible with each other. Known exceptions: PMIx 7 clients
+    reject servers before PMIx 3.2, and PMIx 3.1 clients cannot read the data of PMIx 4.0 servers. Releases
+    before 2.1.1 are compatible only with some releases.
     """
     case.ask("image.mpi.interfaces", "host.slurm.mpi_types")
     mpi, found = case.image.mpi, offer(case)
@@ -67,7 +68,7 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash in the container (as `toolkit launch` does)",
     source=(
         "openpmix/openpmix#2898, #2927; tests/matrix/truth: srun-pmix of Open MPI 4.1.4 built from its "
-        "source; measured: the same image works under Open MPI 4.1.2 with a PMIx 4.1.2 that lacks munge"
+        "source; measured: that image works under mpirun of Open MPI 4.1.2, whose PMIx 4.1.2 lacks munge"
     ),
     facts=(
         *("image.mpi.interfaces", "image.pmix", "host.pmix", "host.munge", "host.mpis"),

@@ -69,7 +69,7 @@ def mount_hides_mpi(case: Case) -> Hit | None:
 
 @rule(
     "loader-refuses-program",
-    "The loader refuses to start the program: a symbol or a version is missing",
+    "The loader refuses to start the program: a symbol or a symbol version is missing",
     severity="error",
     fix="install libraries of the release that the program was built with, or build the program in the image",
     source="ld.so(8), elf(5): .gnu.version_r, .gnu.version_d; tests/matrix: image pmix-foreign",
@@ -129,8 +129,8 @@ def programs_disagree(case: Case) -> Hit | None:
 )
 def launcher_in_ranks(case: Case) -> Hit | None:
     """A script in the image may call mpirun, for use on a single machine. toolkit starts such a script once
-    for each rank. Each mpirun in such a script reads the variables of the outer launcher, and fails or starts
-    its own world.
+    for each rank. Each mpirun in such a script reads the variables of the launcher that started the script.
+    This mpirun fails, or starts a separate MPI world.
     """
     program = case.image_facts.program
     if program is None or not program.chain or case.request.has_one_rank:
@@ -154,8 +154,8 @@ def launcher_in_ranks(case: Case) -> Hit | None:
     programs=("serial",),
 )
 def program_joins_no_ranks(case: Case) -> Hit | None:
-    """A launcher that offers PMI or PMIx starts one copy of the program for each rank. A program without MPI
-    does not look for the other copies, so each copy does all the work.
+    """The launcher starts one copy of the program for each rank. A program without MPI does not look for the
+    other copies, so each copy does all the work.
     """
     if case.request.has_one_rank:
         return None
@@ -179,9 +179,9 @@ def program_joins_no_ranks(case: Case) -> Hit | None:
     advice=True,
 )
 def entry_point_skipped(case: Case) -> Hit | None:
-    """Docker starts a command through the image's entry point. A job starts the command with `exec`, which
-    skips the entry point. Without the entry point, the command lacks the variables that the entry point sets,
-    such as a library path.
+    """Docker starts a command through the image's entry point. toolkit's jobs start the command with the
+    runtime's command `exec`, which skips the entry point. Without the entry point, the command lacks the
+    variables that the entry point sets, such as a library path.
     """
     image = case.image_facts
     if not image.entry_sets or (image.program and image.entry_script in image.program.chain):
@@ -236,7 +236,7 @@ def ranks_not_told(case: Case) -> Hit | None:
 
 @rule(
     "image-lacks-framework",
-    "The image does not have the framework of the program",
+    "The image does not have the framework that the program uses",
     severity="warning",
     fix="use an image that has the framework, or bind a folder that contains the framework",
     source="toolkit image inspect IMAGE lists the frameworks of an image",

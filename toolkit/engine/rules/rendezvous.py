@@ -26,7 +26,7 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
 
 @rule(
     "gloo-lacks-horovod",
-    "Mode gloo needs Horovod, which the image does not have",
+    "The launch mode `gloo` needs Horovod, which the image does not have",
     severity="error",
     fix="use an image with Horovod",
     instead=MPI_MODES,
@@ -99,12 +99,12 @@ def peers_not_told(case: Case) -> Hit | None:
         return _torchrun_alone(case, evidence)
     if all(find_setting(case, name) for name in ("MASTER_ADDR", "WORLD_SIZE", "RANK")):
         return None
-    return Hit(evidence, "init-failure", "PyTorch finds no MASTER_ADDR, RANK and WORLD_SIZE")
+    return Hit(evidence, "init-failure", "the launch does not set all of MASTER_ADDR, RANK and WORLD_SIZE")
 
 
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
-    """Return the finding about torchrun without options: each torchrun starts its own world. A second
-    torchrun on a node may find the port in use; PyTorch 2.13 chooses a free port.
+    """Return the finding about torchrun without options: each torchrun creates a separate world. A second
+    torchrun on a node may find the port in use; the torchrun of PyTorch 2.13 chooses a free port.
     """
     because = "torchrun without --nnodes uses only its own node"
     if case.request.ranks_per_node > 1:
@@ -174,7 +174,8 @@ def port_given(case: Case) -> Hit | None:
     if found is None or starts_by_torchrun(case):
         return None
     if found.number is None or not 0 <= found.number <= _MOST_PORT:
-        return Hit((found.evidence,), "init-failure", f"{found.value} is not a port")
+        because = f"{found.name} is {found.value}, not a number from 0 to {_MOST_PORT}"
+        return Hit((found.evidence,), "init-failure", because)
     return Hit((found.evidence,), by_chance=("init-failure", "hang"))
 
 
@@ -189,8 +190,8 @@ def port_given(case: Case) -> Hit | None:
 )
 def world_given(case: Case) -> Hit | None:
     """Ranks wait until the given number of ranks has joined. PyTorch and JAX reject a rank whose number is
-    not below the number of ranks. If two ranks have the same number, PyTorch's ranks wait for the missing
-    number, and JAX's coordinator rejects the second rank.
+    not below the number of ranks. If two ranks have the same number, PyTorch's ranks wait for a rank with the
+    missing number, and JAX's coordinator rejects the second rank.
     """
     ranks = case.request.nodes * case.request.ranks_per_node
     count, number = _count_and_rank(case)
@@ -199,7 +200,7 @@ def world_given(case: Case) -> Hit | None:
         return None
     evidence = tuple(one.evidence for one in (count, number) if one)
     if number is not None:
-        why = f"each rank is number {number.value} of {size}"
+        why = f"each rank has the same rank number {number.value} in a world of size {size}"
         chance = _if_port_taken(case)
         if size == 1:
             return Hit(evidence, "singletons", why, by_chance=chance)
@@ -207,14 +208,14 @@ def world_given(case: Case) -> Hit | None:
     if size > ranks:
         return Hit(evidence, "hang", f"{ranks} ranks start and wait for {size} ranks")
     why = (
-        f"{ranks} ranks start, but the given number is {size}: the first {size} ranks train without the "
-        "other ranks"
+        f"{ranks} ranks start, but the given number of ranks is {size}: the first {size} ranks train without "
+        "the other ranks"
     )
     return Hit(evidence, "singletons" if size == 1 else "wrong-size", why, by_chance=("init-failure",))
 
 
 def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]:
-    """Return the number of ranks and the rank number that the user set; ``None`` for a missing value."""
+    """Return the number of ranks and the rank number that the user set; ``None`` for each unset value."""
     if case.plan.program == "jax" and passes_process_count(case):
         return find_setting(case, "num_processes", "JAX_NUM_PROCESSES"), find_setting(
             case, "process_id", "JAX_PROCESS_ID"
@@ -227,9 +228,7 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
 
 
 def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
-    """If several ranks of a node each start a world, the second world may find the first world's port in use.
-    Return the outcome of this conflict.
-    """
+    """Return the outcome if ranks of a node create worlds with the same port; empty for one rank per node."""
     return ("init-failure",) if case.request.ranks_per_node > 1 else ()
 
 
@@ -237,8 +236,8 @@ def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
     "starter-counts-differ",
     "The node or process counts given to torchrun or accelerate do not match the job",
     severity="error",
-    fix="give toolkit the command's numbers (`--nodes`, `--ranks-per-node`); or leave out `--nnodes`, "
-    "`--nproc-per-node`, `--num_processes` and `--standalone`: toolkit sets these options from the job",
+    fix="give toolkit the same counts (`--nodes`, `--ranks-per-node`) as the command; or leave out "
+    "`--nnodes`, `--nproc-per-node`, `--num_processes` and `--standalone`: toolkit sets these options",
     source="https://docs.pytorch.org/docs/stable/elastic/run.html; tests/matrix/peers",
     facts=(),
     programs=("torch",),
@@ -285,9 +284,9 @@ def _of_accelerate(case: Case) -> Hit | None:
 
 @rule(
     "accelerate-on-cpu",
-    "accelerate with `--cpu` starts one process on each node, and the processes do not join",
+    "accelerate with `--cpu` starts one process on each node, and each process is a world of size 1",
     severity="error",
-    fix="leave out `--cpu`: on nodes without GPUs, toolkit sets ACCELERATE_USE_CPU, and the processes join",
+    fix="leave out `--cpu`: on nodes without GPUs, toolkit itself selects the CPU for all ranks",
     source="huggingface/accelerate:src/accelerate/commands/launch.py; accelerate 1.15.0 on two nodes",
     facts=(),
     programs=("torch",),
@@ -299,7 +298,7 @@ def accelerate_on_cpu(case: Case) -> Hit | None:
     found = find_setting(case, "accelerate_cpu")
     if found is None or case.plan.starter != "accelerate" or case.request.has_one_rank:
         return None
-    return Hit(("command: accelerate launch --cpu",), "singletons", "each node starts a world of size 1")
+    return Hit(("command: accelerate launch --cpu",), "singletons", "each process is a world of size 1")
 
 
 @rule(
@@ -325,7 +324,7 @@ def spawns_own_ranks(case: Case) -> Hit | None:
 
 @rule(
     "interface-absent",
-    "The network interface for Gloo is missing, or does not reach other nodes",
+    "The network interface in GLOO_SOCKET_IFNAME is missing, or does not reach other nodes",
     severity="error",
     fix="do not set GLOO_SOCKET_IFNAME, or name an interface of the compute "
     "nodes: `toolkit probe` lists the interfaces of a node",
@@ -385,9 +384,9 @@ def jax_needs_its_launcher(case: Case) -> Hit | None:
     programs=("tf-config",),
 )
 def tf_config_given(case: Case) -> Hit | None:
-    """TF_CONFIG contains the list of all workers, and the number of the worker that reads TF_CONFIG. If all
-    ranks read the same TF_CONFIG, each rank acts as the same worker. If the list has one worker, each rank
-    starts as a world of size 1. If the list has several workers, TensorFlow rejects the second rank.
+    """TF_CONFIG contains the list of all workers, and the worker number of the rank that reads TF_CONFIG. If
+    all ranks read the same TF_CONFIG, each rank acts as the same worker. If the list has one worker, each
+    rank starts as a world of size 1. If the list has several workers, TensorFlow rejects the second rank.
     """
     found = find_setting(case, "TF_CONFIG")
     if found is None or case.request.has_one_rank:

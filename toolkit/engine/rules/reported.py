@@ -12,9 +12,9 @@ _SOURCE = "recipes/knowledge/reported.toml"
 
 @rule(
     "reported-fault",
-    "Public reports describe a fault of these releases that affects this launch",
+    "Public reports describe a fault that affects this launch",
     severity="error",
-    fix="use a release that does not have the reported fault",
+    fix="use a release of the affected software that does not have the reported fault",
     instead=MPI_MODES,
     source=_SOURCE,
     facts=(
@@ -44,7 +44,7 @@ def reported_fault(case: Case) -> Hit | None:
             continue
         case.ask(*unknown, failed_only=True)
         if unknown:
-            continue  # facts files of earlier toolkit releases lack this fact
+            continue  # facts files of earlier toolkit releases may lack these facts
         evidence = case.cite(*_evidence(row))
         return Hit(evidence, row.outcome, row.title, row.title, row.fix, row.source, by_chance=row.by_chance)
     return None
