@@ -1,4 +1,6 @@
-"""Compare suggested settings of Horovod with the defaults and with Horovod's autotuning (pure functions)."""
+"""Compare the Horovod settings that toolkit suggests with the default settings and with Horovod's autotuning
+(pure functions).
+"""
 
 from collections.abc import Iterable, Iterator
 
@@ -10,23 +12,25 @@ from toolkit.study.statistics import Curve, MeasuredPoint
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""If a series has fewer than three runs, the report says that a difference may be chance. By chance, three
-runs are all faster than three others with a probability of 1/20.
+"""If a size has fewer than three runs, the report says that its result may be due to chance. If the settings
+have no effect, the three runs with the settings are still the fastest of six runs with a probability of 1/20.
 """
 
 
 def settings(advice: Advice) -> dict[str, dict[str, str]]:
-    """Return the environment variables of each series of runs in a study that tests the settings of
-    ``advice``.
+    """Return the environment variables for each of three series of runs: the default settings, the settings
+    that ``advice`` suggests, and Horovod's autotuning.
     """
     chosen = dict(variable.split("=", 1) for variable in advice.variables)
     return {DEFAULT: {}, SUGGESTED: chosen, TUNED: {"HOROVOD_AUTOTUNE": "1"}}
 
 
 def verdicts(study: Study, curves: Iterable[Curve]) -> list[str]:
-    """Return a line with the suggested settings of Horovod. Then follows a sentence for each number of ranks,
-    which says whether the suggested settings helped. The result is empty for a study without suggested
-    settings.
+    """Return the lines of a report about the suggested settings of Horovod. The first line lists the
+    settings. For each size, the next lines say whether the settings helped. A size is a number of ranks on a
+    number of nodes.
+
+    The result is empty for a study that does not test suggested settings.
     """
     if SUGGESTED not in study.settings:
         return []
@@ -47,16 +51,21 @@ def _size(points: dict[str, MeasuredPoint]) -> Iterator[str]:
     on, took = f"On {suggested.ranks} ranks on {nodes}", _range_text(suggested)
     if default:
         result = {
-            -1: f"the suggestion helps: an epoch takes {took}, {_saving(suggested, default)} less than",
-            0: f"the suggestion makes no measurable difference: an epoch takes {took}, compared with",
-            1: f"the suggestion does not help: an epoch takes {took}, {_extra(suggested, default)} more than",
+            -1: (
+                f"the suggested settings help: an epoch takes {took}, {_saving(suggested, default)} less than"
+            ),
+            0: f"the suggested settings make no measurable difference: an epoch takes {took}, compared with",
+            1: (
+                f"the suggested settings do not help: an epoch takes {took}, "
+                f"{_extra(suggested, default)} more than"
+            ),
         }[_compare_runs(suggested, default)]
-        yield f"{on} {result} {_range_text(default)} without it{_chance(suggested, default)}."
+        yield f"{on}, {result} {_range_text(default)} without these settings{_chance(suggested, default)}."
     if tuned:
         result = {
-            -1: f"{_extra(tuned, suggested)} more than with the suggestion",
-            0: "the same as with the suggestion, within the variation of these runs",
-            1: f"{_saving(tuned, suggested)} less than with the suggestion",
+            -1: f"{_extra(tuned, suggested)} more than with the suggested settings",
+            0: "with no measurable difference from the suggested settings",
+            1: f"{_saving(tuned, suggested)} less than with the suggested settings",
         }[_compare_runs(suggested, tuned)]
         took = _range_text(tuned)
         yield f"{on}, with Horovod's autotuning, an epoch takes {took}, {result}{_chance(suggested, tuned)}."
@@ -86,4 +95,8 @@ def _range_text(point: MeasuredPoint) -> str:
 
 def _chance(*points: MeasuredPoint) -> str:
     few = min(len(point.runs) for point in points) < _TELLING
-    return f"; the difference may be chance: run again with `--repeat {_TELLING}`" if few else ""
+    return (
+        f"; with so few runs, this result may be due to chance: run again with `--repeat {_TELLING}`"
+        if few
+        else ""
+    )

@@ -1,4 +1,6 @@
-"""Collect the values that a study report shows: curves, their models, and the environment of the runs."""
+"""Collect the values that a study report shows: the curves, the scaling models that toolkit fitted to the
+curves, and the environment of the runs.
+"""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,8 +18,8 @@ from toolkit.study.statistics import Curve, curves
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReportCurve:
-    """A curve that a report shows, with a label that is unique in the report. ``series`` is the label of the
-    curve without the number of nodes.
+    """A curve that a report shows. ``label`` is unique in the report. ``series`` is the label without the
+    number of nodes.
     """
 
     label: str
@@ -27,14 +29,14 @@ class ReportCurve:
     check: FitCheck | None
     unit: str
     proof: bool = False
-    """Whether the curve tests suggested settings of Horovod. A curve that tests settings may have only one
-    number of ranks.
+    """Whether the curve belongs to a study that tests suggested settings of Horovod. Such a study often has
+    only one size. The report then has no sentences about the curve's scaling.
     """
 
     @property
     def work(self) -> str:
-        """The work whose time the curve shows: "epoch". If the study only measured a rate, the work is a
-        number of units such as "1,000 images".
+        """The amount of work to which the times of the curve apply: "epoch", or a number of units such as
+        "1,000 images" if the study measured only a rate.
         """
         figures = self.curve.base.figures
         return f"{UNITS:,} {self.unit}" if figures.rates and figures.samples is None else "epoch"
@@ -68,7 +70,7 @@ class Report:
 
     @property
     def work(self) -> str:
-        """The kinds of work whose times the curves show, such as "epoch", joined by "or"."""
+        """The amounts of work to which the times of the curves apply, such as "epoch", joined by "or"."""
         return " or ".join(sorted({line.work for line in self.lines}, reverse=True))
 
 
@@ -77,7 +79,7 @@ def read(folders: Sequence[Path]) -> Report:
 
     Raises:
         BadInput: if a folder contains no study.
-        CheckFailed: if a study has no finished run.
+        CheckFailed: if a study has no measured run.
     """
     names = _names(folders)
     lines: list[ReportCurve] = []
@@ -89,7 +91,7 @@ def read(folders: Sequence[Path]) -> Report:
         study_curves = curves(study, points)
         if not study_curves:
             raise CheckFailed(
-                f"{where}: no run is measured yet",
+                f"{where}: the study has no measured run yet",
                 fix="resume the study: run the same `toolkit scale` command again",
             )
         lines += [_line(name, study, curve, several=len(folders) > 1) for curve in study_curves]
@@ -111,8 +113,8 @@ def read(folders: Sequence[Path]) -> Report:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Return the name of each study. If two studies have the same name, return the names of all folders
-    instead. If two folders have the same name, too, return the paths of all folders.
+    """Return a different name for each study. Use the names of the studies. If two studies have the same
+    name, use the names of all folders. If two folders also have the same name, use the paths of all folders.
     """
     names = [folder.load(where).name for where in folders]
     if len(set(names)) == len(names):
@@ -155,8 +157,10 @@ _SCALING = {"weak": "weak: each rank has a full batch", "strong": "strong: the r
 
 
 def _ignored(study: Study) -> str:
-    """Return which epochs or figures the study ignores as warm-up; empty if the study ignores none."""
-    what = "figure" if study.pattern else "epoch"
+    """Return text that says which epochs or measured values of a run the study ignores as warm-up. The text
+    is empty if the study ignores none.
+    """
+    what = "measured value" if study.pattern else "epoch"
     if study.warm_up > 1:
         return f"; the first {study.warm_up} {what}s of each run are ignored"
     return f"; the first {what} of each run is ignored" if study.warm_up else ""

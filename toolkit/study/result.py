@@ -1,4 +1,4 @@
-"""Read the metrics and the job record of a training, and summarise them as its result."""
+"""Read the metrics and the job record of a training, and summarise both as the training's result."""
 
 from pathlib import Path
 
@@ -21,8 +21,8 @@ _LARGEST = 256 << 20
 
 
 class Result(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of ``result.json``. Fields that come from the job record are null if the folder has no job
-    record.
+    """The contents of ``result.json``. The fields from ``mode`` to ``submitted`` come from the job record.
+    These fields are null if the folder has no job record.
     """
 
     schema: str = "toolkit.result/1"
@@ -39,9 +39,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     accuracy: float
     images_per_second: float | None
     """The training speed of all ranks together, in images per second, over all epochs. The time of
-    evaluations and of the start does not count.
-
-    The speed is null if the epochs took 0 s.
+    evaluations and of the start does not count. The speed is null if the epochs took 0 s.
     """
     images: int
     seconds: float
@@ -67,6 +65,7 @@ def read_training(folder: Path) -> Training:
 
     Raises:
         BadInput: if the folder has no metrics.
+        CheckFailed: if the training finished no epoch.
     """
     path = folder / METRICS
     if not is_there(path):
@@ -82,7 +81,11 @@ def read_training(folder: Path) -> Training:
 
 
 def read_record(folder: Path) -> JobRecord | None:
-    """Return the job record in a folder, or None if the folder has no record."""
+    """Return the job record in a folder, or None if the folder has no record.
+
+    Raises:
+        BadInput: if the file is not a job record.
+    """
     path = folder / RECORD
     if not is_there(path):
         return None
@@ -94,7 +97,9 @@ def read_record(folder: Path) -> JobRecord | None:
 
 
 def summarise(training: Training, record: JobRecord | None) -> Result:
-    """Return the result of a training, even if the training still runs or has stopped early."""
+    """Return the result of a training that has finished at least one epoch. The training may still run or may
+    have stopped early.
+    """
     header, epochs, last = training.header, training.epochs, training.epochs[-1]
     seconds, images = sum(epoch.seconds for epoch in epochs), sum(epoch.images for epoch in epochs)
     return Result(

@@ -8,15 +8,16 @@ import msgspec
 
 _LINE = re.compile(r"^(script|copy|copied|preflight|ranks|container) (\d{9,11}(?:[.,]\d+)?)$", re.MULTILINE)
 _MARKS = ("container", "interpreter", "imports", "rendezvous", "first_batch")
-"""The names of the times that a rank records. A time is the end of the phase that has the same position in
+"""The names of the times that a rank records. Each time is the end of the phase at the same position in
 ``_PARTS``.
 """
 _PARTS = ("mount", "interpreter", "imports", "rendezvous", "first batch")
 
 
 class StartPart(msgspec.Struct, frozen=True):
-    """A phase of a job's start, with its duration in seconds. If the job recorded no time between two phases,
-    these two phases form one phase.
+    """A phase of a job's start: its name and its duration in seconds. If the job did not record when one
+    phase ended and the next phase began, toolkit reports both as one phase, such as ``mount and
+    interpreter``.
     """
 
     part: str
@@ -26,9 +27,9 @@ class StartPart(msgspec.Struct, frozen=True):
 class JobStart(msgspec.Struct, frozen=True, kw_only=True):
     """The phases of a job's start.
 
-    ``first_step_seconds`` is the time from the submission to the first trained batch, or ``None`` if the job
-    recorded no trained batch. If the submission time is unknown, toolkit counts from the start of the job
-    script.
+    ``first_step_seconds`` is the time from the submission to the end of the first trained batch, or ``None``
+    if the job recorded no trained batch. If the submission time is unknown, ``first_step_seconds`` counts
+    from the start of the job script. ``preflight_seconds`` is 0 if the job ran no preflight.
     """
 
     schema: str = "toolkit.start/1"
@@ -52,11 +53,11 @@ def job_start(
     """Return the phases of a job's start, or None if the job script recorded no times.
 
     Args:
-        job: the key of the job.
+        job: the key with which toolkit identifies the job.
         times: the content of the file ``start-times`` in the job's folder.
         metrics: the content of ``metrics.jsonl``, which may be empty.
-        submitted: the time of the submission in seconds since 1970.
-        size: the numbers of nodes and ranks.
+        submitted: the time of the submission in seconds since 1970, or None if unknown.
+        size: the number of nodes and the number of ranks of the job, or None if unknown.
     """
     moments, reads = _moments(times, metrics)
     if submitted is not None:
@@ -78,10 +79,10 @@ def job_start(
 
 
 def _moments(times: str, metrics: bytes) -> tuple[dict[str, float], int | None]:
-    """Return the recorded times by name, in seconds since 1970, and the number of ``read`` system calls that
-    rank 0 made.
+    """Return the recorded times by name, in seconds since 1970, and the number of ``read`` system calls of
+    rank 0 before its first batch.
 
-    If the job script restarted the ranks, the function ignores the times that the ranks recorded before the
+    If the job script restarted the ranks, the result leaves out the times that the ranks recorded before the
     restart.
     """
     moments = {name: float(text.replace(",", ".")) for name, text in _LINE.findall(times)}
@@ -111,7 +112,9 @@ def _of_metrics(metrics: bytes) -> dict[str, float]:
 
 
 def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the phases before the start of the ranks: queue, job script, copy and preflight."""
+    """Return the phases before the ranks start: the queue, the job script, the copy of the image to the
+    nodes, and the preflight.
+    """
     parts = []
     if "submitted" in moments:
         parts.append(StartPart("queue", _seconds(moments, "submitted", "script")))
@@ -126,8 +129,9 @@ def _of_script(moments: Mapping[str, float]) -> list[StartPart]:
 
 
 def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
-    """Return the phases of a rank's start. If the rank recorded no time between two phases, these two phases
-    form one phase.
+    """Return the phases of rank 0's start, from the mount of the image to the end of the first batch. Combine
+    phases between which rank 0 recorded no time. Return an empty list if the time at which the job script
+    started the ranks is unknown.
     """
     order: Sequence[str] = ("ranks", *_MARKS)
     known = [place for place, name in enumerate(order) if name in moments]

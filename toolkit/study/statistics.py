@@ -1,8 +1,8 @@
 """Compute curves from the runs of a study: medians with ranges, speed-up and efficiency (pure functions).
 
-A series is all runs with one value of ``--compare``. A size is a number of ranks on a number of nodes. The
-time of a run is the median time of its epochs, and the time of a size is the median time of its runs. The
-range of a size's time extends from the fastest to the slowest run.
+A series is the set of all runs with one value of ``--compare``. A size is a number of ranks on a number of
+nodes. The time of a run is the median time of the run's epochs. The time of a size is the median time of all
+runs of this size. The range of this time extends from the fastest to the slowest run.
 """
 
 import math
@@ -28,12 +28,13 @@ class MedianSpread:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredPoint:
-    """The measurements of a curve for one size: one number of ranks and nodes.
+    """The measurements of a curve for one size: one number of ranks on one number of nodes.
 
-    ``runs`` has the seconds per epoch of each run. ``speedup`` compares the epoch time with the epoch time of
-    the smallest size, and assumes a perfect speed-up at the smallest size. ``efficiency`` is the speed-up
-    divided by the number of ranks. ``waiting`` is the fraction of the time, from 0 to 1, during which a rank
-    waits for training samples, or ``None`` if unknown.
+    ``runs`` has the seconds per epoch of each run. ``speedup`` compares this size with the smallest size of
+    the curve. If the smallest size has N ranks, its speed-up is N by definition. If this size takes half the
+    time of the smallest size, its speed-up is 2 N. ``efficiency`` is the speed-up divided by the number of
+    ranks. ``waiting`` is the fraction of an epoch, from 0 to 1, during which a rank waits for training
+    samples, or ``None`` if unknown.
     """
 
     ranks: int
@@ -53,8 +54,8 @@ class MeasuredPoint:
         """The fraction of a training step's time in each phase, or ``None`` if unknown. The fractions of all
         phases add up to 1.
 
-        A timeline counts the wait for training samples as computation. The property ``parts`` subtracts the
-        wait from the phase ``compute``, and reports the wait as the phase ``input``.
+        A timeline counts the wait for training samples as computation. This property subtracts the wait from
+        the phase ``compute``, and reports the wait as the phase ``input``.
         """
         waiting = self.waiting or 0.0
         if self.shares is None:
@@ -66,10 +67,10 @@ class MeasuredPoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Curve:
-    """The measured points of one series of runs, sorted by their number of ranks.
+    """The measured points of one series of runs, sorted by the number of ranks.
 
-    ``on`` is a text such as "on 2 nodes" if the series has several curves, and empty if the series has one
-    curve.
+    If the series has one curve for each number of nodes, ``on`` is a text such as "on 2 nodes". If the series
+    has only one curve, ``on`` is empty.
     """
 
     series: str
@@ -95,8 +96,8 @@ def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
     """Return a curve for each series. If a series ran the same number of ranks on several numbers of nodes,
     return a curve for each number of nodes.
 
-    Each curve starts with the smallest size of its series. This size may have another number of nodes than
-    the other sizes of the curve.
+    All curves of a series start with the same size, the smallest size of the series. Even a curve for 4 nodes
+    may start with a size on 1 node.
     """
     known = list(points)
     measured_curves = []
@@ -155,8 +156,11 @@ def _measured_point(
 
 
 def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
-    """Return the speed-up, computed from the time of the smallest size and the time of this size. The range
-    of the speed-up assumes that the errors of the two times are independent.
+    """Return the speed-up of a size with the time ``now``. ``base`` is the time of the smallest size, and
+    ``ranks`` is the number of ranks of the smallest size. ``same`` is true if both sizes have the same number
+    of ranks.
+
+    The range of the speed-up assumes that the errors of the two times are independent.
     """
     if same and now == base:
         return MedianSpread(ranks, ranks, ranks)
@@ -171,7 +175,7 @@ def _seconds(group: Iterable[Point]) -> list[float]:
 
 
 def _typical(figures: Sequence[Figures]) -> Figures:
-    """Return the measured values of the run with the median time. If the number of runs is even, return the
+    """Return the measured values of the run with the median time. If the number of runs is even, use the
     faster of the two middle runs.
     """
     return sorted(figures, key=lambda run: median(run.seconds))[(len(figures) - 1) // 2]

@@ -15,20 +15,21 @@ TIMELINE = "timeline.json"
 """The path of Horovod's timeline, relative to the job's folder."""
 
 _NEUTRAL = {"array": "", "sweep": (), "requeue": False, "chain": 0, "elastic": False, "min_nodes": 0}
-"""Values of job fields that toolkit sets in every job of a study, instead of the user's values."""
+"""The job fields that toolkit sets to the same value in every job of a study, whatever the user chose."""
 
 _FREE = {field.name for field in FIELDS if field.free}
 """Names of the job fields that do not affect the measured values of a study."""
 
 _PLACES = ("{ranks}", "{nodes}", "{batch}")
+"""The placeholders that toolkit replaces in a user's command."""
 
 
 def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None) -> tuple[Size, ...]:
-    """Return all requested sizes, the smallest first. A size is a number of ranks on a number of nodes.
+    """Return all requested sizes, sorted by the number of ranks and then by the number of nodes.
 
-    With ``nodes``, each number of ranks runs on each number of nodes that gives every node equally many
-    ranks. A node gets at most ``ranks_per_node`` ranks. Without ``nodes``, each number of ranks runs on as
-    few nodes as possible, and ``ranks_per_node`` defaults to 1.
+    With ``nodes``, the result combines each number of ranks with each number of nodes, but only if all nodes
+    then have equally many ranks. A node gets at most ``ranks_per_node`` ranks. Without ``nodes``, each number
+    of ranks runs on as few nodes as possible, and ``ranks_per_node`` defaults to 1.
 
     Raises:
         BadInput: if a number of ranks cannot be divided evenly among the nodes as requested.
@@ -39,9 +40,9 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
         return tuple(sizes_of_study)
     for count in wanted:
         if not any(_even(count, on, ranks_per_node) for on in over):
-            named, most = ", ".join(map(str, over)), ""
+            named, most = " or ".join(map(str, over)), ""
             if ranks_per_node is not None:
-                most = f", at most --ranks-per-node {ranks_per_node} on each"
+                most = f" with at most --ranks-per-node {ranks_per_node} on each node"
             raise BadInput(f"--ranks {count}: cannot be divided evenly among --nodes {named}{most}")
     return tuple(Size(count, on) for count in wanted for on in over if _even(count, on, ranks_per_node))
 
@@ -59,9 +60,9 @@ def _even(ranks: int, nodes: int, most: int | None) -> bool:
 def points(study: Study) -> list[Point]:
     """Return all runs of a study in the order in which toolkit runs them.
 
-    toolkit runs every size once before it runs any size a second time. An hour with much load on the cluster
-    then affects all sizes and not only one size. Runs that record a timeline come last. A run with a single
-    rank does not record a timeline.
+    toolkit runs every size once before it runs any size a second time. An hour of heavy load on the cluster
+    then affects all sizes equally. Runs that record Horovod's timeline come last. toolkit records no timeline
+    for sizes with a single rank.
     """
     series = study.values or ("",)
     timed = [
@@ -81,7 +82,9 @@ def points(study: Study) -> list[Point]:
 
 
 def file_name(point: Point) -> str:
-    """Return the name of the files of one run without their suffix, for example ``r4-n2-1``."""
+    """Return the name that all files of one run share, without the suffix. For example, ``r4-n2-1`` is run 1
+    with 4 ranks on 2 nodes.
+    """
     series = _in_file_name(point.series)
     run = "timeline" if point.profile else str(point.number)
     return "-".join(filter(None, (series, f"r{point.ranks}", f"n{point.nodes}", run)))
@@ -100,7 +103,7 @@ def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, .
     elif study.compare:
         fields[study.compare] = _value(study.compare, point.series)
     if study.compare == "trainer" and fields.get("data"):
-        # Each compared trainer has its own data set.
+        # The data set of each trainer is in the subfolder of --data with the trainer's name.
         fields["data"] = f"{fields['data']}/{point.series}"
     env |= study.settings.get(point.series, {})
     if point.profile:
@@ -112,8 +115,8 @@ def job_fields(study: Study, point: Point) -> tuple[dict[str, Any], tuple[str, .
 
 
 def _value(field: str, text: str) -> int | bool | str:
-    """Convert a value of ``--compare`` to the type of its job field. The function does not report an invalid
-    value, because toolkit checks the job later.
+    """Convert a value of ``--compare`` to the type of its job field. Return an invalid value unchanged,
+    because toolkit checks the job later.
     """
     kind = _kind(field)
     if kind.startswith("bool"):
@@ -129,8 +132,8 @@ def _kind(field: str) -> str:
 
 
 def trainer_of(study: Study, point: Point | None = None) -> str:
-    """Return the trainer of ``point``; without a point, return the first trainer of the study. Return an
-    empty string if the study runs a command.
+    """Return the trainer of the run ``point``. Without ``point``, return the first trainer of the study. If
+    the study runs a command instead of a trainer, return an empty string.
     """
     if study.compare == "trainer":
         return point.series if point else study.values[0]
@@ -161,7 +164,8 @@ def check(study: Study) -> None:
     trainer = trainer_of(study)
     if trainer and study.pattern:
         raise BadInput(
-            "--pattern: not for trainers, which write their metrics to a file; leave out `--pattern`"
+            "--pattern: only for a command; toolkit's trainers write their metrics to a file; leave out "
+            "`--pattern`"
         )
     if not trainer and not study.words:
         raise BadInput(
@@ -184,16 +188,16 @@ def check(study: Study) -> None:
         raise BadInput("--strong: needs --batch, the total batch size of all ranks")
     if trainer and study.epochs is not None and study.epochs <= study.warm_up:
         raise BadInput(
-            f"--epochs {study.epochs}: the first {study.warm_up} are left out as warm-up, so no epoch would "
-            "be measured"
+            f"--epochs {study.epochs}: must be more than --warm-up {study.warm_up}, because the results "
+            "ignore the warm-up epochs"
         )
     for size in study.sizes:
         batch_of(study, size.ranks)
 
 
 def _check_series(study: Study) -> None:
-    """Raise ``BadInput`` if a study cannot compare values of the option ``study.compare``, or if two values
-    give the same file name.
+    """Raise ``BadInput`` if a study cannot compare values of the option ``study.compare``, or if two of the
+    compared values lead to the same file name.
     """
     name = study.compare
     option = f"--compare {name if name.isupper() else name.replace('_', '-')}"
@@ -220,11 +224,11 @@ def _check_series(study: Study) -> None:
 
 
 def differences(old: Study, new: Study) -> dict[str, tuple[object, object]]:
-    """Return the differences that prevent the study ``new`` from resuming the study ``old``. The result maps
-    a field to (old value, new value).
+    """Return the differences that prevent the study ``new`` from resuming the study ``old``: field → (old
+    value, new value). Each launch option is a separate field.
 
-    The comparison treats each launch option as a separate field. The result leaves out fields that do not
-    affect the measured values.
+    The result leaves out fields that may change when a study resumes. For example, the new study may add
+    sizes.
     """
     grows = {
         "schema",
@@ -251,14 +255,17 @@ def _as_kept(study: Study) -> dict[str, Any]:
 
 
 def _epochs(trainer: str, study: Study, ranks: int) -> list[str]:
-    """Return the options that make a trainer train the study's number of epochs."""
+    """Return the options that make a trainer train the study's number of epochs.
+
+    For a trainer without epochs, return the option ``--iterations``, unless the user gave this option.
+    """
     epochs = study.epochs or 1
     kind = epochs_of(trainer)
     if kind == "none":
         has_iterations = any(word.split("=")[0] == "--iterations" for word in study.words)
         return [] if has_iterations else ["--iterations", str(epochs)]
-    # If each rank of a trainer reads all data, the trainer divides --epochs by the number of ranks.
-    # For such a trainer, multiply --epochs by the number of ranks.
+    # If every rank passes over all data, the trainer divides --epochs by the number of ranks.
+    # Multiply --epochs by the number of ranks, so that every rank trains the study's number of epochs.
     return ["--epochs", str(epochs if kind == "shared" else epochs * ranks)]
 
 

@@ -1,5 +1,5 @@
-"""Collect the table of a sweep (a job with one task for each combination of option values). For each task,
-the table contains the option values, the state and the last metrics (pure functions).
+"""Collect the results of a sweep, which is a job with one task for each combination of option values. The
+result of a task contains the option values, the state and the last metrics.
 """
 
 from pathlib import Path
@@ -21,7 +21,7 @@ class TaskResult(msgspec.Struct, frozen=True, kw_only=True):
     state: JobState
     exit_code: int | None = None
     figures: dict[str, float | None]
-    """The last value of each metric. In JSON, NaN and infinity are null."""
+    """Metric → its last value in the task. In JSON, NaN and infinity are null."""
 
 
 class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,8 +38,8 @@ class SweepResult(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def figures_of(folder: Path, output: str) -> dict[str, float | None]:
-    """Return the last metrics of a task, from the metrics file of its trainer. If the trainer wrote no
-    metrics file, take the metrics from the task's output.
+    """Return the last value of each metric of a task, from the metrics file in the task's ``folder``. If the
+    folder has no readable metrics file, read the values from the task's ``output``.
     """
     return _metrics(folder) or {**figures(output)}
 

@@ -2,9 +2,9 @@
 
 Different tensors may be in different phases at the same time. At each moment, the phase of the training step
 is the most advanced phase of any tensor. From most to least advanced, the phases are ``reduce``, ``copy``,
-``queue`` and ``negotiate``. The phase of the training step is ``compute`` if no tensor is in one of the other
-phases. A training step starts when the ranks negotiate its first gradient. toolkit ignores the last step
-before an evaluation or a checkpoint, because the time of this step includes the evaluation or the checkpoint.
+``queue`` and ``negotiate``. If no tensor is in one of these phases, the training step is in the phase
+``compute``. A training step starts when the ranks negotiate the step's first gradient. toolkit ignores the
+last step before an evaluation or a checkpoint, because its time includes the evaluation or the checkpoint.
 """
 
 import math
@@ -22,10 +22,12 @@ REDUCE, COPY, QUEUE, NEGOTIATE, COMPUTE = range(5)
 PHASES = ("reduce", "copy", "queue", "negotiate", "compute")
 
 _PAUSE = 5.0
-"""A step that is longer than five times the median step contains other work, such as an evaluation."""
+"""toolkit ignores a step that is longer than five times the median step, because such a step contains other
+work, for example an evaluation.
+"""
 
 _CYCLES = 100_000
-"""Maximum number of Horovod's cycles whose lengths toolkit records."""
+"""The number of Horovod's cycles, from the start of the timeline, whose lengths toolkit records."""
 
 _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "uint8": 1, "int8": 1, "bool": 1}
 _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|GATHER|ADASUM)|.*_ADASUM")
@@ -33,7 +35,9 @@ _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|G
 
 @dataclass(slots=True)
 class Tensor:
-    """A tensor: its name, size in bytes, negotiation time in microseconds, and number of allreduces."""
+    """A tensor: its name, its size in bytes, its total negotiation time in microseconds, and the number of
+    its allreduces.
+    """
 
     name: str = ""
     size: int = 0
@@ -50,19 +54,21 @@ class Tally:
     last: dict[str, int] = field(default_factory=dict)
     """For each rank, how often it was the last rank to have a tensor ready."""
     lag: dict[str, float] = field(default_factory=dict)
-    """For each rank, the total time in microseconds by which the rank was later than the first rank."""
+    """For each rank, the sum of its delays in microseconds. In each negotiation, the delay of a rank is the
+    time from the moment when the first rank is ready until this rank is ready.
+    """
     negotiated: int = 0
-    """The number of negotiations in which each rank sent the message that its tensor is ready. If Horovod's
-    cache already has a tensor, the ranks send no messages about this tensor.
+    """The number of negotiations for which the timeline shows when each rank was ready. If Horovod's cache
+    already has a tensor, the ranks send no messages about this tensor, and the timeline shows no times.
     """
     steps: list["array[float]"] = field(default_factory=lambda: [array("d") for _ in PHASES])
     ready: "array[float]" = field(default_factory=lambda: array("d"))
-    """For each training step, the time between the start of the first and of the last negotiation of a
-    gradient.
+    """For each training step, the time from the start of the first gradient's negotiation to the start of the
+    last gradient's negotiation.
     """
     cycles: "array[float]" = field(default_factory=lambda: array("d"))
-    """The lengths of Horovod's first cycles (the times between two checks for ready gradients), if the
-    timeline marks cycles.
+    """The lengths of Horovod's first cycles. A cycle is the time between two checks for ready gradients. The
+    array is empty if the timeline does not mark cycles.
     """
     fusion: Fusion = field(default_factory=Fusion)
 
@@ -164,7 +170,7 @@ class Reader:
             tally.lag[rank] = tally.lag.get(rank, 0.0) + ts - first
 
     def _pass(self, ts: float) -> None:
-        """Add the time since the last event of the timeline to the current phase."""
+        """Add the time between the previous event and the time ``ts`` to the current phase."""
         passed = ts - self._now
         if passed <= 0:  # threads may write events out of order
             return

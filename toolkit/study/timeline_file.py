@@ -1,5 +1,4 @@
-"""Read the file of Horovod's timeline in parts. The file can have hundreds of megabytes, and its end can be
-missing.
+"""Read the file of Horovod's timeline in parts. The file can have hundreds of megabytes. It can be truncated.
 
 A timeline is one JSON array in the format of Chrome's trace viewer, with one or several events per line.
 Horovod writes the closing bracket only at an orderly shutdown (horovod/common/timeline.cc).
@@ -40,10 +39,10 @@ class Event(msgspec.Struct, gc=False):
 
 
 def events(file: Path) -> Iterator[list[Event]]:
-    """Yield the events of a timeline in several lists. Skip a truncated event at the end.
+    """Yield the events of a timeline in several lists. Skip a truncated event at the end of the file.
 
     Raises:
-        BadInput: if the text is not a timeline; the message has the position in the file.
+        BadInput: if the file cannot be read or is not a timeline.
     """
     with open_given(file) as stream:
         try:
@@ -66,8 +65,8 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
         if cut < 0:
             if len(text) > _LONGEST:
                 raise BadInput(
-                    f"{name}: not a timeline of Horovod: no event ends in the {len(text) >> 20} MB after "
-                    f"byte {at}"
+                    f"{name}: not a timeline of Horovod: no event ends within the {len(text) >> 20} MiB "
+                    f"after byte {at}"
                 )
             rest = text
             continue
@@ -92,11 +91,13 @@ def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", content: bytes, name:
     try:
         return decoder.decode(b"[" + content + b"]")
     except DECODE_ERRORS as error:
-        raise BadInput(f"{name}: not a timeline of Horovod: {error}, in the events from byte {at}") from error
+        raise BadInput(
+            f"{name}: not a timeline of Horovod: {error}, in the events from byte {at} on"
+        ) from error
 
 
 def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, at: int) -> list[Event]:
-    """Decode the text at the end of a timeline: one or two events, and possibly the closing bracket."""
+    """Decode the last events of a timeline, and skip a truncated event and the closing bracket."""
     text = rest.decode("utf-8", "replace").strip()
     whole: list[Any] = []
     scan = json.JSONDecoder()

@@ -200,7 +200,7 @@ def test_one_command_runs_a_suggestion_beside_none_and_autotune_and_says_whether
     assert set(found[1]) == {"HOROVOD_FUSION_THRESHOLD", "HOROVOD_CYCLE_TIME"}
     assert found[2] == {"HOROVOD_AUTOTUNE": "1"}
     assert "Suggested: HOROVOD_FUSION_THRESHOLD=2097152 HOROVOD_CYCLE_TIME=" in text
-    assert "the suggestion makes no measurable difference" in text
+    assert "the suggested settings make no measurable difference" in text
     found = points(tmp_path, "mnist-proof")
     assert {one.series for one in found} == {"default", "suggested", "autotune"}
 

@@ -244,7 +244,7 @@ def test_studies_of_one_name_are_told_apart_by_their_folders(tmp_path):
 
 
 def test_a_study_without_a_figure_is_no_report(tmp_path):
-    with pytest.raises(CheckFailed, match="no run is measured"):
+    with pytest.raises(CheckFailed, match="the study has no measured run yet"):
         read([kept(tmp_path, study([(1, 1)]), [])])
 
 

@@ -50,25 +50,25 @@ def test_an_advice_becomes_the_series_that_prove_it():
     [
         (
             (1.2, 1.3, 1.4),
-            "helps: an epoch takes 1.3 s (1.2 s to 1.4 s), 35 % less than 2 s (1.9 s to 2.1 s) without it.",
-            "an epoch takes 1.6 s (1.5 s to 1.7 s), 23 % more than with the suggestion.",
+            "help: an epoch takes 1.3 s (1.2 s to 1.4 s), 35 % less than 2 s (1.9 s to 2.1 s) without these",
+            "an epoch takes 1.6 s (1.5 s to 1.7 s), 23 % more than with the suggested settings.",
         ),
         (
             (1.6, 1.95, 2.2),
-            "the suggestion makes no measurable difference: an epoch takes 1.95 s",
-            "the same as with the suggestion, within the variation of these runs.",
+            "the suggested settings make no measurable difference: an epoch takes 1.95 s",
+            "with no measurable difference from the suggested settings.",
         ),
         (
             (2.4, 2.5, 2.6),
-            "the suggestion does not help: an epoch takes 2.5 s (2.4 s to 2.6 s), 25 % more than 2 s",
-            "an epoch takes 1.6 s (1.5 s to 1.7 s), 36 % less than with the suggestion.",
+            "the suggested settings do not help: an epoch takes 2.5 s (2.4 s to 2.6 s), 25 % more than 2 s",
+            "an epoch takes 1.6 s (1.5 s to 1.7 s), 36 % less than with the suggested settings.",
         ),
     ],
 )
 def test_the_suggestion_held_or_did_not_or_nobody_can_tell(seconds, first, second):
     head, one, other = said([*DEFAULT, *TUNED, *runs("suggested", *seconds)])
     assert head == "Suggested: HOROVOD_FUSION_THRESHOLD=2097152 HOROVOD_CYCLE_TIME=1"
-    assert one.startswith("On 2 ranks on 2 nodes ")
+    assert one.startswith("On 2 ranks on 2 nodes, ")
     assert first in one
     assert second in other
 
@@ -76,7 +76,8 @@ def test_the_suggestion_held_or_did_not_or_nobody_can_tell(seconds, first, secon
 def test_what_one_run_of_each_says_may_be_chance():
     _, one = said([*runs("default", 2.0), *runs("suggested", 1.0)])
     assert one.endswith(
-        "50 % less than 2 s without it; the difference may be chance: run again with `--repeat 3`."
+        "50 % less than 2 s without these settings; with so few runs, this result may be due to chance: "
+        "run again with `--repeat 3`."
     )
 
 
@@ -90,7 +91,7 @@ def test_the_report_begins_with_the_verdict_and_draws_no_speed_up_of_one_size(tm
     drawn = plots(report)
     assert not {"speed-up", "efficiency"} & {plot.name for plot in drawn}
     for told in (page(report, drawn), text_of(report, 400)):
-        assert "the suggestion helps" in told
+        assert "the suggested settings help" in told
         assert "a second size tells" not in told
     assert "1.3 s</b><span>on 2 ranks, 2 nodes</span>" in page(report, drawn)
     assert "<th>speed-up</th>" not in page(report, drawn)
