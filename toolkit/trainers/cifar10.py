@@ -5,8 +5,9 @@ for CIFAR-10. ``--model`` also accepts the names of the models in ``keras.applic
 and UPC (``docs/courses/bsc.md``) uses ResNet50V2 and ResNet152V2. For these two models, add ``--image-size
 128``, because they need larger images than CIFAR-10 has.
 
-The default options select SGD with Nesterov's momentum, a warm-up of one epoch and then cosine decay. With
-the default options, one process trained resnet8 in 12 epochs to a test accuracy of 0.8199.
+By default, the optimizer is SGD with Nesterov's momentum. The learning rate has a warm-up of one epoch and
+then a cosine decay. With the default options, one process trained resnet8 in 12 epochs to a test accuracy of
+0.8199.
 """
 
 import argparse
@@ -32,14 +33,14 @@ _SMALL = re.compile(r"resnet(\d+)")
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
-    named = "resnet8, resnet14 and so on (6 n + 2 layers), or a model of keras.applications"
+    named = "resnet8, resnet14 and so on (resnetL with L = 6 n + 2 layers), or a model of keras.applications"
     add("--model", type=_name, default="resnet8", metavar="NAME", help=named)
     add(
         "--image-size",
         type=count,
         default=cifar.SIDE,
         metavar="PIXELS",
-        help="width and height of the input, only for models of keras.applications",
+        help="resize the images to this width and height, only for models of keras.applications",
     )
     add("--no-augment", action="store_true", help="do not flip and shift the images")
 

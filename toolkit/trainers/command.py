@@ -1,4 +1,4 @@
-"""The command line that all trainers share, and the exit status of a trainer."""
+"""The command-line options that all trainers share, and the exit status of a trainer."""
 
 import argparse
 import os
@@ -26,17 +26,18 @@ from toolkit.trainers.trouble import STOPPED, Stopped, Trouble
 from toolkit.trainers.words import count, count_or_auto, positive, seed
 
 _TIME_TO_SPEAK = 1.0
-"""The number of seconds for which all ranks except rank 0 delay their error message, so that rank 0 reports
-first.
+"""The number of seconds for which all ranks except rank 0 delay their error messages, so that rank 0 reports
+a fault first.
 """
 
 
 def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
-    """Train with the options of the command line, and exit. If this rank fails, abort all ranks.
+    """Train with the options in ``words`` (default: the command line), and exit. If this rank fails, abort
+    all ranks.
 
     Exit status: 0 after a complete training; 1 after a failure; 2 for a wrong option or wrong data; 3 for a
-    missing package; 75 after a requested stop with a checkpoint. After exit status 75, run the same command
-    again to resume the training.
+    missing package; 75 if the training stopped on request and wrote a checkpoint. After exit status 75, run
+    the same command again to resume the training.
     """
     trainer, options = parse(trainer, words)
     # Hide TensorFlow's start-up messages, which do not help users.
@@ -68,7 +69,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
     except Exception as error:  # noqa: BLE001 - any error must stop all ranks
         if world:
             world.failing(error)
-        # All ranks except rank 0 wait here, so that rank 0 reports a common fault first and aborts the job.
+        # All ranks except rank 0 wait here. If all ranks have the same fault, only rank 0 reports the fault,
+        # because rank 0 aborts the job during this wait.
         time.sleep(_TIME_TO_SPEAK if world and world.rank else 0)
         if is_lost_rank(error):
             print(f"{trainer.name}: {_lost(world)}", file=sys.stderr)
@@ -80,8 +82,8 @@ def run(trainer: Trainer, words: list[str] | None = None) -> NoReturn:
 def _prepare_devices(world: World, trouble: Trouble | None) -> int:
     """Select the devices of this rank, and return the number of this rank's threads.
 
-    If any rank has a fault, all ranks stop. A rank with a fault first joins the other ranks, so that these
-    ranks get a message about the fault and stop.
+    ``trouble`` is a fault that this rank found earlier. If any rank has a fault, all ranks stop. A rank with
+    a fault does not exit at once: it first reports the fault to all other ranks, so that they stop, too.
     """
     if world.size == 1:
         world.agree(trouble)
@@ -144,7 +146,12 @@ def _add_training(trainer: Trainer, add: Callable[..., None]) -> None:
         add("--data", type=Path, required=True, metavar="DIR", help=f"folder with {trainer.data}")
     add("--output", type=Path, required=True, metavar="DIR", help="folder for the metrics and the model")
     add("--strategy", choices=tuple(STRATEGIES), default="single", help="how to divide the work among ranks")
-    add("--epochs", type=count, default=trainer.epochs, help="passes over the data by all ranks together")
+    add(
+        "--epochs",
+        type=count,
+        default=trainer.epochs,
+        help="passes over the data that all ranks make together",
+    )
     add(
         "--batch-size",
         type=count_or_auto,
@@ -156,35 +163,35 @@ def _add_training(trainer: Trainer, add: Callable[..., None]) -> None:
         type=count,
         default=Options.batch_limit,
         metavar="N",
-        help="largest batch size that auto tries",
+        help="largest batch size that --batch-size auto tries",
     )
-    add("--seed", type=seed, default=1, help="seed for the first weights and the order of the samples")
+    add("--seed", type=seed, default=1, help="seed for the initial weights and the order of the samples")
 
 
 def _add_output(add: Callable[..., None]) -> None:
     """Add the options for checkpoints and logs."""
-    add("--fresh", action="store_true", help="start again instead of resuming from the checkpoint in DIR")
-    add("--keep", type=count, default=Options.keep, metavar="N", help="number of checkpoints to keep")
+    add("--fresh", action="store_true", help="start again instead of resuming from a checkpoint in --output")
+    add("--keep", type=count, default=Options.keep, metavar="N", help="number of newest checkpoints to keep")
     add(
         "--checkpoint-seconds",
         type=positive,
         default=Options.checkpoint_seconds,
         metavar="S",
-        help="write a checkpoint after each epoch, and at this interval within long epochs",
+        help="write a checkpoint after each epoch, and every S seconds within an epoch",
     )
     add(
         "--log-seconds",
         type=positive,
         default=Options.log_seconds,
         metavar="S",
-        help="log a line after each epoch, and at this interval within long epochs",
+        help="print a line after each epoch, and every S seconds within an epoch",
     )
-    add("--tensorboard", action="store_true", help="also write the metrics for TensorBoard")
+    add("--tensorboard", action="store_true", help="also write the metrics in TensorBoard's format")
 
 
 def _refuse(trainer: Trainer, options: Options) -> None:
-    """Exit with an error if two options exclude each other or an option has no effect. Only one rank prints
-    the error message.
+    """Exit with an error message if two options exclude each other or an option has no effect. Only one rank
+    prints the message.
     """
     if options.batch_limit != Options.batch_limit and options.batch_size:
         complain_once(f"--batch-limit: only for --batch-size auto, not for {options.batch_size}")
@@ -218,7 +225,7 @@ def _look(trainer: Trainer, options: Options) -> Trouble | None:
 def _lost(world: World | None) -> str:
     return (
         f"rank {world.rank if world else 0} lost the connection to another rank, whose process or node "
-        "failed; the same command resumes from the last checkpoint, if one exists"
+        "failed; if a checkpoint exists, the same command resumes the training from the last checkpoint"
     )
 
 

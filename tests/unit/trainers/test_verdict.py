@@ -76,7 +76,7 @@ def test_a_link_below_a_fifth_of_the_fabric_is_told_and_ends_nothing():
     verdict = judge(ranks(gbit=19.0), WANTED)
     assert (verdict.failures, verdict.slowest) == ((), 19.0)
     assert verdict.warnings == (
-        "rank 2 on n2: only 19 Gbit/s arrive from the previous node; the fabric has 100 Gbit/s",
+        "rank 2 on n2: receives only 19 Gbit/s from another node; the expected speed is 100 Gbit/s",
     )
 
 

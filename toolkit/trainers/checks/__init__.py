@@ -1,3 +1,3 @@
-"""The checks that ``preflight`` makes before a training: on nodes, ranks and the network between nodes. These
+"""The checks of nodes, ranks and network that ``toolkit.trainers.preflight`` makes before a training. The
 checks do not need TensorFlow.
 """

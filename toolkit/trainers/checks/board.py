@@ -1,5 +1,5 @@
-"""Exchange values between ranks without MPI, through the HTTP store (a small server on rank 0) of
-:mod:`toolkit.trainers.gloo`.
+"""Exchange values between ranks without MPI. The values pass through the HTTP store, a small server that
+:mod:`toolkit.trainers.gloo` starts on rank 0.
 """
 
 import contextlib
@@ -17,7 +17,10 @@ class Silence(Exception):
 
 
 class Board:
-    """A client of the HTTP store on rank 0. Each rank can write values and read the values of all ranks."""
+    """A client of the HTTP store on rank 0. Each rank can write values and read the values of all ranks.
+
+    ``deadline`` is the value of ``time.monotonic()`` after which the client stops waiting for a value.
+    """
 
     def __init__(self, address: str, port: int, deadline: float) -> None:
         # The address ends in a secret URL path. The HTTP store rejects requests without this path.
@@ -28,11 +31,11 @@ class Board:
 
     @property
     def ahead(self) -> float:
-        """The smallest possible difference in seconds between this node's clock and the clock on rank 0's
-        node. The difference is negative if this node's clock is behind.
+        """The number of seconds by which this node's clock is ahead of the clock on rank 0's node, negative
+        if this node's clock is behind.
 
         The exact difference is unknown, because the ``Date`` headers in the HTTP store's answers have whole
-        seconds.
+        seconds. The result is the possible difference that is closest to 0.
         """
         least, most = self._clock
         return min(max(0.0, least), most)
@@ -50,7 +53,7 @@ class Board:
             if status == 200:
                 return body.decode()
             if time.monotonic() > self._deadline:
-                raise Silence(f"no rank wrote {key} to the HTTP store in time")
+                raise Silence(f"no rank wrote the value {key} to the HTTP store within the time limit")
             time.sleep(_PAUSE)
 
     def _ask(self, method: str, key: str, body: bytes | None = None) -> tuple[int, bytes]:

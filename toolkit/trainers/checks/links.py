@@ -1,4 +1,6 @@
-"""Measure the network speed between nodes: all nodes send at once, each to the next node in a ring."""
+"""Measure the network speed between nodes. The nodes form a ring, and all nodes send data to the next node at
+the same time.
+"""
 
 import socket
 import threading
@@ -11,10 +13,12 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Comm
 
 _FIRST, _LARGEST = 1 << 20, 1 << 26
-"""The sizes of the first MPI message and of the largest MPI message, in bytes."""
+"""The sizes in bytes of the first (smallest) and the largest MPI message of the measurement."""
 
 _ENOUGH = 0.05
-"""A transfer that takes longer than this number of seconds is long enough to measure the speed."""
+"""The measurement stops after a transfer that takes longer than this number of seconds, because such a
+transfer is long enough to measure the speed.
+"""
 
 _SECONDS = 0.5
 """The number of seconds for which each node sends data over TCP."""
@@ -23,8 +27,8 @@ _CHUNK = 1 << 20
 
 
 def over_mpi(nodes: "Comm") -> float:
-    """Return the rate in Gbit/s at which this rank receives data over MPI. ``nodes`` is an MPI communicator
-    that contains one rank of each node.
+    """Return the highest rate in Gbit/s at which this rank received data from the previous node over MPI.
+    ``nodes`` is an MPI communicator that contains one rank of each node.
     """
     from mpi4py import MPI
 
@@ -47,8 +51,9 @@ def over_mpi(nodes: "Comm") -> float:
 def over_tcp(board: Board, number: int, nodes: int, address: str, deadline: float) -> float:
     """Return the rate in Gbit/s at which this node receives data from the previous node over TCP.
 
-    ``number`` is the position of this node in the ring of nodes, from 0 to ``nodes`` - 1. Raises ``OSError``
-    or :class:`Silence` if no data arrives before the deadline.
+    ``nodes`` is the number of nodes. ``number`` is the position of this node in the ring of nodes, from 0 to
+    ``nodes`` - 1. ``address`` is this node's IP address. Raises ``OSError`` or :class:`Silence` if no data
+    arrives before ``deadline``, a value of ``time.monotonic()``.
     """
     following = (number + 1) % nodes
     with socket.create_server((address, 0)) as listener:

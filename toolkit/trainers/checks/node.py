@@ -1,4 +1,4 @@
-"""Read the facts of a rank's node before a training: GPUs, free disk space, and the image."""
+"""Read facts about a rank's node before a training: its GPUs, its free disk space, and the image file."""
 
 import contextlib
 import hashlib
@@ -15,20 +15,22 @@ DEVICES = Path("/dev")
 _GPU = re.compile(r"nvidia([0-9]+)")
 _BLOCK = 1 << 16
 _BLOCKS = 16
-"""The number of 64 KiB blocks that each node reads from the image file. Together, these blocks are 1 MiB per
-node, which is a small load on the file system even with thousands of nodes.
+"""The number of 64 KiB blocks that each node reads from the image file. These 16 blocks are 1 MiB per node,
+which is a small load on the file system even with thousands of nodes.
 """
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts about one rank and its node. Only the first rank of each node reads the facts about its node.
+    """Facts about one rank and its node. ``first`` is true for the first rank of each node. Only this rank
+    reads the facts about the node.
 
     ``gpus`` are the numbers N of the GPUs ``/dev/nvidiaN`` that the rank can open. ``output`` is the number
-    of free bytes in the output folder, and ``tmp`` is the number of free bytes in TMPDIR. If this process
-    cannot write to a folder, the field contains the reason as text. ``image`` is the result of
+    of free bytes in the output folder, and ``tmp`` is the number of free bytes in TMPDIR. If the rank cannot
+    write to one of these folders, its field contains the reason as text. ``image`` is the result of
     :func:`fingerprint`. ``ahead`` is the number of seconds by which the node's clock is ahead of the clock of
-    rank 0's node. ``gbit`` is the speed at which data arrived from the previous node, in Gbit/s.
+    rank 0's node. ``gbit`` is the speed in Gbit/s at which the node received data from the previous node of
+    the ring that :mod:`toolkit.trainers.checks.links` describes.
     """
 
     rank: int
@@ -43,11 +45,11 @@ class Facts:
 
 
 def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Return the facts about this rank and its node that the preflight must check because of the options in
-    ``wanted``.
+    """Return the facts about this rank and its node that the preflight needs to check the conditions in
+    ``wanted``. ``first`` is true for the first rank of a node.
 
-    If toolkit cannot read a fact, the result contains the error text instead of the fact. The function raises
-    no exception, because an exception on one rank would make all other ranks wait.
+    If the rank cannot read a fact, the result contains the error text instead of the fact. The function
+    raises no exception, because an exception on one rank would make all other ranks wait.
     """
     gpus = openable(devices) if wanted.gpus_per_node else ()
     if not first:

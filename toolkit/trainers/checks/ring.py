@@ -1,8 +1,8 @@
-"""Check before a training that all ranks reach the HTTP store, and that TCP works between nodes, because Gloo
-needs both.
+"""Check before a training whether Gloo can connect the ranks. Gloo needs TCP connections between all nodes,
+and from all ranks to the HTTP store, a small server on rank 0.
 
 Each rank sends half a megabyte to the next rank, over the network interface that Gloo will use. The check
-does not load TensorFlow or Horovod. Rank 0 collects and reports the faults of all ranks.
+does not load TensorFlow or Horovod. Rank 0 collects the faults of all ranks.
 """
 
 import hashlib
@@ -23,14 +23,12 @@ from toolkit.trainers.rendezvous import interfaces
 
 _BYTES = 1 << 19
 _TIME_TO_HEAR = 5.0
-"""The number of seconds for which rank 0 still accepts fault reports from other ranks after the check's time
-limit.
-"""
+"""The number of seconds after the check's time limit in which the ranks can still report faults to rank 0."""
 
 
 def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
-    """Check all ranks, their network and their nodes. Return the verdict (the result of all checks) and this
-    rank's network interface.
+    """Check all ranks, their network and their nodes. Every rank calls this function. Return the verdict (the
+    result of all checks) and the name of this rank's network interface.
 
     ``environment`` contains the variables that :mod:`toolkit.trainers.gloo` sets for a rank.
     """
@@ -104,7 +102,7 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
         told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
         worst = next((said for said, _ in told if said), "")
         verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
-        # If a test message between ranks failed, report only this fault, because it already stops the job.
+        # If a test message between ranks failed, report only this failure, because it stops the job anyway.
         verdict = replace(verdict, failures=(worst,)) if worst else verdict
         board.write("verdict", json.dumps(asdict(verdict)))
     said = json.loads(board.read("verdict"))
@@ -117,8 +115,8 @@ def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirem
 
 
 def _message(rank: int) -> bytes:
-    """Return the test message that a rank sends. Each 32-byte piece occurs only once in the test messages of
-    all ranks, so the receiving rank detects wrong or reordered data.
+    """Return the test message that ``rank`` sends. No 32-byte piece occurs twice in the test messages of all
+    ranks, so the receiving rank detects wrong or reordered data.
     """
     pieces = (hashlib.sha256(b"%d %d" % (rank, number)).digest() for number in range(_BYTES // 32))
     return b"".join(pieces)

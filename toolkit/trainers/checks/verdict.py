@@ -10,27 +10,28 @@ from toolkit.trainers.checks.wanted import Requirements
 from toolkit.trainers.words import format_bytes
 
 _SKEW_TO_TELL = 1.0
-"""The difference between the clocks of two nodes, in seconds, above which toolkit warns. `make` compares the
-times of files, so even a small difference misleads `make`.
+"""The difference between the clocks of two nodes, in seconds, above which the preflight warns. For example,
+`make` compares the times of files. With clocks that differ, `make` may skip files that it should rebuild.
 """
 
 _SLOW = 0.2
-"""If the measured network speed is below this share of the expected speed, toolkit warns. The network
-interface may be wrong, or a link may be broken.
+"""If the measured network speed is below this fraction of the expected speed, the preflight warns. A low
+speed can mean that the ranks use the wrong network interface, or that a link is broken.
 """
 
 _ONE_STREAM_GBIT = 4.0
 """The speed in Gbit/s that one TCP stream from Python reaches on any machine.
 
-When Python measures the network speed over TCP, toolkit warns only about speeds below this value. At a higher
-speed, Python may be slower than the network.
+If Python measures the network speed over TCP, the preflight warns only about speeds below this value. At a
+higher speed, Python may be slower than the network.
 """
 
 
 @dataclass(frozen=True)
 class PreflightVerdict:
-    """The result of the preflight. ``failures`` stop the job; ``slowest`` is the lowest network speed of a
-    node in Gbit/s.
+    """The result of the preflight. ``failures`` stop the job; ``warnings`` do not. ``nodes`` is the number of
+    nodes. ``slowest`` is the lowest measured network speed of a node in Gbit/s, or ``None`` if no speed was
+    measured.
     """
 
     failures: tuple[str, ...] = ()
@@ -113,8 +114,8 @@ def _speeds(facts: Sequence[Facts], wanted: Requirements, tcp: bool) -> Iterator
     for one in facts:
         if one.gbit is not None and one.gbit < (min(least, _ONE_STREAM_GBIT) if tcp else least):
             yield (
-                f"{_who(one)}: only {one.gbit:.2g} Gbit/s arrive from the previous node; "
-                f"the fabric has {wanted.fabric_gbit:g} Gbit/s"
+                f"{_who(one)}: receives only {one.gbit:.2g} Gbit/s from another node; "
+                f"the expected speed is {wanted.fabric_gbit:g} Gbit/s"
             )
 
 

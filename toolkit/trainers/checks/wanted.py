@@ -1,4 +1,4 @@
-"""Parse the options of a preflight, which are the conditions that the preflight checks."""
+"""Parse the command-line options of the preflight, which set the conditions that the preflight checks."""
 
 import argparse
 from collections.abc import Sequence
@@ -10,13 +10,14 @@ from toolkit.trainers.words import count, positive, size
 
 @dataclass(frozen=True)
 class Requirements:
-    """Conditions that ranks and nodes must meet before a training. toolkit does not check a condition that is
-    ``None``.
+    """Conditions that ranks and nodes must meet before a training. The preflight does not check a condition
+    that is ``None``.
 
-    ``seconds`` is the time limit for all messages of the preflight together. ``fabric_gbit`` is the expected
-    network speed of one node in Gbit/s. ``output`` is the folder that needs ``min_free`` free bytes; TMPDIR
-    needs ``min_free_tmp`` free bytes. ``image`` is the path of the image file. ``max_skew`` is the largest
-    permitted difference in seconds between the clocks of two nodes.
+    ``tasks`` is the number of ranks that the launcher started. ``seconds`` is the time limit for all messages
+    of the preflight together. ``fabric_gbit`` is the expected network speed of one node in Gbit/s. ``output``
+    is the output folder of the training, which needs ``min_free`` free bytes. TMPDIR needs ``min_free_tmp``
+    free bytes. ``image`` is the path of the image file. ``max_skew`` is the largest permitted difference in
+    seconds between the clocks of rank 0's node and another node.
     """
 
     tasks: int
@@ -32,8 +33,8 @@ class Requirements:
 
 
 def parse(words: Sequence[str] | None) -> Requirements:
-    """Parse the command-line options of a preflight. For a wrong option, argparse prints one line and exits
-    with status 2.
+    """Return the conditions in the command-line options ``words``. If an option is wrong, print an error
+    message and exit with status 2.
     """
     parser = argparse.ArgumentParser(
         prog="python -m toolkit.trainers.preflight",
@@ -41,18 +42,19 @@ def parse(words: Sequence[str] | None) -> Requirements:
         allow_abbrev=False,
     )
     add = parser.add_argument
-    add("--tasks", type=count, required=True, metavar="N", help="number of ranks that were started")
-    add("--seconds", type=positive, metavar="S", help="time limit for messages between ranks")
+    add("--tasks", type=count, required=True, metavar="N", help="number of ranks that the launcher started")
+    limit = "time limit in seconds for all messages between ranks together (default: 60)"
+    add("--seconds", type=positive, metavar="S", help=limit)
     add("--nodes", type=count, metavar="N", help="number of nodes of the job")
     add("--gpus-per-node", type=count, metavar="N", help="GPUs that the job has on each node")
     below = "expected network speed of a node in Gbit/s; the preflight warns below a fifth of this speed"
     add("--fabric-gbit", type=positive, metavar="G", help=below)
     add("--output", type=Path, metavar="DIR", help="existing folder to which the training writes")
-    free = "required free space in the output folder, such as 2G"
+    free = "required free space in the output folder, such as 2G (default: 100M)"
     add("--min-free", type=size, metavar="SIZE", help=free)
-    add("--min-free-tmp", type=size, metavar="SIZE", help="required free space in TMPDIR")
-    add("--image", type=Path, metavar="FILE", help="image file to compare between the nodes")
-    skew = "largest permitted difference between the clocks of two nodes, in seconds"
+    add("--min-free-tmp", type=size, metavar="SIZE", help="required free space in TMPDIR (default: 16M)")
+    add("--image", type=Path, metavar="FILE", help="image file, which must be the same on all nodes")
+    skew = "largest permitted difference of a node's clock from rank 0's clock, in seconds (default: 60)"
     add("--max-skew", type=positive, metavar="S", help=skew)
     given = {name: value for name, value in vars(parser.parse_args(words)).items() if value is not None}
     return Requirements(**given)

@@ -1,4 +1,4 @@
-"""Augment a batch of images during training: change the images at random."""
+"""Augment a batch of images during training: flip and shift the images at random."""
 
 from typing import TYPE_CHECKING
 
@@ -11,7 +11,8 @@ _PIXELS = 4
 
 
 def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
-    """Flip half of the images, and shift each image by up to 4 pixels in each direction, with black borders.
+    """Flip each image horizontally with probability 1/2, and shift it at random by up to 4 pixels in each
+    direction. Fill the border with black.
 
     ``images`` has the shape (batch, height, width, channels). ``draw`` is the random seed, which consists of
     two int32 numbers. The method is from He et al. 2015, arXiv:1512.03385, section 4.2.
@@ -30,7 +31,7 @@ def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
 
 
 def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.Tensor":
-    """Flip and shift images in PyTorch like :func:`mirrored_and_moved`, with the generator ``draws``."""
+    """Flip and shift images like :func:`mirrored_and_moved`, in PyTorch. ``draws`` is the generator."""
     import torch
 
     batch, height, width, _ = images.shape
@@ -45,7 +46,7 @@ def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.T
 
 
 def moved_in_jax(images: "jax.Array", key: "jax.Array") -> "jax.Array":
-    """Flip and shift images in JAX like :func:`mirrored_and_moved`, with the random key ``key``."""
+    """Flip and shift images like :func:`mirrored_and_moved`, in JAX. ``key`` is the random key."""
     import jax
     import jax.numpy as jnp
 

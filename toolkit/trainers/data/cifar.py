@@ -1,5 +1,5 @@
-"""Read the binary version of CIFAR-10. A record has 3,073 bytes: the class, then all red, all green and all
-blue values of the image.
+"""Read the binary version of CIFAR-10. Each image is a record of 3,073 bytes: one byte with the class, then
+all red, all green and all blue values of the image.
 """
 
 from pathlib import Path
@@ -24,7 +24,8 @@ def check(folder: Path) -> None:
     """Check the sizes of the six files of CIFAR-10.
 
     Raises:
-        Trouble: if a file is missing, unreadable, or has a wrong size; the message names the file.
+        Trouble: if a file is missing, unreadable or empty, or its size is not a multiple of a record's size.
+            The message names the file.
     """
     for name in (*_TRAIN, *_TEST):
         path = folder / name
@@ -48,8 +49,8 @@ def _samples(folder: Path, names: tuple[str, ...]) -> Samples:
 
     records = np.concatenate([_records(folder / name) for name in names])
     planes = records[:, 1:].reshape(-1, COLOURS, SIDE, SIDE)
-    # Layers need the colour values of a pixel side by side. Reorder all images once, because this costs less
-    # than to reorder a batch in each step.
+    # The models need the three colour values of a pixel next to each other. Reordering all images once is
+    # faster than reordering a batch in each training step.
     return Samples(np.ascontiguousarray(planes.transpose(0, 2, 3, 1)), records[:, 0].copy())
 
 

@@ -1,4 +1,4 @@
-"""Find the sample that a trainer cannot read. TensorFlow's own error does not always name this sample."""
+"""Find the sample that a trainer cannot read. TensorFlow's error message does not always name this sample."""
 
 import contextlib
 from collections.abc import Iterable, Iterator
@@ -8,16 +8,16 @@ from toolkit.trainers.data.sources import Data
 from toolkit.trainers.trouble import Trouble
 
 _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "FailedPreconditionError"}
-"""TensorFlow errors that a damaged file can cause; a lost rank causes other errors."""
+"""The names of the TensorFlow errors that a damaged file can cause. A lost rank causes other errors."""
 
 
 @contextlib.contextmanager
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
-    """Run the body of the ``with`` statement. If the body fails, find out which of the samples ``numbers``
-    caused the failure.
+    """Run the body of the ``with`` statement. If TensorFlow cannot read a sample in the body, find out which
+    of the samples ``numbers`` is damaged.
 
-    The search calls the data source's method ``fault``, which returns an error message for a damaged sample.
-    If the data source has no such method, the function raises the original error again.
+    The search calls the method ``fault`` of ``data``, which returns an error message for a damaged sample. If
+    ``data`` has no such method, or the search finds no damaged sample, raise the original error again.
 
     Raises:
         Trouble: if the search finds a damaged sample; the message names the sample.
