@@ -20,8 +20,8 @@ _MUNGE_KEY_BYTES = 128
 CONFIG = "config"
 """The file name of the SSH configuration in the folder of a learner's account.
 
-Learners (the students of a class) copy the folder of their account to the path that :func:`place_of_learner`
-returns.
+Learners (the students of a class) copy the folder of their account to their own machine, to the path that
+:func:`place_of_learner` returns.
 """
 
 
@@ -65,7 +65,7 @@ class Access:
         return tuple(sorted(folder.name for folder in self.folder.glob(f"{USERS}/*")))
 
     def secrets(self) -> Secrets | None:
-        """Return the keys of the cluster, or ``None`` if this machine has no folder for the cluster.
+        """Return the keys of the cluster, or ``None`` if this machine has no key file of the cluster.
 
         Raises:
             BadInput: if the key file is damaged.
@@ -165,10 +165,11 @@ def place_of_learner(name: str) -> str:
 
 
 def ssh_config(folder: str, port: int, nodes: int, address: str = LOCAL_ADDRESS, user: str = USER) -> str:
-    """Return an SSH configuration for the nodes of one cluster; with this file, ssh trusts only the cluster's
-    key.
+    """Return an SSH configuration for the nodes of one cluster. With this configuration, ssh trusts only the
+    cluster's host key.
 
-    ``folder`` is the path of the keys on the machine that uses the configuration.
+    ``folder`` is the folder with the user's private key and the ``known_hosts`` file, on the machine on which
+    ssh reads the configuration. The login node listens on ``port`` at ``address``.
     """
     lines = [
         "Host login",
@@ -192,7 +193,7 @@ def ssh_config(folder: str, port: int, nodes: int, address: str = LOCAL_ADDRESS,
 
 
 def known_hosts(key: str, port: int, nodes: int, address: str = LOCAL_ADDRESS) -> str:
-    """Return the text of a known_hosts file, with one key for all nodes of the cluster."""
+    """Return the text of a ``known_hosts`` file; all nodes of the cluster share the host key ``key``."""
     names = [f"[{address}]:{port}", *hosts(nodes)]
     if port == SSH_PORT:
         names[0] = address

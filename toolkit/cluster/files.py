@@ -47,7 +47,9 @@ def accounts_archive(host: str, secrets: Secrets) -> bytes:
 
 
 def code_archive(code: dict[str, bytes]) -> bytes:
-    """Return a tar with this version of toolkit, to unpack in a node's folder ``/``."""
+    """Return a tar with the files ``code`` of toolkit and the link ``CODE``, to unpack in a node's folder
+    ``/``. Each key of ``code`` is a path in the package ``toolkit``.
+    """
     folder = code_folder(code)
     entries = [_file(f"{folder}/toolkit/{path}", content, 0o644) for path, content in code.items()]
     link = tarfile.TarInfo(CODE)
@@ -72,7 +74,7 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
     """Return the contents of the files on a node that only root can read. Each key is the path of a file.
-    ``node.sh`` moves each file to the folder of its service.
+    On the node, ``node.sh`` moves each file to the folder of the service that uses the file.
     """
     contents = {
         "/etc/toolkit/munge.key": secrets.munge,
@@ -86,7 +88,7 @@ def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
 
 def code_files() -> dict[str, bytes]:
     """Return the contents of toolkit's code and data files on this machine. Each key is a path in the
-    package.
+    package ``toolkit``.
     """
     files = _read(package(), Path())
     for kind in _SHIPPED:

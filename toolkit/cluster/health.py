@@ -9,7 +9,7 @@ from toolkit.run.command import Command
 from toolkit.run.docker.nodes import Nodes
 
 PATIENCE = 90.0
-"""The number of seconds that a cluster may take to start. On two idle cores, the start takes four seconds."""
+"""The maximum start time of a cluster in seconds. On two idle cores, a start takes about four seconds."""
 
 _POLL = 0.2
 _LOG_LINES = 8
@@ -31,7 +31,7 @@ def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
     command = Command.of("sinfo", "-h", "-N", "-o", "%N %T", timeout=_QUESTION_SECONDS)
     try:
         answer = nodes.run(layout.container("login"), command)
-    except CheckFailed:  # the container has just stopped; the callers check whether it runs
+    except CheckFailed:  # the container has just stopped; the caller checks all containers
         return {}
     return node_states(answer.text) if answer.ok else {}
 
@@ -63,9 +63,7 @@ def wait(nodes: Nodes, layout: Layout, tell: Tell, patience: float = PATIENCE) -
         states_text = ", ".join(
             f"{host} is {states.get(host, 'not known to Slurm')}" for host in layout.hosts[1:]
         )
-        raise _unhealthy(
-            nodes, layout, f"its nodes still accept no jobs after {patience:.0f} s: {states_text}"
-        )
+        raise _unhealthy(nodes, layout, f"after {patience:.0f} s, not all nodes accept jobs: {states_text}")
     if set(states.values()) == {"idle"}:
         _prove(nodes, layout)
 

@@ -70,8 +70,8 @@ def context() -> dict[str, bytes]:
 
 
 def context_digest(files: dict[str, bytes], base: str) -> str:
-    """Return a digest of the build context's files and of ``base``, a text that identifies the base image and
-    the build arguments.
+    """Return a digest of the build context's ``files`` and of ``base``. The text ``base`` identifies the base
+    image and the build arguments.
     """
     digest = hashlib.sha256(base.encode())
     for name in sorted(files):

@@ -25,8 +25,8 @@ FLAVOUR = "toolkit.flavour"
 """A label of every container. The value of the label is the cluster's flavour, such as ``pmix``."""
 
 LISTEN = "toolkit.listen"
-"""If the user chose an address for the login node, every container has this label. The value of the label is
-the chosen address.
+"""If the user chose an address for the login node (``--listen``), every container has this label. The value
+of the label is the chosen ``ADDRESS:PORT``.
 """
 
 MOST_NODES = 16
@@ -47,8 +47,8 @@ class Layout:
     """The plan of a cluster on a machine with ``cpus`` cores and ``memory`` bytes.
 
     ``flavour`` is the name of the cluster's flavour. ``listen`` is the ``ADDRESS:PORT`` of this machine at
-    which users reach the login node. If ``listen`` is empty, the engine chooses a port that only this machine
-    can reach. If ``make`` created the cluster, ``owner`` is a Docker label that names the clone of toolkit's
+    which users reach the login node. If ``listen`` is empty, Docker chooses a port that only this machine can
+    reach. If ``make`` created the cluster, ``owner`` is a Docker label that names the clone of toolkit's
     repository in which ``make`` ran.
     """
 
@@ -87,8 +87,8 @@ class Layout:
         return container(self.name, host)
 
     def memory_of(self, host: str) -> int:
-        """Return the memory limit of a node in bytes. The sum of the memory limits of all nodes is less than
-        the memory of the machine.
+        """Return the memory limit of a node in bytes, at least 512 MiB. On a machine with enough memory for
+        this minimum, the limits of all nodes add up to less than the machine's memory.
         """
         share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
         return max(int(self.memory * share), _LEAST_MEMORY)
@@ -147,7 +147,7 @@ def check_name(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise BadInput(
             f"{name!r} cannot be the name of a cluster",
-            fix="use at most 31 small letters, digits and hyphens, and begin with a letter",
+            fix="use at most 31 lower-case letters, digits and hyphens, and begin with a letter",
         )
     return name
 
@@ -178,7 +178,7 @@ def check_listen(listen: str) -> str:
     """Return ``listen``, an ``ADDRESS:PORT``, if the Docker engine can publish a login node at this address.
 
     Raises:
-        BadInput: if the address is not an IPv4 address of a machine, or the port is less than 1024.
+        BadInput: if the address is not an IPv4 address or is 0.0.0.0, or the port is not from 1024 to 65535.
     """
     address, _, port = listen.rpartition(":")
     try:
@@ -187,7 +187,7 @@ def check_listen(listen: str) -> str:
         known = None
     if known is None or known.is_unspecified or not (port.isdecimal() and 1024 <= int(port) < 1 << 16):
         raise BadInput(
-            f"--listen {listen}: expected an IPv4 address of this machine and a port of 1024 or higher",
+            f"--listen {listen}: expected an IPv4 address of this machine and a port from 1024 to 65535",
             fix="give the address at which the users' machines reach this machine, as in "
             "`--listen 192.168.1.10:2222`",
         )

@@ -23,22 +23,21 @@ def execute(
     on_output: OnOutput,
     stdin: bytes | None = None,
 ) -> int:
-    """Run the command ``words`` on a node, and return its exit status. If the user interrupts toolkit,
-    toolkit stops the command.
+    """Run the command ``words`` on the node ``host`` as ``user``, and return the command's exit status.
 
-    Without ``stdin``, the command's standard input is empty.
+    The command reads ``stdin`` from its standard input; without ``stdin``, the input is empty. If the user
+    interrupts toolkit, toolkit stops the command.
     """
     check_host(cluster, host)
     check_user(cluster, user)
     name = container(cluster.name, host)
     # Docker cannot stop a command that it started in a running container.
-    # The script writes the number of its process group to a file, so that toolkit can kill the group.
+    # The script writes the ID of its process group to a file, so that toolkit can kill the group.
     note = f"/tmp/.toolkit-{uuid.uuid4().hex}"  # noqa: S108 - on the node, with a random name
     script = 'echo $$ > "$0" && "$@"; status=$?; rm -f "$0"; exit $status'
     if stdin is not None:
-        # Docker's SDK cannot close only the sending direction of a TLS socket.
-        # The command would not see the end of such an input, so the command reads its input from a file.
-        # The script removes the input file after opening it.
+        # Through a TLS socket, Docker's SDK cannot signal the end of the input.
+        # So the command reads its input from a file, which the script opens and then removes.
         script = f'exec < "$0.in"; rm -f "$0.in"; {script}'
     words = ("setsid", "--wait", "sh", "-c", script, note, *words)
     env = {"HOME": home(user), "USER": user, "LOGNAME": user, "WORK": f"/work/{user}"}
@@ -56,10 +55,11 @@ def execute(
 
 
 def shell_words(cluster: Cluster, host: str, user: str) -> tuple[str, ...]:
-    """Return the command that replaces the toolkit process and opens a shell on a node.
+    """Return the command that opens a shell on a node. The caller replaces the toolkit process with this
+    command.
 
-    The command is ``ssh``, as on a real cluster. sshd refuses root, so the command for root is ``docker
-    exec``. Without ``ssh`` on this machine, the command is also ``docker exec``.
+    The command is ``ssh``, as on a real cluster. For root, the command is ``docker exec``, because sshd
+    refuses root. If this machine has no ``ssh``, the command is ``docker exec`` for all users.
     """
     check_host(cluster, host)
     check_user(cluster, user)

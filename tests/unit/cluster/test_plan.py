@@ -15,7 +15,7 @@ LAYOUT = Layout("demo", 2, cpus=4, memory=16 * GIB)
 def test_a_name_that_cannot_stand_in_host_names_is_refused(name):
     with pytest.raises(BadInput, match="cannot be the name of a cluster") as caught:
         check_name(name)
-    assert "small letters" in caught.value.fix
+    assert "lower-case letters" in caught.value.fix
 
 
 @every_row("name", ["a", "demo", "course-2026", "a" * 31])
