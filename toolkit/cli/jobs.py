@@ -38,7 +38,8 @@ def _job_argument(function: _F) -> _F:
 def command(ctx: click.Context, as_json: bool) -> None:
     """List, show, follow, resume and cancel launched jobs.
 
-    JOB is the key of a job, such as mnist-20261126, the start of a key, or the number of a job in Slurm.
+    JOB is a job's key (such as mnist-20261126), the start of a key, or a Slurm job number. If you leave out
+    JOB, the subcommands use the last job that you launched from this machine.
 
     Example: toolkit jobs list
     """
@@ -46,18 +47,22 @@ def command(ctx: click.Context, as_json: bool) -> None:
         ctx.invoke(list_jobs, as_json=as_json)
     elif as_json:
         raise BadInput(
-            f"--json: must come after {ctx.invoked_subcommand}",
+            f"--json: must come after the subcommand `{ctx.invoked_subcommand}`",
             fix=f"write: `toolkit jobs {ctx.invoked_subcommand} --json`",
         )
 
 
 @command.command("list", short_help="List the jobs, the newest first")
 @click.option(
-    "--state", "states", multiple=True, type=click.Choice(_STATES), help="List only jobs in this state"
+    "--state",
+    "states",
+    multiple=True,
+    type=click.Choice(_STATES),
+    help="List only jobs in this state (repeatable)",
 )
 @click.option("--site", metavar="NAME", help="List only jobs of this site, host or virtual cluster")
 @click.option(
-    "--since", metavar="WHEN", help="List only jobs launched since a time, such as 2h, 3d or a date"
+    "--since", metavar="WHEN", help="List only jobs launched after a date, or in the last 2h, 3d or 1w"
 )
 @json_option("Print JSON")
 def list_jobs(
@@ -65,7 +70,8 @@ def list_jobs(
 ) -> None:
     """List the jobs launched from this machine, the newest first.
 
-    toolkit queries Slurm for the jobs that have not ended. The JSON output lists the oldest job first.
+    toolkit first asks Slurm for the state of each job that has not ended. In the JSON output, the order is
+    reversed: the oldest job comes first.
     """
     chosen = [r for r in app.jobs(tell=Progress()) if site is None or site in _names(r)]
     if since is not None:
@@ -88,14 +94,15 @@ def list_jobs(
 @_job_argument
 @click.option("--json/--text", "as_json", default=None, help="Print JSON or text")
 def show(job: str | None, as_json: bool | None) -> None:
-    """Query Slurm for the state of JOB (default: the last job), and print the job's record.
+    """Show the state, command, files and times of JOB (default: the last job).
 
-    The text output names the cause of a failure; the JSON output is the job's record.
+    toolkit first asks Slurm for the state. If the job failed, the text output also names the cause. The JSON
+    output is toolkit's record of the job.
     """
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
         say(
-            "warning: later releases will print text, not JSON, to files and pipes; to keep JSON, add --json",
+            "warning: later releases will print text to files and pipes, unless you add --json",
             err=True,
         )
         as_json = True
@@ -113,7 +120,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 @command.command("logs", short_help="Print the output of a job")
 @_job_argument
 @click.option("-f", "--follow", is_flag=True, help="Follow the output until the job ends")
-@click.option("-n", "--tail", type=WholeNumber(1), help="Print the last N lines only")
+@click.option("-n", "--tail", type=WholeNumber(1), help="Print only the last N lines")
 @json_option("Print JSON; with --follow, after the job has ended")
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
@@ -155,8 +162,8 @@ def fetch(
 ) -> None:
     """Copy to this machine the files that JOB (default: the last job) wrote.
 
-    toolkit skips files that this machine already has, and resumes an interrupted copy. PATTERN is a
-    name, a path or a folder, and may contain * (default: all files).
+    toolkit skips files that the folder of --output already contains, and resumes an interrupted copy. PATTERN
+    is the name or path of a file, or a folder of the job, and may contain * (default: all files).
 
     \b
     Examples:
@@ -171,16 +178,19 @@ def fetch(
         say_json({"schema": "toolkit.fetched/1", **found})
         return
     where = make_line_visible(target or record.key)
-    say(f"{len(copied)} files copied to {where}" if copied else f"{where} has all files already")
+    say(f"{len(copied)} files copied to {where}" if copied else f"nothing to copy: {where} has all files")
 
 
 @command.command("wait", short_help="Wait until jobs have ended")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
-@click.option("--any", "first", is_flag=True, help="Wait until one of the jobs has ended")
+@click.option("--any", "first", is_flag=True, help="Wait only until one of the jobs has ended")
 @json_option("Print the job record, or a list of records, as JSON at the end")
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
-    """Wait until every JOB (default: the last job) has ended; exit with status 1 if a job failed."""
+    """Wait until every JOB (default: the last job) has ended.
+
+    The exit status is 1 if one of the ended jobs did not complete successfully.
+    """
     from toolkit.job.running.follow import failure
     from toolkit.job.running.reach import find_all
     from toolkit.job.running.wait import outcome
@@ -223,9 +233,10 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
 def resume(
     ctx: click.Context, job: str | None, verify_key: str | None, no_verify: bool, as_json: bool
 ) -> None:
-    """Submit JOB (default: the last job) again in its folder; a trainer continues from its last checkpoint.
+    """Submit an ended JOB (default: the last job) again in the job's folder.
 
-    A job of `toolkit launch --local` runs again on this machine.
+    toolkit's trainers continue from their last checkpoint. A job of `toolkit launch --local` runs again on
+    this machine.
     """
     with _progress_of(ctx, output=not as_json) as tell:
         record = app.resume(job, verify_key=verify_key, no_verify=no_verify, tell=tell)
@@ -238,7 +249,9 @@ def resume(
 
 
 def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = True) -> Progress:
-    """Return the object that prints a command's progress. It prints nothing if the command prints JSON."""
+    """Return the object that prints a command's progress and, if ``output`` is true, the job's output. With
+    ``as_json`` or ``--quiet``, the object prints no progress.
+    """
     return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json, output=output)
 
 
@@ -272,8 +285,8 @@ def _print_several(found: Sequence[JobRecord], *, as_json: bool) -> None:
 
 
 def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
-    """Print job records as JSON. If there are several records, ``reached`` says for each record whether
-    toolkit reached the job's host.
+    """Print job records as JSON. Each pair is a record and whether toolkit reached the job's host. A single
+    record is printed without the field ``reached``.
     """
     if len(found) == 1:
         say_json(found[0][0])

@@ -21,10 +21,12 @@ from toolkit.report.progress import Progress
 @job_options
 @click.option("--job", "job_file", metavar="FILE", help="Read a job specification in YAML")
 @click.option(
-    "--from-job", metavar="JOB", help="Launch a recorded job again; other options override its values"
+    "--from-job",
+    metavar="JOB",
+    help="Launch a recorded job again; your other options override the recorded values",
 )
 @click.option("--local", is_flag=True, help="Run on this machine, without Slurm")
-@click.option("--fix", metavar="FILE", help="Apply the file that toolkit doctor --fix wrote")
+@click.option("--fix", metavar="FILE", help="Apply the fixes in FILE, which toolkit doctor --fix wrote")
 @click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
 @click.option("--copies", is_flag=True, help="Run independent copies of the program, one for each rank")
 @click.option(
@@ -40,7 +42,7 @@ from toolkit.report.progress import Progress
     "patterns",
     multiple=True,
     metavar="PATTERN",
-    help="Copy matching files to this machine after the job ends",
+    help="After the job ends, copy its files that match PATTERN to this machine",
 )
 @json_option("Print the job record as JSON")
 @place_options
@@ -55,9 +57,10 @@ def command(
 ) -> None:
     """Run your script, a trainer, or any command after --, as a Slurm job in a container.
 
-    PROGRAM is a Python file (train.py), a job specification in YAML (job.yaml), or one of the
-    trainers mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and imagenet-synthetic. toolkit passes the
-    words after -- to the program. Without PROGRAM, the words after -- are the command of each rank.
+    PROGRAM is a Python file (train.py), a job specification in YAML (job.yaml), or one of
+    toolkit's trainers mnist, mnist-cnn, fashion-mnist, cifar10, imagenet and imagenet-synthetic. toolkit
+    passes the words after -- to the program. Without PROGRAM, the words after -- are the command of each
+    rank.
 
     \b
     Examples:

@@ -1,4 +1,5 @@
-"""The ``toolkit`` program: run a command, print its error, and exit with the status of the error.
+"""The ``toolkit`` program: run a command. If the command fails, print its error, and exit with the error's
+exit status.
 
 ``frame/commands.py`` lists the commands.
 """
@@ -21,13 +22,15 @@ from toolkit.cli.frame.streams import prepare, report_write_error
 from toolkit.errors import Interrupted, ToolkitError
 
 _COLLECT_AFTER = 20_000
-"""The number of new objects after which Python's garbage collector looks for cycles; the default is 700."""
+"""The number of new objects after which Python's garbage collector runs. Python's default is much lower."""
 
 click.Context.formatter_class = WholeWordFormatter  # click has no other setting for all commands
 
 
 class MainGroup(LazyGroup):
-    """The ``toolkit`` program; it exits with status 0 if the reader of its output, such as `head`, exits."""
+    """The ``toolkit`` program. toolkit exits with status 0 if it writes to a pipe whose reader, such as
+    ``head``, exits first.
+    """
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature
         with report_write_error():
@@ -43,7 +46,7 @@ class MainGroup(LazyGroup):
     table=COMMANDS,
     params=flags(),
     # Let click keep colours: toolkit's SafeStream removes colours if the output is not a terminal.
-    # Without this setting, click would also silently remove all other escape sequences.
+    # Without this setting, click would silently remove all escape sequences, not only colours.
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100, "color": True},
 )
 @click.version_option(
@@ -53,8 +56,8 @@ class MainGroup(LazyGroup):
 def cli(ctx: click.Context) -> None:
     """Train neural networks in containers on Slurm clusters.
 
-    Build an image, predict how it will run on a cluster, and launch it there. You can also
-    give --verbose, --quiet and --debug after the command.
+    Build an image, predict how it will run on a cluster, and launch it there. You can
+    give --verbose, --quiet and --debug before or after the command.
     """
     said = ctx.ensure_object(dict)
     for name in NAMES:
@@ -63,8 +66,8 @@ def cli(ctx: click.Context) -> None:
 
 def main(arguments: list[str] | None = None) -> NoReturn:
     """Run the program, and exit with a status from the table in docs/reference/index.md."""
-    # To start and exit faster, run the garbage collector less often.
-    # By default, the garbage collector runs many times during imports, and again at exit.
+    # Run the garbage collector less often, so that toolkit starts and exits faster.
+    # By default, the collector runs many times during imports, and again at exit.
     gc.set_threshold(_COLLECT_AFTER)
     _handle_signals()
     prepare()
@@ -89,7 +92,7 @@ def main(arguments: list[str] | None = None) -> NoReturn:
 
 
 def _print_error(error: Exception) -> int:
-    # Import this module only here, because --help does not need it.
+    # --help does not need this import.
     from toolkit.cli.frame.faults import as_toolkit_error, print_error
 
     ours = error if isinstance(error, ToolkitError) else as_toolkit_error(error)

@@ -1,4 +1,4 @@
-"""``toolkit notebook``: start Jupyter in an image on a compute node, and open a tunnel to it."""
+"""``toolkit notebook``: start Jupyter in an image on a compute node, and open a tunnel to Jupyter."""
 
 import contextlib
 from collections.abc import Mapping
@@ -31,7 +31,7 @@ _FIELDS = (
     *("reservation", "nodelist", "exclude", "licenses", "exclusive", "modules", "sbatch"),
     *("env", "env_file", "binds"),
 )
-"""The job fields that apply to a notebook, which is a job with one rank and an interactive user."""
+"""The job fields that are options of ``toolkit notebook``. A notebook is a job with one rank."""
 
 
 class _NotebookCommand(RenamedOptions, GroupedHelp):
@@ -40,9 +40,14 @@ class _NotebookCommand(RenamedOptions, GroupedHelp):
 
 @click.command("notebook", cls=_NotebookCommand)
 @job_options_of(*_FIELDS)
-@click.option("--packages", default="", metavar="DIR", help="Folder on the cluster that contains Jupyter")
 @click.option(
-    "--folder", default="", metavar="DIR", help="Folder that the notebook shows  [default: $WORK or $HOME]"
+    "--packages",
+    default="",
+    metavar="DIR",
+    help="Cluster folder with Jupyter's Python packages, if IMAGE has no Jupyter",
+)
+@click.option(
+    "--folder", default="", metavar="DIR", help="Cluster folder that Jupyter shows  [default: $WORK or $HOME]"
 )
 @click.option(
     "--port", type=WholeNumber(0, 65535), default=0, help="Port on this machine  [default: a free port]"
@@ -73,10 +78,10 @@ def command(
     force: bool,
     **given: object,
 ) -> None:
-    """Start Jupyter in an image on a compute node, and open a tunnel to it.
+    """Start Jupyter in an image on a compute node, and open a tunnel from this machine to Jupyter.
 
-    The URL contains the token: everyone who has the URL can use the notebook. Ctrl-C closes the tunnel and
-    cancels the job, unless you give --keep.
+    toolkit prints a URL that contains an access token: everyone who has the URL can use the notebook. Ctrl-C
+    closes the tunnel. Unless you give --keep, Ctrl-C also cancels the job.
 
     \b
     Examples:
@@ -109,7 +114,7 @@ def command(
         if dry_run and site and is_far_away(where, asking.job):
             say_exact(unseen_script(asking, site, tell))
             return
-        # Report a port in use or an unknown image before toolkit connects to a host.
+        # Check the port and the image before toolkit connects to a host.
         with listen(session) as tunnel:
             where = place_of(where, asking.job)
             image_of(asking.job.job.image or "", site)

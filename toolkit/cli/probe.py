@@ -16,16 +16,16 @@ from toolkit.cli.options.places import place_options, wait_option
     default="1",
     show_default=True,
     metavar="N|all|LIST",
-    help="Number of compute nodes to probe; 0 for none",
+    help="Compute nodes to probe: a number (0: none), all nodes, or node names such as n[01-04]",
 )
-@click.option("--partition", default="", metavar="NAME", help="Partition of the compute nodes")
+@click.option("--partition", default="", metavar="NAME", help="Partition of the compute nodes to probe")
 @wait_option(5)
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Save a facts file",
+    help="Save the facts to FILE",
 )
 @json_option("Print the facts as JSON")
 def command(
@@ -40,10 +40,10 @@ def command(
 ) -> None:
     """Read the facts of this machine, of a host over SSH or of a virtual cluster.
 
-    toolkit runs one script, which changes nothing on the host. On a Slurm cluster, the same script runs on
-    compute nodes as a job of one second, because login and compute nodes differ. With -o, toolkit saves a
-    facts file, which you can use with: toolkit doctor IMAGE --facts FILE. The facts file contains no user
-    names, no addresses and no tokens.
+    The facts are hardware, drivers, container runtimes, MPI and Slurm. toolkit runs one script, which changes
+    nothing on the host. On a Slurm cluster, the same script also runs on compute nodes as a short job,
+    because login and compute nodes differ. With -o, toolkit saves a facts file, which you can use with:
+    toolkit doctor IMAGE --facts FILE. The facts file contains no user names, no addresses and no tokens.
 
     \b
     Examples:

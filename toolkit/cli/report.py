@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     "--output",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Folder to write to",
+    help="Folder to which toolkit writes the results as files",
 )
-@click.option("--plot/--no-plot", default=True, help="Draw plots, and write the page of a study")
-@click.option("--text", is_flag=True, help="Print only the text of a study")
+@click.option("--plot/--no-plot", default=True, help="Draw plots and, for a study, write an HTML page")
+@click.option("--text", is_flag=True, help="Print the results of a study, and write files only with --output")
 @click.option(
     "--timeline",
     type=click.Path(path_type=Path, dir_okay=False),
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     "--for",
     "form",
     metavar="FORM",
-    help="Write the scaling evidence that a centre requires; --for list shows the forms",
+    help="Write the scaling evidence for a centre's application form; --for list shows the forms",
 )
 @json_option("Print the result as JSON")
 def command(
@@ -49,15 +49,15 @@ def command(
     """Show the results of a training or a scaling study.
 
     JOB is a job launched from this machine (default: the last job). DIR is the folder of a job or of a
-    trainer's output. With --output, the command writes result.json and training.png.
+    trainer's output. With --output, the command also writes result.json and training.png.
 
-    For a sweep, the command prints a table of the tasks; with --output, it also writes sweep.csv and
+    For a sweep, the command prints a table of the tasks; with --output, the command also writes sweep.csv and
     sweep.json. For a job without metrics files, the command prints the values in the job's output, such as
-    "loss: 0.31"; with --output, it also writes figures.csv and figures.json.
+    "loss: 0.31"; with --output, the command also writes figures.csv and figures.json.
 
     STUDY is a folder that toolkit scale made. If you give several studies, one page shows all of them. The
-    command writes the page, the plots and the tables (CSV, LaTeX) to --output, or else to the folder report
-    of the first STUDY.
+    command writes the page, the plots and the tables (CSV, LaTeX) to the folder of --output. The default is
+    the folder report in the first STUDY.
 
     \b
     Examples:
@@ -153,8 +153,10 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 
 
 def _printed(folder: Path, output: Path | None, *, as_json: bool) -> bool:
-    """Print the metrics in a job's output. Return False if the job has a metrics file, or its output contains
-    no metrics.
+    """Print the metrics in a job's output, and write the metrics to the folder ``output`` if given.
+
+    Return whether the function printed metrics. It prints nothing if ``folder`` has no job record, no output
+    or a metrics file, or if the output contains no metrics.
     """
     import msgspec
 

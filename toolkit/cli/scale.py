@@ -45,8 +45,16 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 
 @click.command("scale", cls=GroupedOptions)
 @click.argument("trainer", metavar="[PROGRAM]", required=False)
-@click.option("--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks, as in 1,2,4")
-@click.option("--nodes", "over", type=_Counts(), metavar="N,N…", help="Numbers of nodes, as in 1,2")
+@click.option(
+    "--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks of the runs, as in 1,2,4"
+)
+@click.option(
+    "--nodes",
+    "over",
+    type=_Counts(),
+    metavar="N,N…",
+    help="Numbers of nodes for each number of ranks, as in 1,2",
+)
 @click.option(
     "--ranks-per-node",
     "per_node",
@@ -54,16 +62,22 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     help="Maximum number of ranks on each node  [default: 1; with --nodes, no limit]",
 )
 @click.option(
-    "--repeat", type=WholeNumber(1, 1000), default=3, show_default=True, help="Number of runs of each size"
+    "--repeat",
+    type=WholeNumber(1, 1000),
+    default=3,
+    show_default=True,
+    help="Number of runs of each size (ranks and nodes)",
 )
 @click.option(
     "--weak",
     "scaling",
     flag_value="weak",
     default="weak",
-    help="Weak scaling: each rank has a full batch (default)",
+    help="Weak scaling (default): the batch of each rank stays the same",
 )
-@click.option("--strong", "scaling", flag_value="strong", help="Strong scaling: all ranks share one batch")
+@click.option(
+    "--strong", "scaling", flag_value="strong", help="Strong scaling: all ranks together divide one batch"
+)
 @click.option(
     "--batch",
     type=WholeNumber(1),
@@ -75,27 +89,37 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     type=WholeNumber(),
     default=1,
     show_default=True,
-    help="Number of first epochs of a run that the results ignore",
+    help="Number of epochs that the results ignore at the start of each run",
 )
 @click.option(
-    "--compare", metavar="FIELD=A,B", help="Run each size with each of these values of an option or variable"
+    "--compare",
+    metavar="FIELD=A,B",
+    help="Run each size with FIELD=A and FIELD=B; FIELD is a launch option or environment variable",
 )
 @click.option(
     "--prove",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Compare the settings that this timeline suggests with the defaults and Horovod's autotune",
+    help="Compare settings that the Horovod timeline FILE suggests with the defaults and Horovod's autotune",
 )
-@click.option("--profile", is_flag=True, help="Run each size again with Horovod's timeline")
-@click.option("--pattern", metavar="REGEX", help="Read the values that REGEX finds in the output")
+@click.option("--profile", is_flag=True, help="Run each size once more, and record Horovod's timeline")
+@click.option(
+    "--pattern", metavar="REGEX", help="Regular expression that matches the speed in the output of a run"
+)
 @click.option(
     "--unit",
     metavar="UNIT",
     default="images",
     show_default=True,
-    help="Unit of the values that --pattern finds",
+    help="Unit of the speeds that --pattern matches: UNIT per second",
 )
-@click.option("--retry", type=WholeNumber(), default=1, show_default=True, help="Retries of a failed run")
+@click.option(
+    "--retry",
+    type=WholeNumber(),
+    default=1,
+    show_default=True,
+    help="Maximum number of retries of each failed run",
+)
 @click.option(
     "--at-once", type=WholeNumber(1), default=1, show_default=True, help="Maximum number of jobs in the queue"
 )
@@ -107,7 +131,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 )
 @click.option("--force", is_flag=True, help="Launch even if a failure is predicted")
 @key_options
-@click.option("--dry-run", is_flag=True, help="Print the runs and stop")
+@click.option("--dry-run", is_flag=True, help="List the runs, and launch none")
 @job_options_without(*STUDY_FIELDS)
 @place_options
 @click.pass_context

@@ -69,7 +69,8 @@ def list_sites(historic: bool, as_json: bool) -> None:
 def show(name: str, as_json: bool, as_toml: bool) -> None:
     """Show a profile.
 
-    NAME is a listed profile, a file, or `example`, which explains every key.
+    NAME is a profile in the output of `toolkit site list`, the path of a profile file, or `example`. The
+    profile `example` explains every key.
 
     Example: toolkit site show juwels
     """
@@ -191,7 +192,11 @@ def _probe_site(
     facts: Path | None,
     wait: int,
 ) -> "Bundle":
-    """Return the facts of a cluster, from a facts file or from a probe of the site's host."""
+    """Return the facts of a cluster from the file ``facts`` or, without a file, from a probe of the cluster.
+
+    toolkit probes ``host`` or the virtual cluster ``cluster``; without both, toolkit probes the host that the
+    profile ``site`` names. If the profile names no host, toolkit probes this machine.
+    """
     from msgspec.structs import replace
 
     from toolkit.launch.sites.sitecheck import words
@@ -200,8 +205,8 @@ def _probe_site(
     if facts is not None:
         if host is not None or cluster is not None:
             raise BadInput("--facts: cannot be combined with --host or --cluster")
-        # Drop the facts about modules and commands: the probe that wrote the file may have used another
-        # profile.
+        # Drop the facts about modules and commands, because the probe that wrote the file may have checked
+        # the modules and commands of another profile.
         said = load_bundle(facts)
         return replace(
             said, site=replace(said.site, loaded=None, commands=None, there=None, there_nodes=None)
@@ -226,5 +231,5 @@ def _only() -> str:
         return own[0]
     known = own or sites.names()
     raise BadInput(
-        f"NAME is missing; choices: {', '.join(known)}", fix="name a site: `toolkit site check NAME`"
+        f"NAME is missing; choices: {', '.join(known)}", fix="name a profile, as in `toolkit site check NAME`"
     )

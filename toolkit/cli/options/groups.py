@@ -1,4 +1,4 @@
-"""Show the help of commands with many options in groups, the most common options first."""
+"""Show the options of a command in groups in the command's help, the most common options first."""
 
 from typing import Literal, get_args
 
@@ -8,7 +8,7 @@ from toolkit.cli.dashes import SplitAtDashes
 from toolkit.model.jobfile import FIELDS
 
 Group = Literal["Common", "Resources", "Image", "Program", "Slurm", "Advanced"]
-"""The names of the groups, in the order in which help shows them."""
+"""The names of the groups of options, in the order in which the help shows the groups."""
 
 _NAMES: dict[Group, str] = {
     "Common": """
@@ -60,4 +60,4 @@ class GroupedHelp(click.Command):
 
 
 class GroupedOptions(GroupedHelp, SplitAtDashes):
-    """A click command with grouped options that stores the words after ``--``."""
+    """A click command whose help shows its options in groups, and that stores the words after ``--``."""

@@ -12,7 +12,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 _METAVARS = {"image": "IMAGE", "time": "TIME"}
-"""Placeholders in ``--help`` for the values of job options whose field defines no placeholder."""
+"""Placeholders in ``--help``, by field name, for job fields that define no placeholder."""
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -60,10 +60,12 @@ def job_options_of(*names: str) -> Callable[[_F], _F]:
 
 
 def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a command that are fields of a job and that the user gave.
+    """Return the job fields whose options the user gave, with their values. ``given`` contains all parameters
+    of the command.
 
     Raises:
-        BadInput: if ``--env`` has an invalid variable, or a variable that is not set.
+        BadInput: if ``--env`` names an invalid variable, or a variable without a value that is not set in
+            toolkit's environment.
     """
     said = {name: given[name] for name in _fields() if given.get(name) not in (None, ())}
     if "env" in said:
@@ -82,7 +84,10 @@ def _fields() -> list[str]:
 
 
 def environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Return the variables of ``--env``, and hide secret values in later output.
+    """Return the variables of ``--env``, with secret values hidden. Warn if a secret value is on the command
+    line.
+
+    Each item of ``pairs`` is ``NAME=VALUE``, or ``NAME`` for a variable of toolkit's environment.
 
     Raises:
         BadInput: if a variable is invalid or not set.

@@ -11,7 +11,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def key_options(function: _F) -> _F:
     """Add ``--verify-key`` and ``--no-verify`` to a command that starts an image."""
     for option in (
-        click.option("--no-verify", is_flag=True, help="Skip the signature check; the job record says so"),
+        click.option("--no-verify", is_flag=True, help="Start the image without a check of its signatures"),
         click.option(
             "--verify-key", metavar="FILE", help="Refuse an image that is not signed with a key in FILE"
         ),

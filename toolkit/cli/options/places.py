@@ -1,4 +1,4 @@
-"""Options that select the host of a command."""
+"""Options that select the host or virtual cluster on which a command acts."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -15,10 +15,12 @@ def place_options(function: _F) -> _F:
     """Add ``--host``, ``--cluster`` and ``--ssh-config`` to a command."""
     for option in (
         click.option(
-            "--ssh-config", type=click.Path(path_type=Path), help="SSH configuration file, as for ssh -F"
+            "--ssh-config",
+            type=click.Path(path_type=Path),
+            help="SSH configuration file instead of ~/.ssh/config",
         ),
         click.option("--cluster", metavar="NAME", help="Virtual cluster on this machine"),
-        click.option("--host", metavar="SSH", help="Host over SSH: HOST, USER@HOST or an alias"),
+        click.option("--host", metavar="SSH", help="Host to reach over SSH: HOST, USER@HOST or an SSH alias"),
     ):
         function = option(function)
     return function

@@ -1,4 +1,4 @@
-"""Accept option names of earlier releases, and print a warning. Help does not show these names."""
+"""Accept option names of earlier releases, and print a warning. ``--help`` does not show former names."""
 
 from collections.abc import Iterator, Mapping
 from typing import ClassVar

@@ -13,7 +13,7 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg] # generic in click
     def __init__(self, least: int = 0, most: int | None = None) -> None:
         self._least, self._most = least, most
 
-    def get_metavar(self, *_: object, **__: object) -> str:  # click 8.2 added the context
+    def get_metavar(self, *_: object, **__: object) -> str:  # click 8.2 added an argument
         return "N"
 
     def convert(
@@ -24,7 +24,7 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg] # generic in click
     ) -> int:
         try:
             number = int(value)
-        except ValueError:  # also raised for numbers with thousands of digits
+        except ValueError:  # int() also refuses numbers with thousands of digits
             self.fail(f"{value!r}: expected {self._range()}", param, ctx)
         if number < self._least or (self._most is not None and number > self._most):
             self.fail(f"{number}: expected {self._range()}", param, ctx)

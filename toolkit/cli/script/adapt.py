@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @click.command("adapt")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the changed script")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="Write the changed script to PATH")
 @click.option(
     "--program",
     type=click.Choice(["horovod", "tf-config", "torch"]),
     help="What connects the ranks: Horovod, TensorFlow's multi-worker strategy, or PyTorch's DDP",
 )
-@click.option("--force", is_flag=True, help="Replace an existing file")
-@json_option("Print the changes, the lines left unchanged, and the diff as JSON")
+@click.option("--force", is_flag=True, help="Replace the file of --output if the file exists")
+@json_option("Print the changes, the lines that adapt does not understand, and the diff as JSON")
 def command(file: Path, output: Path | None, program: str | None, *, force: bool, as_json: bool) -> None:
     """Show, as a diff, the changes that a training script needs to run on several ranks.
 

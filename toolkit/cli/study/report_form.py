@@ -21,11 +21,12 @@ _SCRIPT_MOST = 1 << 20
 
 
 def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_json: bool) -> None:
-    """Print the scaling evidence of one study, and write it to ``STUDY/report/FORM.html``.
+    """Print the scaling evidence of one study, and write the evidence to ``FORM.html`` in the folder
+    ``output`` (default: ``STUDY/report``). If ``name`` is ``list``, only list the forms.
 
     Raises:
-        BadInput: if the form is unknown, or the argument is not exactly one study.
-        CheckFailed: after the output, if the study lacks evidence that the form requires.
+        BadInput: if the form is unknown, or ``studies`` is not exactly one study.
+        CheckFailed: if the study lacks evidence that the form requires; the function writes the file first.
     """
     if name == "list":
         say_text("\n".join(f"{form.name:<20} {form.title}" for form in forms().values()))
@@ -33,7 +34,8 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
     form = form_of(name)
     if len(studies) != 1 or not folder.is_study(Path(studies[0])):
         raise BadInput(
-            "--for: needs one study", fix="name the study: `toolkit report studies/NAME --for FORM`"
+            "--for: needs one study, that is, one folder that `toolkit scale` made",
+            fix="name the folder of the study: `toolkit report studies/NAME --for FORM`",
         )
     where = Path(studies[0])
     study = folder.load(where)
@@ -56,8 +58,8 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
 
 
 def _script(points: Sequence[Point]) -> str:
-    """Return the job script of the largest run whose job script is on this machine; empty if this machine has
-    no script of the study.
+    """Return the job script of the study's largest measured run whose job script is on this machine. If this
+    machine has no job script of the study, return an empty string.
     """
     for point in sorted(points, key=lambda point: point.size, reverse=True):
         if point.origin and point.state == "measured":

@@ -1,4 +1,4 @@
-"""``toolkit report STUDY…``: write the page, plots and tables of studies, or print their text."""
+"""``toolkit report STUDY…``: print the results of studies, and write a page, plots and tables."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -15,10 +15,13 @@ from toolkit.study.report import read
 def report_studies(
     folders: Sequence[Path], output: Path | None, *, text: bool, plot: bool, as_json: bool, width: int
 ) -> None:
-    """Print studies as text, and write their page, plots and tables unless only text or JSON is requested.
+    """Print the results of studies as text or, with ``as_json``, as JSON.
+
+    The function also writes a page, plots and tables to the folder ``output`` (default: the folder ``report``
+    in the first study). With ``text`` or ``as_json``, the function writes files only if ``output`` is given.
 
     Raises:
-        Missing: if plots are requested and matplotlib is not installed; the other files are written first.
+        Missing: if ``plot`` is true and matplotlib is not installed; the function writes the tables first.
     """
     report = read(folders)
     encoded = study_tables.json_of(report)
