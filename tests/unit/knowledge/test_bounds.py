@@ -10,6 +10,7 @@ from typing import Any
 
 from tests.unit.tables import every_row
 from toolkit.data import shipped_folder
+from toolkit.knowledge.runtime import runtime
 
 CURED = {
     "mpi.toml": ("defect", "apart", "namespaces", "shared_memory", "libfabric"),
@@ -85,3 +86,8 @@ def test_the_source_of_a_gpu_names_its_first_and_last_cuda():
     named = [(row["name"], row[key]) for row in GPUS for key in ("first", "last") if key in row]
     sources = {row["name"]: row["source"] for row in GPUS}
     assert [(name, release) for name, release in named if release not in sources[name]] == []
+
+
+def test_the_oldest_kernel_for_a_compression_is_the_kernel_of_the_source():
+    rows = runtime().compression
+    assert [row.name for row in rows if not row.source.startswith(f"Linux {row.kernel}: ")] == []

@@ -266,8 +266,24 @@ def test_a_signature_counts_only_where_its_conditions_hold():
 def test_every_row_has_a_class_and_every_class_a_row():
     rows = {row.class_ for row in fault_lines() if row.class_}
     assert rows <= set(classes())
+    assert {row.strength for row in fault_lines()} <= {1, 2, 3, 4, 5}
     assert classify("nothing of interest") is None
     assert all(row.fix for row in classes().values())
+
+
+@every_row(
+    "report",
+    [
+        "slurmstepd: error: *** STEP 7.0 ON n1 CANCELLED AT 2026-11-26T00:17:17 DUE TO TASK FAILURE ***",
+        "srun: error: n2: task 3: Killed",
+        "Primary job  terminated normally, but 1 process returned",
+        "MPI_ABORT was invoked on rank 2 in communicator MPI_COMM_WORLD",
+        "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
+        "prterun noticed that process rank 1 with PID 7 on node n1 exited on signal 9",
+    ],
+)
+def test_each_launcher_reports_a_failed_rank(report):
+    assert "rank-failed" in [finding.id for finding in explain_output(Output(report)).findings]
 
 
 @every_row("file", sorted((HERE / "healthy").glob("*.txt")), ids=lambda f: f.stem)
