@@ -194,7 +194,7 @@ def test_a_verdict_probes_the_place_that_is_named(cluster: list):
             lambda: app.doctor("my.sif", FACTS, partition="x"),
             "this argument contains the facts of the host, so it cannot be combined with host",
         ),
-        (lambda: app.doctor("my.sif", FACTS, nodes=0), "--nodes 0: at least 1"),
+        (lambda: app.doctor("my.sif", FACTS, nodes=0), "--nodes 0: expected at least 1"),
         (lambda: app.doctor("my.sif", FACTS, nodes="2"), "--nodes write a whole number"),
         (lambda: app.doctor("my.sif", FACTS, mode="srun"), "--mode "),
         (lambda: app.doctor("none.sif", FACTS), "none.sif"),

@@ -113,7 +113,7 @@ def test_a_command_may_stand_in_a_file(tmp_path):
         ),
         (["mnist", "--site", "mine", "--partition", "x", "--dry-run"], "choices: gpus"),
         (["mnist", "--memory", "lots"], "--memory 'lots': write a whole number"),
-        (["mnist", "--sbatch=--nodes=3"], "use the field nodes instead"),
+        (["mnist", "--sbatch=--nodes=3"], "use the job field nodes instead"),
         (["mnist", "--local", "--cluster", "demo"], "--local: cannot be combined"),
         (["mnist", "--local", "--explain"], "cannot be combined with --explain"),
         (["mnist", "--local", "--no-follow"], "--local: cannot be combined with --no-follow"),
@@ -304,7 +304,7 @@ def test_a_record_without_its_secret_values_asks_the_caller_for_them(record, mon
     monkeypatch.delenv("MY_TOKEN", raising=False)
     error = refused("--from-job", record.key, "--dry-run")
     assert isinstance(error, BadInput)
-    assert "MY_TOKEN: not set; a job record does not contain the values of secrets" in error.message
+    assert "MY_TOKEN: not set; a job record contains only the names of secret variables" in error.message
     monkeypatch.setenv("MY_TOKEN", "c4n4ry")
     text = script("--from-job", record.key)
     assert "which sets MY_TOKEN" in text

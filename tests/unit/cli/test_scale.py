@@ -104,7 +104,7 @@ def points(tmp_path, name="mnist"):
         (["mnist", "--ranks", "0"], "expected numbers separated by commas"),
         (["mnist", "--ranks", "1,99999999999"], "at most 10000000"),
         (["mnist", "--ranks", "9" * 5000], "at most 10000000"),
-        (["mnist", "--ranks", "5000000"], "--nodes 5000000: at most 65536"),
+        (["mnist", "--ranks", "5000000"], "--nodes 5000000: expected at most 65536"),
         (["mnist"], "--ranks"),
         (["nope", "--ranks", "1"], "trainer 'nope': not found"),
         (["--ranks", "1"], "the program is missing"),

@@ -125,7 +125,7 @@ def test_limits_of_slurm_and_a_scheduler_without_sweeps():
     ]
     assert said(sweep=("n=0..9",), array="0-9") == []
     assert said(array="1-9:4,30-40:5%2") == [
-        "--array 1-9:4,30-40:5%2: Slurm numbers tasks up to 9 (MaxArraySize)"
+        "--array 1-9:4,30-40:5%2: Slurm allows task numbers up to 9 (MaxArraySize 10)"
     ]
     with pytest.raises(BadInput, match="--sweep: toolkit does not support this option with PBS"):
         header(msgspec.structs.replace(SPEC, sweep=("n=1,2",), array="0-1"))

@@ -292,7 +292,7 @@ def test_who_starts_by_mpirun_cannot_be_elastic(plan):
     ("changes", "said"),
     [
         ({"min_nodes": 1}, "needs --elastic"),
-        ({"elastic": True, "min_nodes": 3}, "this is more than --nodes 2"),
+        ({"elastic": True, "min_nodes": 3}, "must be at most --nodes 2"),
     ],
 )
 def test_nodes_that_make_no_sense_are_refused(changes, said):

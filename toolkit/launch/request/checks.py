@@ -1,4 +1,4 @@
-"""Check each value of a job, so that no value misleads Slurm or breaks a line of the script."""
+"""Check the values of a job, so that neither Slurm nor the shell misreads a value in the job script."""
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -24,16 +24,20 @@ _DEPENDENCY = rf"(singleton|{_AFTER}(:\d+(_(\d+|\*))?(\+\d+)?)+)"
 
 
 _NAMES = ValueForm(
-    _NAME, "names may contain letters, digits and . _ + @ = - and must start with a letter or digit"
+    _NAME,
+    "names may contain only letters, digits and . _ + @ = -, start with a letter or digit, "
+    "and have at most 128 characters",
 )
-_SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; write commas between several names")
-_MEMORY = ValueForm(r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G; the default is M")
+_SEVERAL = ValueForm(rf"{_NAME}(,{_NAME})*", f"{_NAMES.rule}; separate several names with commas")
+_MEMORY = ValueForm(
+    r"\d+[KMGT]?", "write a whole number and K, M, G or T, as in 16G; without a letter, the unit is M"
+)
 _NODES = ValueForm(nodelist.FORM, nodelist.RULE)
 _OUTPUT = ValueForm(
     # Slurm does not create a folder for the output, so a relative path must not contain a folder.
     # A job that cannot write its output fails without a message.
     r"(/|(?!-)(?!.*/))([A-Za-z0-9._+=@,/-]|%\d{0,2}[AaJjNnstuxb]|%%)+",
-    "write a file name or a full path with letters, digits, . _ + = @ , - and patterns like %j (%% for %)",
+    "write a file name or a full path; valid: letters, digits, . _ + = @ , - and patterns like %j (%% for %)",
 )
 
 _FORMS: Mapping[str, ValueForm] = {
@@ -45,7 +49,7 @@ _FORMS: Mapping[str, ValueForm] = {
     "memory": _MEMORY,
     "constraint": ValueForm(
         r"[A-Za-z0-9(\[][A-Za-z0-9._+@=&|*:,()\[\]-]*",
-        "write features with & | or , between them and without spaces, as sbatch(1) describes",
+        "write features without spaces, and with &, | or , between features, as sbatch(1) describes",
     ),
     "nodes": _NODES,
     "licenses": ValueForm(
@@ -55,7 +59,7 @@ _FORMS: Mapping[str, ValueForm] = {
         rf"({'|'.join(_MAILS)})(,({'|'.join(_MAILS)}))*",
         f"write one or more of these, separated by commas: {', '.join(_MAILS)}",
     ),
-    "mail_user": ValueForm(r"[A-Za-z0-9][A-Za-z0-9._%+@-]*", "write one address or the name of a user"),
+    "mail_user": ValueForm(r"[A-Za-z0-9][A-Za-z0-9._%+@-]*", "write one email address or one user name"),
     "array": ValueForm(
         r"\d+(-\d+(:\d+)?)?(,\d+(-\d+(:\d+)?)?)*(%\d+)?", "write numbers and ranges: 0-7, 1,3,5 or 0-99%10"
     ),
@@ -87,11 +91,11 @@ _FORMS: Mapping[str, ValueForm] = {
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
-"""Patterns for the values of job fields, by name: long patterns, and patterns that several fields share."""
+"""Patterns for values of job fields, by pattern name; ``form`` of a field is the name of its pattern."""
 
 
 def _form_of(field: JobField) -> ValueForm:
-    """Return the pattern of a field's value: the field's own pattern, a shared pattern, or a pattern of its
+    """Return the pattern for the values of a field. If ``form`` is empty, the pattern matches the field's
     choices.
     """
     if isinstance(field.form, ValueForm):
@@ -104,27 +108,28 @@ def _form_of(field: JobField) -> ValueForm:
 FORMS: Mapping[str, ValueForm] = {
     field.name: _form_of(field) for field in FIELDS if field.form or field.name == "runtime"
 }
-"""The pattern of each job field that has a text value, by field name."""
+"""The patterns for values of job fields, by field name."""
 
 _FORM_NAMES: Mapping[str, str] = {field.name: field.form for field in FIELDS if isinstance(field.form, str)}
 _COUNTS: Mapping[str, tuple[int, int]] = {field.name: field.bounds for field in FIELDS if field.bounds}
 _MODULE = re.compile(r"(swap )?[A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*( [A-Za-z0-9_][A-Za-z0-9_.+/:=@-]*)?")
 _SBATCH = re.compile(r"(--[a-z][a-z-]*|-[A-Za-z])([= ].*)?")
 _HAVE_FIELDS = {
-    "job-name": "name", "J": "name", "nodes": "nodes", "N": "nodes", "ntasks": "nodes and ranks_per_node",
-    "n": "nodes and ranks_per_node", "ntasks-per-node": "ranks_per_node", "cpus-per-task": "cpus_per_rank",
-    "c": "cpus_per_rank", "time": "time", "t": "time", "output": "output", "o": "output", "error": "error",
+    "job-name": "name", "J": "name", "nodes": "nodes", "N": "nodes",
+    "ntasks": "nodes and the job field ranks_per_node", "n": "nodes and the job field ranks_per_node",
+    "ntasks-per-node": "ranks_per_node", "cpus-per-task": "cpus_per_rank", "c": "cpus_per_rank",
+    "time": "time", "t": "time", "output": "output", "o": "output", "error": "error",
     "e": "error", "array": "array", "a": "array", "signal": "warning", "open-mode": "output",
     "chdir": "directory", "D": "directory", "workdir": "directory", "wrap": "command",
 }  # fmt: skip
-"""sbatch options on which the job script depends, with the job field that sets each option.
+"""sbatch options that a user cannot set with ``--sbatch``, and the job field to use instead.
 
-Before Slurm 18.08, the name of ``chdir`` was ``workdir``.
+Before Slurm 18.08, the name of ``--chdir`` was ``--workdir``.
 """
 
 
 class ValueFault(NamedTuple):
-    """A field, its wrong value, and what is wrong with the value or what toolkit expects."""
+    """A wrong value of a job field; ``what`` says what is wrong with the value, or what toolkit expects."""
 
     field: str
     value: object
@@ -132,7 +137,7 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield the faults in a job's values; an empty value is a fault only in fields that need a value."""
+    """Yield the faults in a job's values; an empty text is a fault only in some fields (``_NEEDED``)."""
     for field, form in FORMS.items():
         value = values.get(field)
         # Use fullmatch, because `$` accepts a line break at the end.
@@ -147,7 +152,9 @@ def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
     for field, (least, most) in _COUNTS.items():
         value = values.get(field)
         if isinstance(value, int) and not least <= value <= most:
-            yield ValueFault(field, value, f"at least {least}" if value < least else f"at most {most}")
+            yield ValueFault(
+                field, value, f"expected at {f'least {least}' if value < least else f'most {most}'}"
+            )
     for field, judge in _EACH.items():
         for item in _items(values.get(field)):
             if what := judge(item):
@@ -155,7 +162,7 @@ def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
 
 
 def option(field: str) -> str:
-    """Return the command-line option that sets a field."""
+    """Return the command-line option that sets a field; if no option does, the field's name in capitals."""
     return next((row.option_name for row in FIELDS if row.name == field), field.upper())
 
 
@@ -163,7 +170,7 @@ def check_spec(spec: JobSpec) -> None:
     """Raise an error if Slurm or a shell would misread a value of the job.
 
     Raises:
-        BadInput: if a value is wrong; the error names the option.
+        BadInput: if a value is wrong; the error names the option that sets the value.
     """
     values = {name: getattr(spec, name) for name in spec.__struct_fields__}
     for fault in objections(values):
@@ -176,7 +183,7 @@ def _check_elastic(spec: JobSpec) -> None:
     if spec.min_nodes and not spec.elastic:
         raise BadInput(f"--min-nodes {spec.min_nodes}: needs --elastic", fix="add `--elastic`")
     if spec.min_nodes > spec.nodes:
-        raise BadInput(f"--min-nodes {spec.min_nodes}: this is more than --nodes {spec.nodes}")
+        raise BadInput(f"--min-nodes {spec.min_nodes}: must be at most --nodes {spec.nodes}")
 
 
 def check_names(**names: str | None) -> None:
@@ -203,7 +210,7 @@ def check_command(command: Sequence[str]) -> None:
 
 
 def value_error(fault: ValueFault) -> BadInput:
-    """Return the error for a wrong value, with the option that sets the value."""
+    """Return the error for a wrong value; its message names the option that sets the value."""
     shown = fault.value if isinstance(fault.value, int) else repr(fault.value)
     return BadInput(f"{option(fault.field)} {shown}: {fault.what}")
 
@@ -214,7 +221,7 @@ def as_name(text: str) -> str:
 
 
 _NEEDED = {"name", "time", "partition", "account", "output"}
-"""The names of fields that must have a value."""
+"""The names of fields in which an empty text is a fault."""
 
 
 def _items(value: object) -> Iterator[str]:
@@ -225,7 +232,7 @@ def _items(value: object) -> Iterator[str]:
 
 
 def _module(item: str) -> str:
-    return "" if _MODULE.fullmatch(item) else "not the name of a module"
+    return "" if _MODULE.fullmatch(item) else "not a valid module name; write NAME, or swap OLD NEW"
 
 
 def _sbatch(item: str) -> str:
@@ -234,11 +241,11 @@ def _sbatch(item: str) -> str:
     try:
         sbatch.words(item)
     except ValueError:
-        return "a quotation mark is not closed"
+        return "a closing quotation mark is missing"
     if not sbatch.is_one_option(item):
         return "sbatch reads this as more than one option; quote a value with spaces: --comment='x y'"
     name = sbatch.reserved_name(item, _HAVE_FIELDS)
-    return f"use the field {_HAVE_FIELDS[name]} instead" if name else ""
+    return f"use the job field {_HAVE_FIELDS[name]} instead" if name else ""
 
 
 def bind_fault(item: str) -> str:

@@ -15,15 +15,20 @@ from toolkit.model.site import Site
 from toolkit.scheduler.times import minutes
 
 WARNING = 120
-"""The time in seconds before the time limit at which Slurm sends a signal; a trainer then writes a
-checkpoint."""
+"""The default number of seconds between Slurm's warning signal and the time limit.
+
+After the signal, a trainer writes a checkpoint.
+"""
 
 OUTPUT_OF_ARRAY = "output-%a.log"
 """The default output file of an array task. Each task has a separate file, because the lines of several tasks
 would mix in one file."""
 
 _SHORTEST = 10
-"""The shortest time limit, in minutes, with a warning signal; a shorter job does not need a checkpoint."""
+"""The shortest time limit, in minutes, for which a trainer gets a warning signal by default.
+
+A shorter job does not need a checkpoint.
+"""
 
 _RESOURCE_FIELDS = (
     "nodes", "ranks_per_node", "cpus_per_rank", "gpus_per_node", "gpu", "memory", "memory_per_cpu", "time",
@@ -33,10 +38,11 @@ _RESOURCE_FIELDS = (
 
 
 def complete_job(merged: MergedJob, site: Site | None) -> MergedJob:
-    """Return the job with its partition, cores per rank, warning signal, and output file for array tasks.
+    """Return the job with its array, partition, cores per rank, warning signal and output file.
 
     Raises:
-        BadInput: if the partition that the user requests, or every partition of the site, cannot run the job.
+        BadInput: if the requested partition or, without a request, every partition of the site cannot run the
+            job; or if the options for arrays and sweeps conflict.
     """
     merged = _with_array(_with_partition(merged, site) if site else merged)
     job = merged.job
@@ -56,7 +62,7 @@ def _with_array(merged: MergedJob) -> MergedJob:
     """Return the job with a job array for its sweep: one task for each combination of values.
 
     Raises:
-        BadInput: if the job has both an array and a sweep, or a task limit without a sweep.
+        BadInput: if the job has both an array and a sweep, or ``--sweep-parallel`` without a sweep.
     """
     job, origins = merged.job, merged.origins
     if not job.sweep:
@@ -68,7 +74,8 @@ def _with_array(merged: MergedJob) -> MergedJob:
         return merged
     if job.array:
         raise BadInput(
-            f"{origins['array']}: a sweep sets the array itself; leave out the array or the sweep",
+            f"{origins['array']}: cannot be combined with a sweep, which sets the array; "
+            "leave out the array or the sweep",
             fix="to limit how many tasks run at once: `--sweep-parallel N`",
         )
     array = sweep_values.array(job.sweep, job.sweep_parallel)
@@ -76,7 +83,7 @@ def _with_array(merged: MergedJob) -> MergedJob:
 
 
 def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
-    """Return the job in a partition that can run it, with the partition's cores, memory and features."""
+    """Return the job in a partition that can run it, with cores, memory and features that fit there."""
     job, origins = merged.job, dict(merged.origins)
     values = {field: value for field, value in job.given_values().items() if field in _RESOURCE_FIELDS}
     of_site = f"site {job.site}"

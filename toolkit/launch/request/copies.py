@@ -18,9 +18,10 @@ done
 mkdir -p -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY" && cd -- "$TOOLKIT_JOB_DIR/copy-$TOOLKIT_COPY" || exit 1
 exec "$program" "$@"
 """
-"""A shell program that sets the number of a copy and changes to the copy's folder.
+"""A shell program that sets the number of a copy, changes to the copy's folder and starts the command.
 
-The shell program makes paths in the command absolute, because they may name files in the start folder.
+Before it changes to this folder, the shell program makes the path of the command and the paths of existing
+files in the arguments absolute.
 """
 
 

@@ -1,7 +1,6 @@
-"""Find a change that makes a launch work, and apply the change.
+"""Find changes to a launch command that make the launch work, and describe them as a fix.
 
-The engine predicts the outcome of the launch with each change. Only a change with the outcome ``ok`` is a
-fix.
+The engine predicts the outcome of the changed launch. The changes are a fix only if the outcome is ``ok``.
 """
 
 from collections.abc import Iterator
@@ -24,9 +23,9 @@ from toolkit.versions import within
 
 @dataclass(frozen=True, slots=True)
 class FoundFix:
-    """A launch command without the engine's options (``plan``), and a launch command that works (``after``).
+    """A launch command before a fix (``plan``) and after the fix (``after``).
 
-    ``before`` is the prediction for ``plan``.
+    ``plan`` lacks the options that the engine would add. ``before`` is the prediction for ``plan``.
     """
 
     before: Prediction
@@ -42,9 +41,10 @@ class FoundFix:
 def find_fix(
     host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None
 ) -> FoundFix | None:
-    """Return the first change that makes the launch work, or ``None`` if no change works.
+    """Return the first fix that makes the launch work, or ``None`` if no fix works.
 
-    toolkit prefers a change that keeps the requested launch mode.
+    toolkit tries the options that the engine chooses for each launch mode, the requested mode first. If no
+    mode works, toolkit tries each change in ``remedies.toml``.
     """
     plain = plain_plan(host, image, request, site)
     before = predict_plan(host, image, request, plain)
@@ -65,7 +65,7 @@ def find_fix(
 
 
 def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site | None = None) -> Plan:
-    """Return the launch command that a user would write, without the engine's options, as a plan."""
+    """Return the plan of the launch command that a user would write without the engine."""
     mode = request.mode or _default(host)
     proposed = propose(host, image, request, mode)
     launcher = proposed.launcher if request.mode or mode == "mpirun-host" else ("srun",)
@@ -74,7 +74,7 @@ def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site 
 
 
 def fix_of(found: FoundFix, host: HostFacts, image: ImageFacts, verdict: Verdict) -> Fix:
-    """Return the contents of the fix file for a found fix."""
+    """Return the content of the fix file for a fix that :func:`find_fix` found."""
     after, before = found.after, found.plan
     titles = {finding.id: finding.title for finding in verdict.findings if not finding.undecided}
     because = (f"{found.before.mode}: {found.before.outcome}: {found.before.because}",)
@@ -100,8 +100,8 @@ def _modes(request: Request, verdict: Verdict) -> list[Mode]:
 
 
 def _default(host: HostFacts) -> Mode:
-    """Return the launch mode that srun uses without options; on a host without Slurm, return the mode of its
-    mpirun.
+    """Return the launch mode that srun uses without options. On a host without Slurm, return
+    ``mpirun-host``.
     """
     if host.slurm is None:
         return "mpirun-host"

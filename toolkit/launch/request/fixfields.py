@@ -1,7 +1,7 @@
-"""Check the options that a fix file adds to a launch command.
+"""Check the options, mounts and variables that a fix file adds to a launch command.
 
-Another user may have written the fix file, so toolkit does not trust its words. toolkit inserts the words of
-a fix file before the image, as options of ``singularity exec``.
+Another user may have written the fix file, so toolkit checks the file's content. toolkit inserts the words in
+``launch.container`` before the image, as options of ``singularity exec``.
 """
 
 import re
@@ -12,7 +12,7 @@ from toolkit.model.fix import Fix
 
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*(?:=.+)?|-[A-Za-z]")
 _WITH_VALUE = ("--env", "--no-mount")
-"""The options whose value toolkit writes as a separate word."""
+"""The options whose value is the next word, as in ``--env NAME=VALUE``."""
 
 
 def faults(fix: Fix) -> Iterator[tuple[str, str]]:

@@ -16,7 +16,7 @@ def has_gpus(spec: JobSpec, site: Site | None) -> bool:
 
 
 def may_have_gpus(job: JobFile, site: Site | None, host: HostFacts) -> bool:
-    """Return whether ranks get GPUs, or the probed host has GPUs that ranks may find."""
+    """Return whether ranks may have GPUs: ranks get GPUs, or the probed host has GPUs or a GPU driver."""
     wants_gpus = site.has_gpus(job.partition, job.gpus_per_node) if site else bool(job.gpus_per_node)
     return wants_gpus or bool(host.gpus or host.gpu_driver)
 
@@ -24,7 +24,10 @@ def may_have_gpus(job: JobFile, site: Site | None, host: HostFacts) -> bool:
 def tell_idle(
     name: str, spec: JobSpec, site: Site | None, host: HostFacts | None, image: ImageFacts, tell: Tell
 ) -> None:
-    """Print a notice if the image can use GPUs of the cluster but the job does not request GPUs."""
+    """Print a notice if the image can use GPUs of the cluster but the job does not request GPUs.
+
+    ``name`` is the name of the image.
+    """
     if idle := _idle_gpus(spec, site, host, image):
         tell.step(f"{name} can use GPUs, but the job does not request GPUs; add --gpus-per-node {idle}")
 

@@ -17,8 +17,9 @@ _DEEPEST = 20
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """The values of a job file; ``lines`` maps a field (``nodes``, ``env.NAME``) to its line number; the
-    first line has number 1.
+    """The values of a job file.
+
+    ``lines`` maps a field, such as ``nodes`` or ``env.NAME``, to its line number. Line numbers start at 1.
     """
 
     values: dict[str, Any]
@@ -26,11 +27,11 @@ class Read:
 
 
 def read(text: str, file: str) -> Read:
-    """Return the mapping in a YAML text; errors contain the name ``file``.
+    """Return the fields in the YAML text of a job file; each error names the file and, if known, the line.
 
     Raises:
-        BadInput: if the text is not YAML, or has values other than texts, mappings and lists; the error names
-            the line.
+        BadInput: if the text is not YAML, does not consist of fields with values, or contains YAML syntax
+            that job files do not support.
     """
     reader = _Reader(file)
     try:
@@ -69,12 +70,14 @@ class _Reader:
         """Process the next event of the YAML parser."""
         line = event.start_mark.line + 1 if event.start_mark else 1
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
-            raise BadInput(f"{self.file}:{line}: anchors (&, *) are not supported; repeat the value")
+            raise BadInput(
+                f"{self.file}:{line}: YAML anchors (&) and aliases (*) are not supported; repeat the value"
+            )
         if isinstance(event, yaml.DocumentStartEvent):
             self.documents += 1
             if self.documents > 1:
                 raise BadInput(
-                    f"{self.file}:{line}: a second YAML document begins here; a file describes one job"
+                    f"{self.file}:{line}: a second YAML document begins here; write only one document"
                 )
         elif isinstance(event, yaml.MappingStartEvent | yaml.SequenceStartEvent):
             self._begin({} if isinstance(event, yaml.MappingStartEvent) else [], line)
@@ -85,10 +88,12 @@ class _Reader:
 
     def _begin(self, values: dict[str, Any] | list[Any], line: int) -> None:
         if len(self._open) >= _DEEPEST:
-            raise BadInput(f"{self.file}:{line}: nested too deeply for a job file")
+            raise BadInput(
+                f"{self.file}:{line}: lists and mappings are nested more than {_DEEPEST} levels deep"
+            )
         parent = self._open[-1] if self._open else None
         if parent and isinstance(parent.values, dict) and parent.key is None:
-            raise BadInput(f"{self.file}:{line}: the name of a field must be text")
+            raise BadInput(f"{self.file}:{line}: the name of a field must be a text, not a list or a mapping")
         self._open.append(_Open(values, self._store_value(values, line)))
 
     def _scalar(self, event: yaml.ScalarEvent, line: int) -> None:

@@ -25,7 +25,7 @@ _LISTS = {"arguments", "command", "modules", "sbatch", "binds", "env", "sweep"}
 
 @dataclass(frozen=True, slots=True)
 class JobLayer:
-    """The settings from the source ``source``; ``lines`` maps a field to its line in a file."""
+    """The settings from one source; for a file, ``lines`` maps a field to its line in the file."""
 
     source: str
     fields: JobFile
@@ -45,7 +45,8 @@ class JobLayer:
 class MergedJob:
     """A job merged from all sources, and the source of each value.
 
-    ``note`` says why toolkit chose a partition other than the site's default; otherwise it is empty.
+    ``note`` is empty, or says why toolkit chose a partition that is neither the user's choice nor the site's
+    default.
     """
 
     job: JobFile
@@ -65,10 +66,10 @@ DEFAULTS = JobFile(
 
 
 def merge(layers: Iterable[JobLayer]) -> MergedJob:
-    """Return the job with the last value of every field; toolkit merges the variables in ``env`` by name.
+    """Return the job; each field has the value from the last source that sets the field.
 
-    ``trainer`` and ``command`` exclude each other: toolkit uses the value of the later source. ``arguments``
-    are the arguments of the trainer, so they do not apply to a command.
+    toolkit merges the variables in ``env`` by name. A later ``command`` replaces a ``trainer`` and its
+    ``arguments``, and a later ``trainer`` replaces a ``command``.
     """
     values: dict[str, Any] = {}
     origins: dict[str, str] = {}
@@ -85,7 +86,10 @@ def merge(layers: Iterable[JobLayer]) -> MergedJob:
 
 
 def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
-    """Check the settings of one source; if ``strict`` is true, each value must have the type of its field.
+    """Check the settings of one source, and return them.
+
+    If ``strict`` is true, each value must have the type of its field. If ``strict`` is false, toolkit also
+    accepts a text such as ``"2"`` for a number.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.
@@ -105,7 +109,7 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
 
 
 def _conflicts(job_file: JobFile) -> Iterator[tuple[str, str]]:
-    """Yield a field and its fault if another field of the same source excludes the field."""
+    """Yield each field that conflicts with another field of the same source, and the fault."""
     if job_file.command is not None and job_file.trainer is not None:
         yield "command", "cannot be combined with a trainer; leave out one of them"
     if job_file.command is not None and job_file.arguments is not None:
@@ -124,7 +128,10 @@ def from_variables(environment: Mapping[str, str]) -> JobLayer:
 
 
 def of_site(name: str, site: Site) -> JobLayer:
-    """Return the default settings in a site profile, except sbatch lines, which the job script adds."""
+    """Return the default settings in a site profile, without the profile's sbatch options.
+
+    toolkit adds these sbatch options when it writes the job script.
+    """
     default = site.defaults
     job_file = JobFile(
         partition=default.partition or None,
@@ -146,7 +153,7 @@ def of_site(name: str, site: Site) -> JobLayer:
 def _in_words(what: str) -> str:
     """Return words for the expected type of a value, such as "a whole number"."""
     kinds = {"int": "a whole number", "bool": "true or false", "array": "a list", "str": "a text",
-             "object": "names and values"}  # fmt: skip
+             "object": "names and values, as in NAME: VALUE"}  # fmt: skip
     match = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)
     return f"write {kinds[match['kind']]}" if match and match["kind"] in kinds else what
 

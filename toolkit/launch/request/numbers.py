@@ -1,6 +1,4 @@
-"""Check the numbers in a job's values, for example in times and ranges; the values already match their
-patterns.
-"""
+"""Check the numbers in values that match the patterns of their fields, for example in times and ranges."""
 
 import re
 
@@ -15,7 +13,7 @@ _LONGEST_DAYS = 24_855
 
 _RANGE = re.compile(r"(\d+)(?:-(\d+)(?::(\d+))?)?")
 _TOO_LONG = re.compile(r"\d{13}")
-_REVERSED = "write a range from the smaller to the larger number, unlike {}"
+_REVERSED = "the range {} is reversed; write the smaller number first"
 
 
 def wrong(form: str, value: str) -> str:
@@ -28,7 +26,7 @@ def wrong(form: str, value: str) -> str:
     if form not in _WITH_NUMBERS:
         return ""
     if _TOO_LONG.search(value):
-        return "Slurm's numbers have at most 12 digits"
+        return "a number in this value has more than 12 digits; write at most 12 digits"
     if form == "time":
         return _time(value)
     return _array(value) if form == "array" else ""
@@ -39,7 +37,7 @@ _WITH_NUMBERS = frozenset({"time", "array", "memory", "dependency", "begin", "gp
 
 def _time(value: str) -> str:
     limit = minutes(value)
-    most = f"at most {_LONGEST_DAYS} days, or UNLIMITED"
+    most = f"expected at most {_LONGEST_DAYS} days, or UNLIMITED"
     return most if limit is not None and limit > _LONGEST_DAYS * 24 * 60 else ""
 
 
@@ -52,7 +50,11 @@ def _array(value: str) -> str:
         if last < first:
             return _REVERSED.format(part)
         if last > _LARGEST_INDEX:
-            return f"the largest index of a task is {_LARGEST_INDEX}"
+            return f"task index {last} is too large; Slurm accepts at most {_LARGEST_INDEX}"
         if step == 0:
             return f"the step of {part} must be at least 1"
-    return f"at most {_LARGEST_INDEX} tasks at once" if at_once and int(at_once) > _LARGEST_INDEX else ""
+    return (
+        f"expected at most {_LARGEST_INDEX} tasks at once"
+        if at_once and int(at_once) > _LARGEST_INDEX
+        else ""
+    )

@@ -1,4 +1,4 @@
-"""Build the specification of a job from the request and the paths on the cluster."""
+"""Build the specification of a job from the user's settings and the job's paths on the cluster."""
 
 import posixpath
 import re
@@ -20,7 +20,7 @@ from toolkit.program.command import CommandFacts
 from toolkit.runtime import apptainer
 
 DATA = "TOOLKIT_DATA"
-"""The variable with the path of the ``--data`` folder, which toolkit sets for a command."""
+"""If the job runs a command, toolkit sets this variable to the path of the ``--data`` folder."""
 _RUNS_SCRIPTS = re.compile(r"env|(ba|da|z)?sh|python[\d.]*|torchrun|accelerate|deepspeed|Rscript|julia|perl")
 _SCRIPT = re.compile(r"\w[\w.-]*\.(py|sh|bash|R|jl|pl)")
 
@@ -30,8 +30,8 @@ class JobPaths:
     """The paths of a job on the cluster: its folder, its image and the trainer's data.
 
     ``program`` is the file of the user's own trainer. ``start`` is the folder in which a command starts.
-    ``mounts`` are the mounts that the command needs. ``env`` is the environment image, and ``paths`` are the
-    variables that contain its mount point.
+    ``mounts`` are the mounts that the command needs. ``env`` is the environment file of ``toolkit env``.
+    ``paths`` contains the variables, such as ``PYTHONPATH``, that name the environment's mount point.
     """
 
     directory: str
@@ -58,8 +58,9 @@ def name_of(job: JobFile) -> str:
 
 
 def _program_name(command: Sequence[str]) -> str:
-    """Return the name of the script that an interpreter or a starter runs; for any other program, return the
-    program's name.
+    """Return the name of the script that an interpreter or a program such as torchrun runs.
+
+    For any other program, return the program's name.
     """
     program = posixpath.basename(command[0])
     if not _RUNS_SCRIPTS.fullmatch(program):
@@ -69,7 +70,7 @@ def _program_name(command: Sequence[str]) -> str:
 
 
 def specify(job: JobFile, places: JobPaths) -> JobSpec:
-    """Return the job specification with the complete command of a rank and all mounts.
+    """Return the job specification; it contains the complete command of a rank and all mounts.
 
     Raises:
         BadInput: if toolkit cannot mount a path, the trainer is unknown, or the command is missing.
@@ -115,8 +116,8 @@ def request_of(
 ) -> Request:
     """Return the launch request of a job for the engine; ``env`` includes secret values.
 
-    ``program`` is the value of ``--program``. ``shown`` contains the facts that toolkit read from the command
-    and the script.
+    ``program`` is the value of ``--program``. ``shown`` contains the facts that toolkit read from the user's
+    command and its Python script.
     """
     return Request(
         nodes=spec.nodes,
@@ -139,7 +140,7 @@ def request_of(
 
 
 def _join_search_paths(env: Mapping[str, str], paths: Mapping[str, str]) -> dict[str, str]:
-    """Return each search path that the user and the environment image set, with the user's folders first."""
+    """Return each search path that both the user and the environment file set, the user's folders first."""
     return {name: f"{env[name]}:{path}" for name, path in paths.items() if env.get(name)}
 
 

@@ -1,4 +1,8 @@
-"""Compute the values of each task of a sweep from its items ``NAME=VALUES``."""
+"""Compute the values of each task of a sweep.
+
+An item ``NAME=VALUES`` lists the values of one parameter. A sweep has one task for each combination of
+values.
+"""
 
 import itertools
 import math
@@ -22,7 +26,7 @@ _FRACTIONS = re.compile(r"-?[\d.]*\d\.\.\.?-?\d[\d.]*")
 _SHAPE = "write NAME=VALUE,VALUE or NAME=FIRST..LAST, as in lr=0.1,0.01 or seed=1..5"
 
 Row = dict[str, str]
-"""The values of one task, by name."""
+"""The values of one task, by parameter name."""
 
 
 def fault(item: str) -> str:
@@ -39,12 +43,12 @@ def fault(item: str) -> str:
             return what
     values = _values(text)
     if twice := next((value for value in values if values.count(value) > 1), None):
-        return f"{twice} appears twice"
+        return f"the value {twice} appears twice"
     return ""
 
 
 def rows(sweep: Iterable[str]) -> list[Row]:
-    """Return the values of each task in task order; the last name varies fastest.
+    """Return the values of each task in task order; the values of the last parameter vary fastest.
 
     The result is empty for a job without a sweep.
 
@@ -61,7 +65,7 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
     """Return the task numbers of a sweep as a value of ``--array``; at most ``parallel`` tasks run at once.
 
     Raises:
-        BadInput: if two names have the same variable, or the sweep has too many tasks.
+        BadInput: if two parameters need the same variable, or the sweep has too many tasks.
     """
     names = names_of(sweep)
     variables = [variable(name) for name in names]
@@ -69,7 +73,8 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
         if variable_name in variables[:at]:
             raise BadInput(
                 f"--sweep {names[at]}: {names[variables.index(variable_name)]} also sets the variable "
-                f"{variable_name}"
+                f"{variable_name}",
+                fix="rename one of the parameters",
             )
     count = math.prod(len(_values(item.partition("=")[2])) for item in sweep)
     if count > MOST_TASKS:
@@ -81,12 +86,12 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
 
 
 def names_of(sweep: Iterable[str]) -> list[str]:
-    """Return the names in the items ``NAME=VALUES`` of a sweep."""
+    """Return the parameter names of a sweep."""
     return [item.partition("=")[0] for item in sweep]
 
 
 def variable(name: str) -> str:
-    """Return the name of the environment variable that contains the value of a sweep's name.
+    """Return the name of the environment variable that contains the value of a parameter.
 
     >>> variable("learning-rate")
     'TOOLKIT_SWEEP_LEARNING_RATE'
@@ -95,7 +100,7 @@ def variable(name: str) -> str:
 
 
 def placeholder(name: str) -> str:
-    """Return the placeholder ``{NAME}``, which toolkit replaces by the name's value in a command."""
+    """Return the placeholder ``{NAME}``, which toolkit replaces by the parameter's value in a command."""
     return f"{{{name}}}"
 
 
@@ -135,8 +140,8 @@ def describe_values(row: Row) -> str:
 
 
 def _pieces(text: str) -> list[tuple[str, str]]:
-    """Split a list of values. Return the pair ``(text, "")`` for a quoted value, and ``("", text)`` for any
-    other value.
+    """Split a list of values. Return the pair ``(text, "")`` for a quoted value, and ``("", text)`` for an
+    unquoted value.
     """
     found, at = [], 0
     while True:
@@ -167,10 +172,14 @@ def _fault_of_range(text: str) -> str:
     match = _RANGE.fullmatch(text)
     if match is None:
         fraction = _FRACTIONS.fullmatch(text)
-        return f"{text}: a range needs whole numbers; list the values instead" if fraction else ""
+        return f"{text}: a range needs whole numbers; write each value instead" if fraction else ""
     first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
     if last < first:
-        return f"{text}: write a range from the smaller to the larger number"
+        return f"the range {text} is reversed; write the smaller number first"
     if step == 0:
         return f"{text}: the step must be at least 1"
-    return f"{text}: more than {MOST_TASKS} values" if (last - first) // step >= MOST_TASKS else ""
+    return (
+        f"{text}: a range may have at most {MOST_TASKS} values"
+        if (last - first) // step >= MOST_TASKS
+        else ""
+    )

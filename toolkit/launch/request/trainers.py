@@ -44,9 +44,10 @@ class TrainerProgram:
 
 
 def other_modes(job: JobFile) -> tuple[Mode, ...]:
-    """Return the launch modes that the engine never chooses but that the job can use.
+    """Return ``("gloo",)`` if the job can use ``gloo``, else ``()``.
 
-    The only such mode is Gloo, for a trainer whose strategy does not need MPI.
+    The engine never chooses the launch mode ``gloo`` itself. A trainer can use ``gloo`` if its strategy needs
+    neither MPI nor the rendezvous of a framework.
     """
     table = known.trainers()
     strategies = {name for row in table.framework for name in row.strategies}
@@ -54,7 +55,10 @@ def other_modes(job: JobFile) -> tuple[Mode, ...]:
 
 
 def program_of(command: Sequence[str]) -> ProgramName:
-    """Return how a trainer connects its ranks, such as ``horovod``, from its last ``--strategy`` option."""
+    """Return how the ranks of a trainer find each other; by default ``horovod``.
+
+    The last ``--strategy`` option in the command determines the result.
+    """
     chosen = [value for word, value in pairwise(command) if word == "--strategy"]
     rows = (row for row in known.trainers().framework if chosen and chosen[-1] in row.strategies)
     return next((row.program for row in rows), "horovod")
@@ -63,7 +67,8 @@ def program_of(command: Sequence[str]) -> ProgramName:
 def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
     """Return the job with a strategy for the image's framework.
 
-    The job is unchanged if the user chose a strategy, or the image contains TensorFlow and Horovod.
+    The job is unchanged if it has no trainer, if the user chose a strategy, or if TensorFlow and Horovod may
+    be in the image.
     """
     if job.trainer is None or job.strategy or not {"tensorflow", "horovod"} & image.absent.keys():
         return job

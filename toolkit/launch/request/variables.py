@@ -1,5 +1,4 @@
-"""Read the user's variables for the ranks from options and files, and write the files that set these
-variables.
+"""Read the variables that the user sets for the ranks, and compute the files that set them in the job.
 
 A value is secret if it comes from the user's environment or an env file, or if the variable's name suggests a
 secret, as ``WANDB_API_KEY`` does. toolkit writes secret values to a separate file. The package
@@ -34,7 +33,7 @@ def looks_secret(name: str) -> bool:
 
 
 def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -> dict[str, str]:
-    """Return the variables in ``NAME=VALUE`` words; a word ``NAME`` gets its value from ``environment``.
+    """Return the variables in ``NAME=VALUE`` words; for a word ``NAME``, ``environment`` contains the value.
 
     Args:
         pairs: the words.
@@ -42,13 +41,13 @@ def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str
         label: the source of the words, such as ``--env``; each error message starts with this text.
 
     Raises:
-        BadInput: if a name is invalid, or ``environment`` lacks the variable.
+        BadInput: if a name is invalid, or ``environment`` lacks the variable of a word ``NAME``.
     """
     found: dict[str, str] = {}
     for pair in pairs:
         name, separator, value = pair.partition("=")
         if not name:
-            raise BadInput(f"{label}: a variable without a name", fix="write NAME=VALUE, or NAME alone")
+            raise BadInput(f"{label}: a variable without a name", fix="write NAME=VALUE, or only NAME")
         check_name(name, label)
         found[name] = value if separator else from_caller(name, environment, label)
     return found
@@ -102,14 +101,14 @@ def secrets_of_record(
     names = tuple(names)
     if absent := [name for name in names if name not in secrets and name not in environment]:
         raise BadInput(
-            f"{', '.join(absent)}: not set; a job record does not contain the values of secrets",
+            f"{', '.join(absent)}: not set; a job record contains only the names of secret variables",
             fix=f"set the variable: `read -rs {absent[0]} && export {absent[0]}`; then run the command again",
         )
     return {name: secrets.get(name, Hidden(environment.get(name, ""))) for name in names}
 
 
 def check_name(name: str, label: str) -> None:
-    """Raise an error if the name of a variable is invalid.
+    """Check the name of a variable; ``label`` is the start of the error message.
 
     Raises:
         BadInput: if the name is invalid.
@@ -152,7 +151,7 @@ def secrets_of(values: Mapping[str, Hidden]) -> bytes:
 
 
 def end_of(text: str) -> str:
-    """Return an end mark for a shell here-document with this text: a word that is not a line of the text."""
+    """Return a delimiter for a shell here-document with this text: a word that is not a line of the text."""
     word = _END
     while word in text.split("\n"):
         word += "_"

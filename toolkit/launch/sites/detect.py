@@ -20,8 +20,10 @@ from toolkit.near import suggest_near
 _TIME = "01:00:00"
 _HOME = "$HOME/toolkit"
 _LASTING = ("WORK", "PROJECT", "STORE")
-"""Variables with folders in which the site keeps old files. toolkit prefers these folders to scratch folders,
-in which the site deletes old files."""
+"""Variables that name folders from which the site does not delete old files, the preferred variable first.
+
+toolkit prefers these folders to scratch folders.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +96,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
 def _sayable(facts: SiteFacts) -> SiteFacts:
     """Return the facts without partitions that are down, and without names that are invalid in a profile.
 
-    A name is invalid, for example, if it is a word of the login shell's banner.
+    For example, the login shell's banner may add invalid names to the output of a query.
     """
     parts = {part.name: part for part in facts.partitions or () if part.up and WORD.fullmatch(part.name)}
     first = next((part.name for part in parts.values() if part.default), None)
@@ -169,21 +171,24 @@ def _questions(host: HostFacts, facts: SiteFacts, parts: tuple[Partition, ...]) 
 
 def _gaps(host: HostFacts, facts: SiteFacts, questions: tuple[Question, ...]) -> Iterator[str]:
     if host.compute_nodes is None:
-        yield f"No compute node answered ({_why(host)}): scratch and network are unknown."
+        yield f"No compute node answered ({_why(host)}): scratch folder and network are unknown."
     if facts.partitions is None:
         yield "The partitions are unknown: sinfo did not answer."
     if not _has_runtime(host, facts) and not facts.offers:
         yield "Apptainer or Singularity was found neither on PATH nor as a module: set container.command."
     if facts.folders is None:
-        yield "The variables of the login shell name no folders: check directory and container.binds."
+        yield (
+            "The login shell's variables for folders, such as SCRATCH, are unknown: "
+            "check directory and container.binds."
+        )
     if any(q.option == "--account" and not q.default for q in questions):
-        yield "Slurm requires an account but lists no accounts: set defaults.account."
+        yield "Slurm requires an account but lists no account of yours: set defaults.account."
 
 
 def _why(host: HostFacts) -> str:
     return (host.unknown.get("compute_nodes") or host.absent.get("compute_nodes") or "").removeprefix(
         "compute nodes: "
-    ) or "toolkit probed no node"
+    ) or "toolkit did not probe a compute node"
 
 
 def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:
@@ -250,7 +255,10 @@ def _binds(facts: SiteFacts) -> Iterator[str]:
 
 
 def _scratch(host: HostFacts, facts: SiteFacts) -> str:
-    """Return a folder on a local disk of the nodes; ``$TMPDIR`` if this folder is different for each job."""
+    """Return a folder on a local disk of the compute nodes, or an empty string.
+
+    If each job has a different folder, return ``$TMPDIR``.
+    """
     for path in facts.scratch or ():
         if path == host.tmpdir and re.search(r"\d|/-", path):
             return "$TMPDIR"

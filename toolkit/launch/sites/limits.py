@@ -16,7 +16,7 @@ _STATED_BY = {
     "GPU type": ("gpu",),
     "features": ("features",),
 }
-"""For each kind of limit, the profile fields that can state this limit of a partition."""
+"""The fields of a partition in a site profile that state each kind of limit."""
 
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 
@@ -45,8 +45,8 @@ def problems(spec: JobSpec, partition: Partition, most_gpus: int = 0) -> Iterato
     Args:
         spec: the job, with all its sbatch options.
         partition: the partition.
-        most_gpus: the largest known number of GPUs per node in the site's partitions, or 0 if unknown. If the
-            partition's number of GPUs is unknown, toolkit assumes at most ``most_gpus`` GPUs per node.
+        most_gpus: the largest number of GPUs per node in any partition of the site, or 0 if unknown. If the
+            number of GPUs in ``partition`` is unknown, toolkit assumes at most ``most_gpus`` GPUs per node.
     """
     yield from _time(spec, partition)
     most = min((n for n in (partition.max_nodes, partition.nodes) if n), default=None)
@@ -88,9 +88,9 @@ def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[LimitExc
 def _threads(spec: JobSpec, partition: Partition) -> int:
     """Return how many ranks may share a physical core.
 
-    If a rank has a fixed number of cores, the job script requests whole cores with one hardware thread each.
-    If the job names several partitions, the script requests hardware threads. An sbatch option of the user or
-    the site, such as ``--hint``, overrides the script's request.
+    If the job sets the number of cores per rank, the job script requests whole cores with one hardware thread
+    each. If the job names several partitions, the script requests hardware threads. An sbatch option of the
+    user or the site, such as ``--hint``, overrides the script's request.
     """
     own = any(line.startswith(("--threads-per-core", "--hint")) for line in spec.sbatch)
     whole = spec.cpus_per_rank and "," not in (spec.partition or "")
@@ -117,7 +117,9 @@ def _gpus(spec: JobSpec, partition: Partition, most: int) -> Iterator[LimitExcee
         )
         yield LimitExceeded(option, having, "GPUs")
     elif partition.gpus is None and most and wanted > most:
-        yield LimitExceeded(option, f"an unknown number of GPUs (others have at most {most})", "GPUs")
+        yield LimitExceeded(
+            option, f"an unknown number of GPUs (other partitions have at most {most} per node)", "GPUs"
+        )
     if spec.gpu and partition.gpu and spec.gpu != partition.gpu:
         yield LimitExceeded(f"--gpu {spec.gpu}", f"{partition.gpu} GPUs", "GPU type")
 

@@ -22,7 +22,7 @@ class PartitionChoice(NamedTuple):
 
     ``spec`` names the partition, and has cores, memory and features that fit the partition. ``partition`` is
     ``None`` if the profile does not describe the partition, or if the job names several partitions. ``why``
-    is the reason for a partition that is neither the user's choice nor the default; otherwise it is empty.
+    is the reason if the partition is neither the user's choice nor the default. If not, ``why`` is empty.
     """
 
     spec: JobSpec
@@ -46,8 +46,8 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
             empty or have the profile's defaults.
 
     Raises:
-        BadInput: if no partition can run the job; the message has the limits of each partition. Also if the
-            partition that the job names cannot run the job; the message names partitions that can.
+        BadInput: if a partition that the job names cannot run the job; the error names partitions that can.
+            Also if no partition can run the job; the error contains the limits of each partition.
     """
     if not site.partitions:
         return PartitionChoice(spec)
@@ -94,10 +94,14 @@ def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
     default = f"the default partition {usual.partition.name}"
     if not usual.problems:
         unstated = " and ".join(_unstated_limits(usual.partition, kinds))
-        return f"the profile does not state {unstated} of {default}"
+        return f"the profile does not state the limits of {default} for {unstated}"
     why = f"{default} has {_limits(usual)}"
     unknown = " and ".join(_unstated_limits(best.partition, kinds))
-    return f"{why}; the profile does not state {unknown} of {best.partition.name}" if unknown else why
+    return (
+        f"{why}; the profile does not state the limits of {best.partition.name} for {unknown}"
+        if unknown
+        else why
+    )
 
 
 def _refusal(fit: PartitionFit, alternatives: Sequence[PartitionFit], site: str) -> BadInput:
@@ -129,8 +133,8 @@ def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
 
 
 def _kinds(fit: PartitionFit) -> list[str]:
-    """Return the kinds of limits that another partition should state: limits that the job exceeds, and the
-    limits of requested GPUs.
+    """Return the kinds of limits that matter in the choice of another partition: limits that the job exceeds
+    in this partition and, if the job requests GPUs, the GPU limits.
     """
     kinds = [problem.kind for problem in fit.problems]
     if fit.spec.gpus_per_node:
@@ -148,7 +152,7 @@ def _limits(fit: PartitionFit) -> str:
 
 
 def _find(partition_name: str, site: Site, name: str) -> Partition | None:
-    """Return the partition with this name; for an empty name, the default partition or ``None``.
+    """Return the partition with this name. For an empty name, return the default partition, or ``None``.
 
     Raises:
         BadInput: if the profile has no partition with this name.

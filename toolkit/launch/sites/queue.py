@@ -42,7 +42,8 @@ def array_faults(spec: JobSpec, settings: Mapping[str, str]) -> Iterator[LaunchF
     else:
         most = int(size) - 1
         yield LaunchFault(
-            f"--array {spec.array}: Slurm numbers tasks up to {most} (MaxArraySize)", "use smaller numbers"
+            f"--array {spec.array}: Slurm allows task numbers up to {most} (MaxArraySize {size})",
+            "use smaller task numbers",
         )
 
 
@@ -65,7 +66,7 @@ def _partitions(spec: JobSpec, partitions: tuple[PartitionFacts, ...]) -> Iterat
         if name not in names:
             yield LaunchFault(
                 f"--partition {name}: unknown partition{suggest_near(name, names)}",
-                f"partitions: {', '.join(names)}",
+                f"choose one of these partitions: {', '.join(names)}",
             )
     counted = any(part.gpus for part in partitions)
     if spec.gpus_per_node and all(part.gpus == 0 for part in partitions):
@@ -104,7 +105,7 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     if wanted and wanted not in accounts:
         yield LaunchFault(
             f"--account {spec.account}: not one of your accounts{suggest_near(wanted, accounts)}",
-            f"your accounts: {', '.join(accounts)}",
+            f"choose one of your accounts: {', '.join(accounts)}",
         )
         return
     charged = [row for row in rows if row.account == wanted or not wanted]
@@ -112,5 +113,5 @@ def _accounts(spec: JobSpec, facts: SiteFacts) -> Iterator[LaunchFault]:
     if spec.qos and allowed and spec.qos not in allowed:
         yield LaunchFault(
             f"--qos {spec.qos}: your account cannot use this QOS{suggest_near(spec.qos, allowed)}",
-            f"QOS: {', '.join(allowed)}",
+            f"choose a QOS of your account: {', '.join(allowed)}",
         )

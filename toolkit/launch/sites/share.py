@@ -28,9 +28,9 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
     """Return the job with values that fit a partition.
 
     toolkit changes only the fields in ``unsaid``, which the user did not set. If the cores per rank are
-    unset, or the profile's default needs more cores than a node has, each rank gets an equal share of a
-    node's cores. toolkit reduces a memory request that exceeds a node's memory, and removes a constraint that
-    the nodes do not meet.
+    unset, or the profile's default does not fit a node, each rank gets an equal share of a node's cores.
+    toolkit reduces a memory request that exceeds a node's memory, and removes a constraint that the nodes do
+    not meet.
     """
     limit_problems = _problems(spec, partition, site)
     kinds = {problem.kind for problem in limit_problems}

@@ -15,8 +15,10 @@ State = Literal["holds", "differs", "undecided"]
 
 
 class ProfileCheck(NamedTuple):
-    """The result of comparing one field of a site profile with the cluster; ``text`` has the field's value
-    and, if the cluster's value differs or is unknown, the reason.
+    """The result of comparing one field of a site profile with the cluster.
+
+    ``state`` is ``holds`` if the cluster has the field's value, and ``undecided`` if the cluster's value is
+    unknown. ``text`` contains the field's value and, unless ``state`` is ``holds``, the reason.
     """
 
     field: str
@@ -34,7 +36,7 @@ def words(site: Site) -> SiteWords:
 
 
 def points(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    """Yield the result for each profile field that a probe can check, in the order of the fields."""
+    """Yield the result for each field of a site profile that a probe can check."""
     yield from _of_scheduler(site, host)
     yield _compare_field("architecture", site.architecture, host.architecture, host.cite("architecture"))
     yield from _of_modules(site, facts)
@@ -112,15 +114,19 @@ def _of_network(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
     if not site.network:
         return
     if host.compute_nodes is None or host.interfaces is None:
-        yield ProfileCheck("network", "undecided", f"{site.network}: no compute node was probed")
+        yield ProfileCheck("network", "undecided", f"{site.network}: toolkit did not probe a compute node")
         return
     exists = site.network in host.interfaces
-    text = site.network if exists else f"{site.network}: nodes have {' '.join(host.interfaces) or 'none'}"
+    text = (
+        site.network
+        if exists
+        else f"{site.network}: compute nodes have {' '.join(host.interfaces) or 'none'}"
+    )
     yield ProfileCheck("network", "holds" if exists else "differs", text)
 
 
 def _of_container(site: Site, host: HostFacts, facts: SiteFacts) -> Iterator[ProfileCheck]:
-    """Yield the result for the container runtime; the probe looked for the runtime after it loaded the
+    """Yield the result for the container runtime, for which the probe searched after it loaded the profile's
     modules.
     """
     command, field = site.container.command, "container.command"
@@ -181,7 +187,9 @@ def _member(field: str, name: str, names: tuple[str, ...] | None) -> ProfileChec
         return ProfileCheck(field, "undecided", f"{name}: sacctmgr did not answer")
     exists = name in names
     return ProfileCheck(
-        field, "holds" if exists else "differs", name if exists else f"{name}: you have {' '.join(names)}"
+        field,
+        "holds" if exists else "differs",
+        name if exists else f"{name}: Slurm lists only {' '.join(names)} for you",
     )
 
 
@@ -206,7 +214,9 @@ def _of_partition(path: str, part: Partition, facts: SiteFacts) -> Iterator[Prof
     for number, feature in enumerate(part.features):
         field = f"{path}.features[{number}]"
         if partition.features is None:
-            yield ProfileCheck(field, "undecided", f"{part.name}: {feature}: the features are unknown")
+            yield ProfileCheck(
+                field, "undecided", f"{part.name}: {feature}: the partition's features are unknown"
+            )
         else:
             exists = feature in partition.features
             value = f"{part.name}: {feature}" if exists else f"{part.name}: no node has {feature}"
@@ -230,9 +240,9 @@ def _presence(
 
 
 def _limit(field: str, part: str, value: str | int, now: str | int | None) -> ProfileCheck:
-    """Return the result for a number or a time; two notations of the same time count as equal."""
+    """Return the result for one limit of a partition; two notations of the same time limit count as equal."""
     if now is None:
-        return ProfileCheck(field, "undecided", f"{part}: {value}: unknown on the cluster")
+        return ProfileCheck(field, "undecided", f"{part}: {value}: the cluster's value is unknown")
     same = value == now
     if isinstance(value, str) and isinstance(now, str) and field.endswith("max_time"):
         same = minutes(value) == minutes(now)

@@ -1,1 +1,1 @@
-"""Record jobs, submit them, and follow their state in Slurm."""
+"""Record jobs, submit them to Slurm, and query their states."""

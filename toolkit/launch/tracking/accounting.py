@@ -54,21 +54,21 @@ def steps(number: str) -> Command:
 
 
 def parse_steps(text: str) -> list[StepEnd]:
-    """Return how jobs and steps ended, from the output of :func:`steps`: one line for each job or step."""
+    """Return how a job and its steps ended, from the output of the command that :func:`steps` returns."""
     ends = []
     for line in text.splitlines():
         values = line.split("|")
         if len(values) != len(_COLUMNS) or not values[1].split():
             continue
         step, state, code, nodes, elapsed, limit, memory, memory_request = values
-        # sacct prints states such as "CANCELLED by 1000", so keep only the first word of a state.
         nodes = "" if nodes == "None assigned" else nodes
+        # sacct prints states such as "CANCELLED by 1000", so keep only the first word of a state.
         ends.append(StepEnd(step, state.split()[0], code, nodes, elapsed, limit, memory, memory_request))
     return ends
 
 
 def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
-    """Return the failed parts of a job: first the steps with ranks, then the job script, then the whole job.
+    """Return the failed parts of a job: steps of srun, then the steps ``batch`` and ``extern``, then the job.
 
     Of several parts with the same state and exit status, return only the first.
     """
@@ -82,8 +82,9 @@ def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
 
 
 def show(number: str) -> Command:
-    """Return the ``scontrol`` command that shows a job; Slurm's controller keeps an ended job for some
-    minutes.
+    """Return the ``scontrol`` command that shows a job.
+
+    Slurm's controller forgets a job some minutes after the job ends.
     """
     return slurm.show_job(number, _SECONDS)
 

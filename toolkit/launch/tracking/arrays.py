@@ -33,9 +33,10 @@ def foremost(states: Iterable[JobState]) -> JobState:
 
 
 def merge_tasks(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobTask, ...]:
-    """Return the tasks of a new query, and older tasks that the query does not list.
+    """Return the tasks from the new query ``now``, and each earlier task in ``before`` that ``now`` lacks.
 
-    An older task that has not ended becomes ``unknown``, because Slurm has forgotten the task.
+    The state of such an earlier task becomes ``unknown`` if the task had not ended, because Slurm no longer
+    lists the task.
     """
     tasks = {task.index: task for task in now}
     for task in before:

@@ -59,7 +59,10 @@ def test_a_file_says_texts_as_they_stand_there():
         ),
         ("a: 1\na: 2\n", "job.yaml:2: a: appears twice"),
         ("nodes: 1\nname: 'a b'\n", "job.yaml:2: name: 'a b': names may contain"),
-        ("sbatch:\n- --hold\n- --nodes=2\n", "job.yaml:1: sbatch: '--nodes=2': use the field nodes instead"),
+        (
+            "sbatch:\n- --hold\n- --nodes=2\n",
+            "job.yaml:1: sbatch: '--nodes=2': use the job field nodes instead",
+        ),
         ("env:\n  A: 1\n  A B: 2\n", "job.yaml:3: env.A B: 'A B': not a valid variable name"),
         (
             "trainer: mnist\nnodes: 2\ncommand: [true]\n",
@@ -73,7 +76,7 @@ def test_a_file_says_texts_as_they_stand_there():
         ("- a\n", "job.yaml:1: expected fields with values"),
         ("just text\n", "job.yaml:1: expected fields with values"),
         ("a: [1\nb: 2\n", "job.yaml:2: this is not YAML"),
-        ("a: &x 1\n", "job.yaml:1: anchors"),
+        ("a: &x 1\n", "job.yaml:1: YAML anchors"),
         ("a: 1\n---\nb: 2\n", "job.yaml:2: a second YAML document begins here"),
         ("nodes: \x07\n", "job.yaml: this is not YAML"),
     ],

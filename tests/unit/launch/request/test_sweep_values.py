@@ -52,10 +52,10 @@ def test_what_values_mean(text, values):
         ("lr=1,,2", "a value is empty"),
         ("lr=1,1", "1 appears twice"),
         ("n=1..3,2", "2 appears twice"),
-        ("n=3..1", "3..1: write a range from the smaller"),
+        ("n=3..1", "the range 3..1 is reversed"),
         ("n=1..9..0", "1..9..0: the step must be at least 1"),
         ("n=0.1..0.5", "0.1..0.5: a range needs whole numbers"),
-        ("n=1..999999999", "more than 500 values"),
+        ("n=1..999999999", "at most 500 values"),
         ("n=a\nb", "a line break or a control character"),
     ],
 )
@@ -87,7 +87,7 @@ def test_a_sweep_is_an_array():
         ({"sweep": ["n=1..30", "m=1..30"]}, "--sweep: 900 array tasks; toolkit supports at most 500"),
         ({"sweep": ["n=1", "n=2"]}, "--sweep n: n also sets the variable TOOLKIT_SWEEP_N"),
         ({"sweep": ["a-b=1", "A.b=2"]}, "--sweep A.b: a-b also sets the variable TOOLKIT_SWEEP_A_B"),
-        ({"sweep": ["n=1"], "array": "0-3"}, "--array: a sweep sets the array"),
+        ({"sweep": ["n=1"], "array": "0-3"}, "--array: cannot be combined with a sweep"),
         ({"sweep_parallel": 2}, "--sweep-parallel: needs --sweep"),
     ],
 )

@@ -146,7 +146,7 @@ def test_a_runtime_that_only_the_login_shell_has_is_taken_where_no_node_was_aske
     found = draft("centre", host, changed(commands=("", "/opt/bin/singularity"), up=("eth0",)))
     assert found.site.container.command == "singularity"
     assert (found.site.network, found.site.scratch) == ("", "/local/job123")
-    assert found.gaps[0] == "No compute node answered (x): scratch and network are unknown."
+    assert found.gaps[0] == "No compute node answered (x): scratch folder and network are unknown."
 
 
 def test_no_runtime_anywhere_is_told():

@@ -116,10 +116,12 @@ def test_a_job_that_no_partition_can_run_is_refused_with_the_limits_of_each(part
     first = partition.split(",")[0]
     limits = {
         "gpus": "gpus: 4 GPUs per node; batch, devel: no GPUs; "
-        "long, open: an unknown number of GPUs (others have at most 4)",
-        "open": "open, long: an unknown number of GPUs (others have at most 4); batch, devel: no GPUs; "
+        "long, open: an unknown number of GPUs (other partitions have at most 4 per node)",
+        "open": "open, long: an unknown number of GPUs (other partitions have at most 4 per node); "
+        "batch, devel: no GPUs; "
         "gpus: 4 GPUs per node",
-        "long": "long, open: an unknown number of GPUs (others have at most 4); batch, devel: no GPUs; "
+        "long": "long, open: an unknown number of GPUs (other partitions have at most 4 per node); "
+        "batch, devel: no GPUs; "
         "gpus: 4 GPUs per node",
     }
     assert error.message == f"--gpus-per-node 5: no partition of site mine can run this job ({limits[first]})"
@@ -178,18 +180,20 @@ def chosen(site=SITE, **changes):
             "gpus",
             (
                 "the default partition batch has a limit of 8 nodes and 90000M of memory per node; "
-                "the profile does not state memory of gpus"
+                "the profile does not state the limits of gpus for memory"
             ),
         ),
         (
             {"gpus_per_node": 4, "gpu": "a100"},
             "long",
-            "the default partition batch has no GPUs; the profile does not state GPUs and GPU type of long",
+            "the default partition batch has no GPUs; "
+            "the profile does not state the limits of long for GPUs and GPU type",
         ),
         (
             {"ranks_per_node": 49},
             "long",
-            "the default partition batch has 48 cores per node; the profile does not state cores of long",
+            "the default partition batch has 48 cores per node; "
+            "the profile does not state the limits of long for cores",
         ),
         ({"partition": "open", "gpus_per_node": 4}, "open", ""),
         ({"sbatch": ("-p gpus",), "gpus_per_node": 4}, "batch", ""),
@@ -213,7 +217,7 @@ def test_a_partition_with_known_gpus_comes_before_a_default_whose_gpus_are_unkno
     site = site_of(Partition(name="a"), Partition(name="b", gpus=4), partition="a")
     assert chosen(site, gpus_per_node=4) == (
         "b",
-        "the profile does not state GPUs of the default partition a",
+        "the profile does not state the limits of the default partition a for GPUs",
     )
     assert chosen(site, gpus_per_node=0) == ("a", "")
     assert chosen(site) == ("a", "")

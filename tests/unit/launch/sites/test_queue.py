@@ -25,7 +25,7 @@ def faults(facts=None, **job):
         (
             {"partition": "gpus"},
             "--partition gpus: unknown partition (did you mean gpu?)",
-            "partitions: cpu, gpu, old",
+            "choose one of these partitions: cpu, gpu, old",
         ),
         ({"gpus_per_node": 2}, "--gpus-per-node 2: partition cpu has no GPUs", "give `--partition` gpu"),
         (
@@ -43,9 +43,13 @@ def faults(facts=None, **job):
         (
             {"account": "trani"},
             "--account trani: not one of your accounts (did you mean train?)",
-            "your accounts: train, proj",
+            "choose one of your accounts: train, proj",
         ),
-        ({"account": "proj", "qos": "long"}, "--qos long: your account cannot use this QOS", "QOS: normal"),
+        (
+            {"account": "proj", "qos": "long"},
+            "--qos long: your account cannot use this QOS",
+            "choose a QOS of your account: normal",
+        ),
     ],
 )
 def test_what_slurm_would_refuse(job, message, fix):

@@ -119,8 +119,16 @@ def test_a_profile_that_holds_has_every_point_judged():
         ({"there_nodes": (True, False, False, False)}, "scratch", "/local: does not exist on compute nodes"),
         ({"there": (True, True, False, False)}, "directory", "$WORK: does not exist on the login host"),
         ({"there": (True, False, False, True)}, "container.binds[1]", "$STORE: does not exist"),
-        ({"associations": (Association(account="p2"),)}, "defaults.account", "p1: you have p2"),
-        ({"associations": (Association(account="p1", qos=("x",)),)}, "defaults.qos", "normal: you have x"),
+        (
+            {"associations": (Association(account="p2"),)},
+            "defaults.account",
+            "p1: Slurm lists only p2 for you",
+        ),
+        (
+            {"associations": (Association(account="p1", qos=("x",)),)},
+            "defaults.qos",
+            "normal: Slurm lists only x for you",
+        ),
     ],
 )
 def test_what_no_longer_holds_is_named_with_what_is_so(fields, field, text):
@@ -133,7 +141,7 @@ def test_what_no_longer_holds_is_named_with_what_is_so(fields, field, text):
     ("host", "field", "text"),
     [
         ({"architecture": "aarch64"}, "architecture", "x86_64: the cluster has aarch64"),
-        ({"interfaces": ("eth0",)}, "network", "ib0: nodes have eth0"),
+        ({"interfaces": ("eth0",)}, "network", "ib0: compute nodes have eth0"),
         ({"slurm": SlurmFacts(version="24.05", mpi_types=("none",))}, "launch.mpi", "pmix: srun offers none"),
         ({"slurm": None, "absent": {"slurm": "sinfo: not found"}}, "scheduler", "sinfo: not found"),
     ],
