@@ -186,14 +186,18 @@ def chosen(site=SITE, **changes):
         (
             {"gpus_per_node": 4, "gpu": "a100"},
             "long",
-            "the default partition batch has no GPUs; "
-            "the profile does not state the limits of long for GPUs and GPU type",
+            (
+                "the default partition batch has no GPUs; "
+                "the profile does not state the limits of long for GPUs and GPU type"
+            ),
         ),
         (
             {"ranks_per_node": 49},
             "long",
-            "the default partition batch has 48 cores per node; "
-            "the profile does not state the limits of long for cores",
+            (
+                "the default partition batch has 48 cores per node; "
+                "the profile does not state the limits of long for cores"
+            ),
         ),
         ({"partition": "open", "gpus_per_node": 4}, "open", ""),
         ({"sbatch": ("-p gpus",), "gpus_per_node": 4}, "batch", ""),
