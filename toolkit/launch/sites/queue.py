@@ -37,7 +37,7 @@ def array_faults(spec: JobSpec, settings: Mapping[str, str]) -> Iterator[LaunchF
     if spec.sweep:
         yield LaunchFault(
             f"--sweep: the sweep has {largest + 1} tasks; Slurm allows at most {size} (MaxArraySize)",
-            ("split the sweep into several launches"),
+            "split the sweep into several launches",
         )
     else:
         most = int(size) - 1
