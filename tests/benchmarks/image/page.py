@@ -26,7 +26,7 @@ def _when(found: Result) -> str:
     loads = [taken.load for rows in found.conversions.values() for taken in rows]
     text = (
         f"The times on this page were measured on {found.started[:10]} with {found.processors} processors; "
-        f"the machine's load was {min(loads):.1f} to {max(loads):.1f}.\n"
+        f"the machine's load average was {min(loads):.1f} to {max(loads):.1f}.\n"
     )
     if max(loads) > found.processors + 1:
         text += "The machine had other work, so compare only times from this run with each other.\n"
@@ -39,9 +39,9 @@ def _conversions(found: Result) -> str:
             "",
             "Time",
             "Speed, relative to plain",
-            "SIF",
+            "Size of the SIF",
             "Size, relative to plain",
-            "Two conversions bit-identical",
+            "Are two conversions bit-identical?",
         )
     ]
     rows.append(("---",) * 6)
@@ -74,11 +74,23 @@ def _took(found: Result, name: str) -> tuple[str, str, str]:
 
 def _starts(found: Result) -> str:
     bare = median(found.starts[BARE]["warm"])
-    rows = [("", "Cold", "Warm", "Warm, relative to bare", "CPU time, relative to bare"), ("---",) * 5]
-    rows.append(("bare: a container of the image", "", f"{bare.wall:.2f} s", "1", f"1 ({bare.cpu:.2f} s)"))
+    rows = [
+        ("", "Cold start", "Warm start", "Warm start, relative to bare", "CPU time, relative to bare"),
+        ("---",) * 5,
+    ]
+    rows.append(
+        (
+            "bare: the image in the Docker engine, without a SIF",
+            "",
+            f"{bare.wall:.2f} s",
+            "1",
+            f"1 ({bare.cpu:.2f} s)",
+        )
+    )
     for name in (PLAIN, *(packing.name for packing in PACKINGS)):
         ratios = found.ratios(name)
         times = [f"{median(found.starts[name][kind]).wall:.2f} s" for kind in ("cold", "warm")]
         shown = (f"{ratios['start_ratio']:.2f}", f"{ratios['start_ratio_cpu']:.2f}")
         rows.append((_PLAIN if name == PLAIN else f"`--for {name}`", *times, *shown))
-    return f"## Start: `{found.program}`\n\n{table(rows)}"
+    note = "In a cold start, the SIF is not in memory; in a warm start, it is."
+    return f"## Start: `{found.program}`\n\n{note}\n\n{table(rows)}"
