@@ -17,7 +17,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding, OutputExplanation
 from toolkit.model.job import JobRecord
 from toolkit.model.jobfile import JobFile
-from toolkit.model.prediction import Basis, Mode, Outcome
+from toolkit.model.prediction import Accelerator, Basis, Mode, Outcome, ProgramName, Starter
 
 _DIALECT = "https://json-schema.org/draft/2020-12/schema"
 _INSIDE_IMAGES = "toolkit.trainers"
@@ -34,6 +34,8 @@ class PlanWords(msgspec.Struct, kw_only=True):
     unset: tuple[str, ...]
     binds: tuple[str, ...]
     wrapper: tuple[str, ...]
+    program: ProgramName
+    starter: Starter
 
 
 class PredictionOfMode(msgspec.Struct, kw_only=True):
@@ -43,6 +45,7 @@ class PredictionOfMode(msgspec.Struct, kw_only=True):
     outcome: Outcome
     because: str
     by_chance: tuple[Outcome, ...]
+    accelerator: Accelerator
     basis: Basis
     beyond: tuple[str, ...]
     findings: tuple[str, ...]
