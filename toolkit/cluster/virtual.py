@@ -41,7 +41,9 @@ from toolkit.run.filelock import wait_for_lock
 from toolkit.run.folders import make_writable
 
 _ACCOUNTS_SECONDS = 60.0
-"""The time limit in seconds for creating the accounts on a node. A hundred accounts take a few seconds."""
+"""The time limit in seconds for creating the students' accounts on one node. A node needs a few seconds for a
+hundred accounts.
+"""
 
 
 def up(
@@ -54,15 +56,18 @@ def up(
 ) -> Cluster:
     """Create or repair a cluster, and return when it accepts jobs. A working cluster stays unchanged.
 
-    ``nodes`` is the number of compute nodes, and ``flavour`` is the name of the flavour, such as ``pmix``.
-    ``users`` is the number of learners' accounts. ``listen`` is the ``ADDRESS:PORT`` on this machine for the
-    login node. If an argument is not given, an existing cluster keeps its value. A new cluster has by default
-    two nodes, the default flavour, no accounts, and a port that only this machine can reach. A later call of
-    ``up`` can add accounts. If the start of a new cluster fails or is interrupted, toolkit removes the new
-    cluster. This function never removes an existing cluster.
+    ``nodes`` is the number of compute nodes. ``flavour`` names a combination of a Debian release, Slurm
+    settings and MPI packages, such as ``pmix``. ``users`` is the number of students' accounts. ``listen`` is
+    the address and port (``ADDRESS:PORT``) on this machine at which users reach the login node.
+
+    If an argument is not given, an existing cluster keeps its value. By default, a new cluster has two
+    compute nodes, the default flavour, no students' accounts, and a port that only this machine can reach.
+    A later call of ``up`` can add students' accounts. If the start of a new cluster fails or is interrupted,
+    toolkit removes the new cluster. This function never removes an existing cluster.
 
     Raises:
-        BadInput: if the name is invalid, or an existing cluster has other values than the arguments.
+        BadInput: if an argument is invalid or differs from the value of an existing cluster; ``users`` may be
+            larger than this value.
         CheckFailed: if the cluster does not work; the error contains the last log lines of its nodes.
     """
     check_name(name)
@@ -100,7 +105,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
         containers = engine.containers_with(label(name))
         if not containers:
             raise _missing(engine, name, "not running")
-        # The cores and the memory of the machine do not matter in this function, so pass 1 and 0.
+        # This function does not use the cores (1) and the memory (0) of the layout, so any values will do.
         layout = Layout(name, _count(containers), 1, 0, listen=_listen(containers))
         states = {host: _state(containers, layout, host) for host in layout.hosts}
         broken = [f"{host} is {state}" for host, state in states.items() if state != "running"]
@@ -112,7 +117,7 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
 
 
 def names() -> tuple[str, ...]:
-    """Return the names of all clusters in the Docker engine, even if some of their nodes are missing."""
+    """Return the names of all clusters in the Docker engine, including clusters with missing nodes."""
     with open_nodes() as engine:
         return tuple(_other_clusters(engine, ""))
 
@@ -154,9 +159,9 @@ def down(name: str = DEFAULT_NAME, tell: Tell | None = None) -> None:
         _check_owner(name, engine.containers_with(label(name)))
         tell.step(f"Removing the cluster {name}")
         if not _remove(engine, name):
-            alternatives = " or ".join(_other_clusters(engine, name)) or "no cluster exists"
+            alternatives = ", ".join(_other_clusters(engine, name)) or "none"
             raise Missing(
-                f"cluster {name}: not found", fix=f"give the `--name` of an existing cluster: {alternatives}"
+                f"cluster {name}: not found", fix=f"check `--name`; existing clusters: {alternatives}"
             )
 
 
@@ -206,11 +211,11 @@ def _layout(
 
 
 def _check_owner(name: str, containers: dict[str, NodeContainer]) -> None:
-    """Raise an error if ``make`` in a clone of toolkit's repository uses a cluster that this clone did not
-    create.
+    """If ``make`` started toolkit, check that ``make`` in the same clone of toolkit's repository created the
+    cluster.
 
     Raises:
-        BadInput: if another clone's ``make``, or a user, created the cluster.
+        BadInput: if ``make`` in another clone, or a user, created the cluster.
     """
     if not (own := clone.labels()):
         return
@@ -231,7 +236,11 @@ def _another(name: str, how: str) -> BadInput:
 
 
 def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
-    """Return the keys of a cluster, with keys for ``users`` accounts. Write new keys to disk."""
+    """Return the keys of a cluster, and write new keys to disk.
+
+    If the cluster is new (``existed`` is false), create all keys. ``users`` is the wanted number of students'
+    accounts; ``None`` adds no accounts.
+    """
     access = Access(name)
     secrets = access.secrets() if existed else new_secrets()
     if secrets is None:
@@ -248,9 +257,10 @@ def _secrets(name: str, users: int | None, *, existed: bool) -> Secrets:
 
 
 def _make_accounts(engine: Nodes, layout: Layout, secrets: Secrets, tell: Tell) -> None:
-    """Create the learners' accounts on every node.
+    """Create the students' accounts on every node, and their home folders on the login node.
 
-    The login node also creates the home folders and a shared folder.
+    On the login node, always create the folder ``/work/shared``, even if the cluster has no students'
+    accounts.
     """
     if secrets.accounts:
         tell.detail(f"{len(secrets.accounts)} users")
@@ -292,10 +302,10 @@ def _complete(
 
 
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
-    """Copy this version of toolkit to nodes that have another version.
+    """Copy this machine's toolkit code to all nodes, if the login node has other code.
 
-    The user root compiles the files to bytecode, because the cluster's user cannot write to the folder of the
-    code.
+    Then start the compilation to bytecode on the login node as root, because the cluster's ordinary user
+    cannot write to the folder of the code.
     """
     code = code_files()
     folder, login = code_folder(code), layout.container("login")
@@ -326,8 +336,8 @@ def _listen(containers: dict[str, NodeContainer]) -> str:
 
 
 def _flavour(containers: dict[str, NodeContainer]) -> str | None:
-    """Return the flavour of an existing cluster. If the cluster has no flavour label, return the default
-    flavour.
+    """Return the flavour of a cluster from the label of its containers; ``None`` if no container exists. If
+    the label is missing, return the default flavour.
     """
     return next(iter(containers.values())).labels.get(FLAVOUR, default_flavour()) if containers else None
 
@@ -346,8 +356,8 @@ def _other_clusters(engine: Nodes, name: str) -> list[str]:
 
 def _foreign(name: str) -> Missing:
     return Missing(
-        f"the cluster {name} was made by another user or with another XDG_STATE_HOME: its keys are not in "
-        f"{Access(name).folder}",
+        f"the cluster {name} exists, but its keys are not in {Access(name).folder}: another user created the "
+        f"cluster, or XDG_STATE_HOME had another value",
         fix=f"use another `--name`, or remove the cluster: `toolkit cluster down --name {name}`",
     )
 

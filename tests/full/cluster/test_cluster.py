@@ -331,7 +331,7 @@ def test_two_clusters_live_side_by_side_and_down_leaves_nothing(engine, cluster,
 def test_a_cluster_of_another_state_folder_is_not_touched(engine, cluster, tmp_path, monkeypatch):
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
     for call in (virtual.up, virtual.find):
-        with pytest.raises(Missing, match="made by another user"):
+        with pytest.raises(Missing, match="another user created the cluster"):
             call(cluster.name)
     assert container(engine, cluster, "login").status == "running"
 
@@ -499,7 +499,7 @@ def test_a_cluster_that_is_not_there_is_told_with_those_that_are(cluster, verb):
 def test_down_of_an_unknown_name_says_which_there_are(cluster):
     done = toolkit("cluster", "down", "--name", "nowhere", ok=False)
     assert done.returncode == 3
-    assert re.search(r"hint: give the `--name` of an existing cluster: .*\btest\b", done.stderr)
+    assert re.search(r"hint: check `--name`; existing clusters: .*\btest\b", done.stderr)
 
 
 def test_without_an_engine_it_says_so(monkeypatch):

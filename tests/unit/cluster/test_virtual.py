@@ -46,7 +46,7 @@ def test_a_number_of_users_that_cannot_be_leaves_nothing(access):
 
 
 def test_a_cluster_of_somebody_else_gets_no_users(access):
-    with pytest.raises(Missing, match="made by another user"):
+    with pytest.raises(Missing, match="another user created the cluster"):
         _secrets("demo", 2, existed=True)
 
 
