@@ -38,11 +38,10 @@ def checkout() -> Path | None:
 
 
 def cache_dir() -> Path:
-    """Return the folder for downloads and converted files: ``TOOLKIT_CACHE_DIR``, otherwise XDG's cache
-    folder.
+    """Return the folder for downloads and converted files, without creating it.
 
-    ``TOOLKIT_CACHE_DIR`` exists because home folders on clusters are often too small for these files. This
-    function does not create the folder.
+    By default, the folder is ``toolkit`` in XDG's cache folder (``~/.cache``). The variable
+    ``TOOLKIT_CACHE_DIR`` can name another folder, because home folders on clusters are often too small.
     """
     if chosen := os.environ.get("TOOLKIT_CACHE_DIR"):
         return at_home(chosen)
@@ -50,7 +49,7 @@ def cache_dir() -> Path:
 
 
 def state_dir() -> Path:
-    """Return the folder for records of jobs and virtual clusters, without creating it."""
+    """Return the folder for data about jobs and virtual clusters, without creating it."""
     return _xdg("XDG_STATE_HOME", ".local/state")
 
 
@@ -61,12 +60,13 @@ def config_dir() -> Path:
 
 def find(kind: str, name: str, suffix: str) -> Path:
     """Return the path of a data file. ``kind`` is the file's folder in toolkit, such as ``recipes``. ``name``
-    is a path, or the name of a file without its ending ``suffix``. The user's own file has precedence over a
-    shipped file of the same name.
+    is a path, or the name of a file without its ending ``suffix``.
+
+    If the user's folder (:func:`config_dir`) and toolkit have a file of this name, return the user's file.
 
     Raises:
-        BadInput: no file has that name (the message lists the choices), or other users can write the user's
-            own file.
+        BadInput: if the file does not exist (for a name, the message lists the choices), or other users can
+            change the user's file.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):
@@ -95,7 +95,9 @@ def find_override(kind: str, file_name: str) -> Path | None:
 
 
 def names(kind: str, suffix: str) -> list[str]:
-    """Return the names that :func:`find` accepts, including the names of the user's own files."""
+    """Return the names that :func:`find` accepts for ``kind`` and ``suffix``: shipped files and the user's
+    own files.
+    """
     return sorted({f.name.removesuffix(suffix) for d in _folders(kind) for f in d.glob(f"*{suffix}")})
 
 

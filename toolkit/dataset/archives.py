@@ -38,7 +38,7 @@ class Archive:
         """Open a file for reading. If only ``NAME.gz`` exists, decompress this file while reading.
 
         Raises:
-            Missing: if the file does not exist, or the archive is damaged.
+            Missing: if neither NAME nor ``NAME.gz`` exists, or the archive is damaged.
         """
         path = f"{self._folder}/{name}"
         if (stream := self._open_member(path)) is not None:
@@ -70,7 +70,7 @@ def tar(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
     try:
         opened = tarfile.open(fileobj=file, mode="r:*")  # noqa: SIM115 - closed below
     except ARCHIVE_ERRORS as error:
-        raise Missing(f"{place}: not an archive: {error}") from error
+        raise Missing(f"{place}: not a tar archive: {error}") from error
     with opened:
         yield Archive(opened, folder, place)
 
@@ -88,7 +88,7 @@ def deb(file: IO[bytes], folder: str, place: str) -> Iterator[Archive]:
                 yield archive
             return
         file.seek(size + size % 2, io.SEEK_CUR)
-    raise Missing(f"{place}: the package has no files")
+    raise Missing(f"{place}: the package has no data.tar")
 
 
 def _members(file: IO[bytes], place: str) -> Iterator[tuple[str, int]]:

@@ -11,8 +11,8 @@ from toolkit.knowledge.strict import tables, text_of
 
 KIND = "recipes/datasets"
 
-# The name of a data file must not contain a path or start with a dot.
-# toolkit creates a file with this name in the user's folder.
+# The name of a data file must not contain a slash or start with a dot, because toolkit creates a file with
+# this name in the user's folder for the data set.
 FileName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_][A-Za-z0-9._-]*$")]
 Bytes = Annotated[int, msgspec.Meta(ge=0)]
 Sha256 = Annotated[str, msgspec.Meta(pattern="^[0-9a-f]{64}$")]
@@ -86,10 +86,11 @@ class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class NpmSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="npm", tag_field="kind"):
-    """A package of the configured npm registry. ``folder`` is the folder in the package that contains the
-    data set's files.
+    """A package in the npm registry that npm's configuration names. ``folder`` is the folder in the package
+    that contains the data set's files.
 
-    ``rows`` describes the files that toolkit makes from other files in the package.
+    If toolkit makes a data file from two files of the package, ``rows`` has an entry with the data file's
+    name.
     """
 
     package: Annotated[str, msgspec.Meta(pattern=r"^(@[a-z0-9._-]+/)?[a-z0-9][a-z0-9._-]*$")]

@@ -1,7 +1,7 @@
 """Download a file from one address, and resume an interrupted download in this run or in the next run.
 
-The partial download is in the cache. The name of the partial download is a hash of the address, and toolkit
-locks the file during the download.
+toolkit writes the partial download to a file in the cache, and locks this file during the download. The name
+of the file is a hash of the address.
 """
 
 import contextlib
@@ -22,9 +22,11 @@ from toolkit.units import format_size
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
-"""The minimum time limit of a transfer in seconds. toolkit adds time in proportion to the file's size."""
+"""The time limit of a transfer in seconds, to which toolkit adds the file's size divided by ``_SLOWEST``."""
 _SLOWEST = 50_000
-"""The minimum speed in bytes per second. If a source is slower, toolkit tries the next source."""
+"""The minimum speed in bytes per second, for the time limit of a large file. If a transfer exceeds its time
+limit, toolkit tries the next source.
+"""
 _WAITS = 4
 """Maximum number of consecutive waits for a busy server."""
 
@@ -37,15 +39,18 @@ class Full(CheckFailed):
 
 @contextlib.contextmanager
 def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
-    """Download a file, and yield it open for reading. Delete the file if the caller's ``with`` block raises
-    no error.
+    """Download a file to the folder ``store``, and yield the file open for reading.
 
-    ``most`` is the maximum size in bytes. If ``sha256`` is given, ``most`` is the exact size, and the SHA-256
-    of the file must match.
+    Delete the file at the end of the caller's ``with`` block. If another error than ``CheckFailed`` or
+    ``Missing`` interrupts the block, keep the file for the next run.
+
+    ``most`` is the maximum size in bytes. If ``sha256`` is given, the file must have exactly ``most`` bytes
+    and this SHA-256.
 
     Raises:
         CheckFailed: if the size or the SHA-256 is wrong.
-        Missing: if the server is unreachable, or closes the connection again without sending more data.
+        Full: if the disk is full or not writable.
+        Missing: if the server is unreachable, or a retry receives no new data.
     """
     with _part(url, store, tell) as part:
         if sha256:
@@ -76,7 +81,8 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
             if not resumed:  # a resumed file may begin with bytes of an older version
                 raise CheckFailed(
                     f"{without_login(url)} has a wrong checksum: SHA-256 {digest} instead of {sha256}",
-                    fix="do not use this source: the file was changed at the source or during the transfer",
+                    fix="run the same command again; if the checksum is wrong again, the file at this source "
+                    "was changed: do not use this source",
                 )
 
 

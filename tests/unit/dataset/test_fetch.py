@@ -195,7 +195,7 @@ def test_when_no_source_answers_each_is_told_with_its_reason(folder):
         pass
     with serving({}) as (empty, _), pytest.raises(Missing) as told:
         fetched(folder, empty, gone)
-    assert told.value.message == "no source has the file images of the data set tiny"
+    assert told.value.message == "no source provided the file images of the data set tiny"
     first, second = told.value.detail
     assert "the server answers 404" in first
     assert "Connection refused" in second

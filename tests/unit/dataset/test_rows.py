@@ -106,7 +106,7 @@ def test_an_unknown_filter_is_told():
 
 
 def test_more_rows_than_classes_are_told():
-    with pytest.raises(Missing, match="more rows than the data set has labels"):
+    with pytest.raises(Missing, match="too few entries for the rows"):
         records(IMAGE, bytes(ROWS - 1))
 
 

@@ -140,11 +140,11 @@ def test_records_are_made_of_rows_and_classes(fetched, npm):
     [
         (b"<html>", "is not a list of classes"),
         (b"[1, 2", "is not a list of classes"),
-        (b"{}", "more rows than the data set has labels"),
+        (b"{}", "too few entries for the rows"),
         (b'["cat"]', "is not a list of classes"),
         (b"[300]", "is not a list of classes"),
-        (b"7", "more rows|is not a list of classes"),
-        (shifted(range(20)), "more rows than the data set has labels"),
+        (b"7", "too few entries|is not a list of classes"),
+        (shifted(range(20)), "too few entries for the rows"),
     ],
 )
 def test_a_list_of_classes_that_is_none_is_told(fetched, npm, classes, said):
