@@ -1,5 +1,6 @@
-"""Find the evidence on which a prediction is based: a recorded launch of the same kind, rules about causes
-that the project measured, or neither.
+"""Find the evidence on which a prediction is based: a recorded launch of the same kind, or only rules about
+causes that the project measured. If a launch has a property that no recorded launch has, the prediction
+has no such evidence. Recorded launches are launches that the project ran as tests.
 """
 
 from collections.abc import Iterator
@@ -18,8 +19,13 @@ from toolkit.versions import parse, upstream
 
 @dataclass(frozen=True, slots=True)
 class LaunchCoverage:
-    """The properties of one launch that toolkit compares with recorded launches. A field is empty if the
-    property has no effect on the launch.
+    """The properties of one launch that toolkit compares with recorded launches.
+
+    ``launch`` joins the launch mode, the releases of MPI and PMIx, and the numbers of nodes and ranks as one
+    text. ``slurm`` is a release series. ``runtime``, ``server``, ``library`` and ``mounted`` are a name and a
+    release series, such as ``openmpi 5.0``. ``server`` names the server that tells each rank its number and
+    its peers. ``library`` is the MPI that programs load. ``mounted`` is the host's MPI in the launch mode
+    ``bind``. A text is empty if the property has no effect on the launch, or is unknown.
     """
 
     launch: str
@@ -77,8 +83,8 @@ def _launch(case: Case) -> str:
 
 
 def _server(case: Case) -> str:
-    """Return the name and release series, such as ``pmix 4.2`` or ``openmpi 5.0``, of the server from which
-    ranks learn their number and peers.
+    """Return the name and release series of the server that tells each rank its number and its peers, such as
+    ``pmix 4.2`` or ``openmpi 5.0``.
     """
     host = case.host_facts
     if case.mode == "srun-pmix":
@@ -127,7 +133,9 @@ def _beyond(case: Case) -> Iterator[str]:
 
 
 def _gpus(case: Case) -> str:
-    """Return the GPU driver and CUDA release of a launch as text. No recorded launch used GPUs."""
+    """Return the GPU driver and CUDA release of a launch as text for users. No recorded launch used GPUs, so
+    toolkit compares no releases.
+    """
     host, image = case.host_facts, case.image_facts
     if host.gpus:
         of = f"CUDA {_series(image.cuda)}" if image.cuda else "GPUs"

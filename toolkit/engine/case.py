@@ -15,8 +15,9 @@ State = Literal["known", "absent", "unknown", "moot"]
 class Case:
     """One launch: an image on a host, the requested job, and the plan of the launch.
 
-    Rules read ``host``, ``image`` and ``original``. Reading an unknown field of ``host``, ``image`` or
-    ``original`` raises :class:`Undecided`; a field with the value ``None`` is an absent fact. ``host_facts``,
+    Rules read ``host``, ``image`` and ``original``. ``original`` is the image before the launch mounts the
+    host's MPI. Reading an unknown field of ``host``, ``image`` or ``original`` raises
+    :class:`Undecided`; a field with the value ``None`` is an absent fact. ``host_facts``,
     ``image_facts`` and ``original_facts`` contain the same facts and never raise :class:`Undecided`. Code
     that itself handles unknown facts reads ``host_facts``, ``image_facts`` or ``original_facts``.
     """
@@ -54,13 +55,15 @@ class Case:
         return self.plan.mode
 
     def ask(self, *names: str, failed_only: bool = False) -> None:
-        """Raise an exception unless each of these facts is known or absent.
+        """Raise an exception if a fact is unknown or moot. ``names`` are dotted names, such as
+        ``host.slurm.mpi_types``.
 
         Raise :class:`Undecided` for unknown facts. Raise :class:`Moot` for a field of something absent, such
-        as the version of an MPI that the image does not have. With ``failed_only``, a fact counts as unknown
-        only if toolkit tried to read the fact and failed. Facts that an older toolkit wrote may lack a field.
-        With ``failed_only``, such a missing field raises no exception, so toolkit can still predict launches
-        from these facts.
+        as the version of an MPI that the image does not have.
+
+        With ``failed_only``, a fact counts as unknown only if toolkit tried to read the fact and failed.
+        Facts that an older toolkit wrote may lack a field. With ``failed_only``, such a missing field raises
+        no exception, so toolkit can still predict launches from these facts.
         """
         unknown: list[str] = []
         for name in names:
@@ -73,7 +76,10 @@ class Case:
             raise Undecided(*unknown)
 
     def have(self, *names: str) -> None:
-        """Raise :class:`Moot` if one of these facts is absent, and :class:`Undecided` if one is unknown."""
+        """Raise an exception unless all facts with these dotted names are known.
+
+        Raise :class:`Moot` for an absent or moot fact, and :class:`Undecided` for an unknown fact.
+        """
         unknown: list[str] = []
         for name in names:
             state = self._states.get(name) or self.state(name)

@@ -1,5 +1,5 @@
-"""Predict launches from few facts: toolkit assumes usual values, and names the facts that decide
-the outcome.
+"""Predict launches from the few facts in a support ticket. For all other facts, toolkit assumes usual values,
+and names the assumed facts that decide the outcome.
 """
 
 from collections import Counter
@@ -20,13 +20,13 @@ from toolkit.model.prediction import Mode, Outcome, Plan, Prediction, Request
 from toolkit.program.choose import modes_of
 
 MOST_FACTS = 3
-"""Maximum number of deciding facts that the answer to a ticket names."""
+"""Maximum number of facts that an answer lists as deciding the outcome."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecidingFact:
-    """A fact that the user's ticket does not state, its assumed value, and the outcomes for other common
-    values.
+    """A fact that the user's ticket does not state, and its assumed value. ``otherwise`` lists the outcomes
+    for other common values, if these outcomes differ from the predicted outcome.
     """
 
     question: TicketQuestion
@@ -46,8 +46,8 @@ class TicketAnswer:
 
 @dataclass(frozen=True, slots=True)
 class TicketAnswers:
-    """The answer for each launch mode, the best mode that works, and the facts that the user should look up
-    first.
+    """The answer for each launch mode, the best mode that works (``None`` if no mode works), and the facts
+    that the user should look up first.
     """
 
     modes: dict[Mode, TicketAnswer]
@@ -97,8 +97,8 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
     """Predict each launch mode of the image, and find the unstated facts that decide the outcomes.
 
     If a mode works, the facts that decide the outcome of the best mode come first. If no mode works, the
-    facts that decide a mode with an unknown outcome come first. Of the other facts, a fact that decides more
-    modes comes earlier.
+    facts that decide a mode with an unknown outcome come first. Among the first facts and among the rest, a
+    fact that decides more modes comes earlier.
     """
     asked = (request.mode,) if request.mode else modes_of(fill(host, image)[1], request)
     tried: tuple[Mode, ...] = tuple(mode for mode in asked if mode != "gloo")
@@ -130,7 +130,9 @@ def _assumption(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) 
 
 
 def _with(filled: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts of host and image with a new value for one fact."""
+    """Return the facts of host and image with a new value for one fact. If the fact is a field of something
+    absent, the result has no change.
+    """
     side, *parts = fact.split(".")
     facts: Any = filled[0] if side == "host" else filled[1]
     if len(parts) == 1:

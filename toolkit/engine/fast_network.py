@@ -1,4 +1,6 @@
-"""Judge whether an MPI in the image can use a fast network of the host, with the settings of the launch."""
+"""Judge whether an MPI in the image can use a fast network of the host, such as InfiniBand, with the settings
+of the launch.
+"""
 
 from typing import Literal
 
@@ -8,8 +10,8 @@ from toolkit.knowledge.fabric import Fabric, fabric, fabrics_of
 from toolkit.knowledge.settings import settings
 
 Way = Literal["open", "shut", "not known"]
-"""Whether ranks can use a fast network. ``shut``: the host has no fast network, the image has no driver for
-the network, or a setting disables the network.
+"""Whether ranks can use a fast network. ``open``: ranks can use the network. ``shut``: the host has no fast
+network, the image has no driver for the network, or a setting disables the network.
 """
 
 _TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}
@@ -37,8 +39,8 @@ def judge_ucx(case: Case, tls: str = "", devices: str = "") -> Way:
 
 
 def judge_ucx_layer(case: Case) -> Way:
-    """Return ``open`` if Open MPI uses UCX in place of the framework btl, ``shut`` if not, and ``not known``
-    if toolkit cannot decide.
+    """Return ``open`` if Open MPI sends messages through UCX, ``shut`` if Open MPI does not use UCX,
+    and ``not known`` if toolkit cannot decide.
 
     If no setting names a messaging layer (pml), Open MPI chooses UCX on a host with InfiniBand or RoCE
     (open-mpi/ompi:opal/mca/common/ucx).
@@ -53,7 +55,7 @@ def judge_ucx_layer(case: Case) -> Way:
 
 
 def judge_ucx_tls(tls: str) -> Way:
-    """Return whether a value of UCX_TLS lets UCX use InfiniBand between nodes."""
+    """Return whether a value of UCX_TLS lets UCX use a fast network between nodes."""
     words, row = {word.strip() for word in tls.split(",") if word.strip()}, settings().ucx
     if not words or tls.startswith("^") or words & {"all", *row.enough}:
         return "open"

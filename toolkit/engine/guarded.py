@@ -43,12 +43,12 @@ def settle(answer: _T | Undecided) -> _T:
 
 _OPTIONAL: dict[type, Collection[str]] = {
     # The rule image-mpi-not-measured reports an MPI of unknown release. In all other rules, an MPI of unknown
-    # release matches no row with a version range.
+    # release matches no row of the knowledge tables that has a version range.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
-    # If one of these fields of a launcher is unknown, no row of the knowledge tables matches the launcher.
-    # The rules about launchers themselves report the unknown field.
+    # If one of these fields of a host's MPI is unknown, no row of the knowledge tables matches this MPI. The
+    # rules about launchers and mounted MPIs check these fields for ``None``.
     HostMpi: frozenset(
         {"version", "leaks", "pmix", "prefix", "library", "interfaces", "device", "needs", "components"}
         | {"components_need", "places", "folders", "plugins", "relocatable"}
@@ -59,15 +59,19 @@ _OPTIONAL: dict[type, Collection[str]] = {
     # For each setting that toolkit did not read, toolkit assumes the runtime's default.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
-"""Fields whose value ``None`` raises no exception. ``None`` means that the thing does not exist, such as the
-mpirun of an MPI without mpirun, or each rule that reads the field checks for ``None``.
+"""Class → its fields that raise no exception if their value is ``None``. For some of these fields, ``None``
+means that the thing does not exist, such as mpirun in an MPI without mpirun. For the other fields, each rule
+that reads the field checks for ``None``.
 """
 _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 
 
 class Guarded:
-    """Facts that raise :class:`Undecided` when a rule reads an unknown field. The object computes each field
-    only once.
+    """Facts that raise :class:`Undecided` when a rule reads an unknown field.
+
+    ``book`` contains all facts of a host or an image. ``part`` is ``book`` or a struct in ``book``, such as
+    the facts about Slurm. In the dotted name ``host.slurm.version``, ``side`` is ``host`` and ``above`` is
+    ``slurm.``; for the fields of ``book`` itself, ``above`` is empty.
     """
 
     def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:
@@ -98,7 +102,9 @@ class Guarded:
 
 
 def fields_read(part: object, name: str) -> Iterator[str]:
-    """Yield the dotted names of the fields that rules have read from guarded facts."""
+    """Yield the dotted names of the fields that rules have read from ``part``, a :class:`Guarded` with the
+    dotted name ``name``.
+    """
     for field, value in vars(part).items():
         if field.startswith("_"):
             continue

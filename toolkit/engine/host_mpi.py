@@ -31,8 +31,9 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
     """Return whether programs in the image load the host's MPI library; ``None`` if unknown.
 
     The loader compares only sonames, so a library with the soname ``libmpich.so.12`` does not replace
-    ``libmpi.so.12``. The loader loads the host's library if the sonames are equal, the launch mounts this
-    library, and LD_LIBRARY_PATH names the folder of this library.
+    ``libmpi.so.12``. The loader loads the host's library if the sonames are equal, the launch mounts the
+    host's library, and LD_LIBRARY_PATH names the folder of the host's library. If all MPI programs find the
+    image's library through DT_RPATH, the result is False.
     """
     if host is None:
         return False
@@ -61,8 +62,8 @@ def _sonames(host: HostMpi) -> tuple[str, ...]:
 
 
 def finds_own_mpi(image: ImageFacts) -> bool:
-    """Return whether all programs find the image's MPI through DT_RPATH. DT_RPATH is a library path in a
-    program's file, which the loader searches before LD_LIBRARY_PATH.
+    """Return whether all programs that use the image's MPI find this MPI through DT_RPATH. DT_RPATH is a
+    library path in a program's file, which the loader searches before LD_LIBRARY_PATH.
     """
     users = {path for path, library in image.programs.items() if image.mpi and library == image.mpi.library}
     return bool(users) and users <= set(image.programs_fixed)
@@ -144,8 +145,8 @@ def targets_of(plan: Plan) -> tuple[str, ...]:
 
 
 def first_of(provider: HostMpi | None, plan: Plan) -> frozenset[str]:
-    """Return the sonames of the host's MPI libraries that the loader finds first, because LD_LIBRARY_PATH
-    names their folder.
+    """Return the sonames of the mounted libraries that the loader finds before the image's libraries, because
+    LD_LIBRARY_PATH names their folder. If toolkit does not know the folders, return all mounted libraries.
     """
     if provider is None or provider.places is None:
         return mounted_of(provider, plan)
@@ -159,7 +160,9 @@ def _places(provider: HostMpi) -> dict[str, str]:
 
 
 def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image for programs that start after the launch mounts the host's MPI."""
+    """Return the facts of the image for programs that start after the launch mounts the host's MPI. If the
+    programs do not load the host's MPI, the result is ``image``.
+    """
     provider = mounted_mpi(host, image)
     if not is_replaced(provider, image, plan) or provider is None:
         return image
@@ -195,8 +198,8 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
 
 
 def _without_mpi(book: dict[str, str], names: set[str]) -> dict[str, str]:
-    """Return a table of evidence without the facts in ``names``. The result also lacks all facts about the
-    image's MPI, because programs do not load this MPI.
+    """Return ``book``, a table of facts and their evidence, without the facts in ``names``. The result also
+    lacks all facts about the image's MPI, because programs do not load the image's MPI.
     """
     return {k: v for k, v in book.items() if k.partition(".")[0] != "mpi" and k not in names}
 

@@ -1,4 +1,4 @@
-"""Find the host's variables that a job inherits and that affect an MPI in a container."""
+"""Find the host's environment variables that a job inherits and that affect an MPI in a container."""
 
 from fnmatch import fnmatchcase
 
@@ -25,15 +25,15 @@ def harmful_variables(host: HostFacts, mode: Mode) -> tuple[str, ...]:
     """Return the names of inherited variables that a launch must remove: settings of the host's MPI, and
     options of the container runtime.
 
-    The result excludes variables of network drivers, because the MPI in a container also needs these
-    variables.
+    The result excludes the variables that the MPI in a container needs, such as variables of network drivers
+    (:func:`needed_patterns`).
     """
     needed = needed_patterns(mode)
     return tuple(name for name in sorted(host.environment) if _is_harmful(name) and not _is_one(name, needed))
 
 
 def needed_patterns(mode: Mode) -> tuple[str, ...]:
-    """Return name patterns of the host's variables that the MPI in a container needs."""
+    """Return patterns for the names of the host's variables that the MPI in a container needs."""
     known = knowledge.mpi().variables
     return (*known.fabric, *(known.mounted if mode == "bind" else ()))
 

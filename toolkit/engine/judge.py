@@ -82,9 +82,9 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
     """Predict the outcome of a launch from the results of the rules; the results are in the order of the
     rules.
 
-    The first failure that a rule predicts decides the outcome, even if later rules need unknown facts. If an
-    earlier rule needs an unknown fact, another failure may come first, so the outcome is unknown. The
-    prediction also lists other outcomes that sometimes occur by chance.
+    The failure in the earliest stage of the launch decides the outcome, even if rules after the deciding rule
+    need unknown facts. If a rule before the deciding rule needs an unknown fact, another failure may occur
+    first, so the outcome is unknown. The prediction also lists other outcomes that sometimes occur by chance.
     """
     undecided = [a for a in answers if a.missing and not a.rule.advice]
     ids = tuple(dict.fromkeys(a.rule.id for a in answers))
@@ -116,7 +116,9 @@ def _outcome(case: Case, answers: tuple[RuleAnswer, ...]) -> Prediction:
 
 
 def _accelerator(case: Case, answers: tuple[RuleAnswer, ...]) -> tuple[Accelerator, str]:
-    """Return whether the ranks of a working launch use the GPUs, and the reason if no GPU works."""
+    """Return whether the ranks of a working launch use the GPUs. For ``gpu-failure``, also return the reason;
+    otherwise, the reason is empty.
+    """
     if not asks_for_gpus(case.host_facts, case.request, case.plan):
         return "not-asked", ""
     about = [a for a in answers if a.rule.accelerator]
@@ -133,8 +135,8 @@ def _is_error(answer: RuleAnswer) -> bool:
 
 
 def _first(answers: tuple[RuleAnswer, ...]) -> RuleAnswer | None:
-    """Return the result of the rule that predicts the first failure of a launch; ``None`` if no rule predicts
-    a failure.
+    """Return the result of the rule that predicts the failure in the earliest stage of a launch; ``None`` if
+    no rule predicts a failure.
     """
     return min((a for a in answers if a.hit and a.hit.outcome), key=_failure_stage, default=None)
 

@@ -81,8 +81,8 @@ _LOGRUS_LEVELS = {
 }
 
 _BARE = re.compile(r"^(?:\w{1,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception):?$")
-"""A pattern for an exception whose message is on the next line. Workflow managers print an exception without
-a traceback, with its message on the next line.
+"""A pattern for a line that has only the name of an exception. Workflow managers print such a line without a
+traceback, and the message of the exception on the next line.
 """
 
 
@@ -91,8 +91,8 @@ _INTRODUCES = re.compile(
     r"|(?:\w+ ){0,3}(?:error|exception|failure|problem)s?\b ?:? ?(?:\([\w .-]{1,40}\))?\W{0,20})$"
     r"|^-+ .{0,60}\bCalled CmiAbort -+$|^Error using \S{1,120}(?: \(line \d+\))?$"
 )
-"""A pattern for general words of failure before a message on the next line, as R, MATLAB, GROMACS,
-OpenFOAM and Charm++ print them.
+"""A pattern for a line such as ``Fatal error:``, whose message is on the next line. R, MATLAB, GROMACS,
+OpenFOAM and Charm++ print such lines.
 """
 
 _WRAPPED = re.compile(
@@ -116,7 +116,7 @@ reason.
 _MOST_LEVELS = 12
 
 _RULES = ("--", "==", "**", "##", "~~", "/*", "srun: ", "slurmstepd: ")
-"""The first characters of lines that are not a program's message."""
+"""The first characters of separator lines and of Slurm's lines, which contain no message of the program."""
 
 _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
 """The end of a line after which XLA prints task numbers on the next line."""
@@ -124,8 +124,11 @@ _LISTED = "tasks are unhealthy (stopped sending heartbeats):"
 
 @dataclass(frozen=True, slots=True)
 class Clue:
-    """A line that may report a fault. ``strength`` and ``role`` are from the row of ``faultlines.toml`` that
-    matches the line.
+    """A line that may report a fault. ``position`` is the number of bytes in the output before the line.
+
+    The row of ``faultlines.toml`` that matches the line gives the fault class ``class_``, ``role``, ``retry``
+    and ``strength``. ``strength`` is from 2 (general words of failure) to 5 (the line names the fault). For
+    the first line of a traceback, ``class_`` is empty and ``strength`` is 0.
     """
 
     position: int
@@ -144,7 +147,8 @@ without a traceback.
 
 def strip_label(text: str) -> str:
     """Return the text of a line without the text before the program's message, such as rank, process and
-    time.
+    time. For a log line with a level or from a Slurm daemon, the result usually begins with ``LEVEL:`` or
+    the daemon's name.
     """
     if text.startswith("{"):
         if words := _plain_record(text):
@@ -170,8 +174,10 @@ def strip_label(text: str) -> str:
 
 
 def _plain_record(text: str) -> str | None:
-    """Return a structured log line as plain text; ``None`` for other lines. If a row of ``faultlines.toml``
-    identifies the fault in the message, or in the reason, the result is only this message or this reason.
+    """Return a structured log line as plain text, ``LEVEL: MESSAGE``; ``None`` for other lines.
+
+    If a row of ``faultlines.toml`` identifies the fault in the message of an error, or in its reason, the
+    result is only the message or only the reason.
     """
     record = read_record(text)
     if record is None or record.level != "error":
@@ -201,7 +207,8 @@ def clues(output: Output, suspects: Sequence[int]) -> list[Clue]:
     Args:
         output: the job output.
         suspects: the sorted positions of lines that contain a stem (a part of a word about faults, such as
-            ``fail``).
+            ``fail``). If there are more than two times ``MOST_SUSPECTS`` lines, this function reads only the
+            first and the last ``MOST_SUSPECTS`` lines.
     """
     most = MOST_SUSPECTS
     some = (*suspects[:most], *suspects[-most:]) if len(suspects) > 2 * most else suspects
@@ -224,8 +231,8 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
 
 
 def _is_source(output: Output, position: int, line: Line) -> bool:
-    """Return whether a line is source code that follows a frame of a traceback, even if the output lacks the
-    traceback's first line.
+    """Return whether a line is source code next to a frame of a traceback, even if the output lacks the first
+    line of the traceback.
     """
     text = strip_label(line.text)
     if not text.startswith((" ", "\t")):
