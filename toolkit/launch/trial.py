@@ -1,4 +1,4 @@
-"""Build the program that tries out an image's MPI: in Python, or in C for an image without Python."""
+"""Build the program with which ``doctor --live`` tests an image's MPI, in Python and, if possible, in C."""
 
 import platform
 import posixpath
@@ -12,9 +12,10 @@ from toolkit.run.command import Command, Runner
 from toolkit.run.local import LocalRunner
 
 SECONDS = 120
-"""The time limit, in seconds, of each rank of a trial. After this time, an alarm signal stops the rank.
+"""The time limit, in seconds, of each rank of a trial (the job of ``doctor --live``).
 
-A trial takes some seconds on an idle node, and a minute if four ranks share two busy cores.
+After this time, SIGALRM stops the rank. A trial takes some seconds on an idle node, and a minute if four
+ranks share two busy cores.
 """
 
 _STARTER = "trial.sh"
@@ -25,7 +26,7 @@ _ASK_SECONDS = 30.0
 
 @dataclass(frozen=True, slots=True)
 class TrialProgram:
-    """A file that toolkit writes to the job's folder: its name, content and mode."""
+    """A file that toolkit writes to the job's folder: its name, content and permissions (``mode``)."""
 
     name: str
     content: bytes
@@ -33,7 +34,10 @@ class TrialProgram:
 
 
 def command(folder: str, library: str, ranks: int) -> tuple[str, ...]:
-    """Return the command of one rank for the trial programs in ``folder``."""
+    """Return the command with which each of ``ranks`` ranks tests the MPI library ``library``.
+
+    ``folder`` contains the trial programs.
+    """
     return ("sh", posixpath.join(folder, _STARTER), library, str(ranks), str(SECONDS))
 
 
@@ -41,7 +45,7 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     """Return the trial files: the start script, the Python program and, if toolkit finds a compiler, the C
     program.
 
-    The start script runs the Python program or, in an image without Python, the C program.
+    The start script runs the Python program if the image has Python with ctypes, and else the C program.
 
     Raises:
         Missing: if the image has no Python, and toolkit cannot compile the C program for the image.
@@ -64,7 +68,7 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     if image.python is None:
         raise Missing(
             "--live: the image has no Python, and toolkit found no C compiler for the test program",
-            fix="install gcc on this machine; the test program compiles without MPI",
+            fix="install gcc on this machine; the compilation does not need an MPI",
         )
     return (starter, python)
 
@@ -72,8 +76,8 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
 def library(image: ImageFacts, mode: Mode) -> str:
     """Return the path of the image's MPI library, which the trial loads.
 
-    In mode ``bind``, the function returns only the library's file name, so that ld.so finds the host's
-    library.
+    In mode ``bind``, the function returns only the library's file name, so that ld.so loads the host's
+    library instead of the image's library.
 
     Raises:
         Missing: if the image has no MPI library.
@@ -86,7 +90,7 @@ def library(image: ImageFacts, mode: Mode) -> str:
 
 
 def compile_words(compiler: str, architecture: str, source: str, target: str) -> tuple[str, ...]:
-    """Return the command that compiles the C program so that it also runs with old C libraries.
+    """Return the command that compiles the C program; the compiled program also runs with old C libraries.
 
     The comments in ``trial.c`` give the reasons for the compiler options.
     """
@@ -96,7 +100,10 @@ def compile_words(compiler: str, architecture: str, source: str, target: str) ->
 
 
 def _compile_program(source: bytes, architecture: str | None, runner: Runner) -> bytes:
-    """Return the C program, compiled on this machine or on the trial's host; empty without a compiler."""
+    """Return the compiled C program, or empty bytes if no compiler works.
+
+    toolkit first tries this machine if it has the image's architecture, and then tries the trial's host.
+    """
     runs_locally = architecture in {None, platform.machine()}
     local: Runner = LocalRunner()
     places = [local] if runs_locally else []
@@ -109,7 +116,7 @@ def _compile_program(source: bytes, architecture: str | None, runner: Runner) ->
 
 
 def _compile(source: bytes, architecture: str, place: Runner) -> bytes:
-    """Return the compiled program, or empty bytes if no compiler works."""
+    """Return the C program, compiled by the first compiler that works on ``place``, or empty bytes."""
     result = place.run(Command.of("mktemp", "-d", timeout=_ASK_SECONDS))
     folder = result.text.strip()
     if not result.ok or not folder.startswith("/"):

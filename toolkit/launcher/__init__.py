@@ -1,6 +1,7 @@
 """The launchers that start the ranks of a job, such as srun and mpirun.
 
-To add a launcher, add a module to this package, and a name to ``LAUNCHERS`` and to ``model/site.py``.
+To add a launcher, add a module to this package, add the module to ``LAUNCHERS``, and add the launcher's name
+to ``Launch.launcher`` in ``model/site.py``.
 """
 
 from typing import Protocol
@@ -14,7 +15,7 @@ from toolkit.model.site import Site
 
 
 class Launcher(Protocol):
-    """The attributes that the module of each launcher has."""
+    """The names that each launcher's module defines."""
 
     COMMAND: str
     """The name of the launcher's command."""
@@ -24,13 +25,13 @@ class Launcher(Protocol):
     def words(
         self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
     ) -> tuple[str, ...]:
-        """Return the launcher's options: the options in the launch plan (``planned``), and options that bind
-        ranks to cores and GPUs.
+        """Return the launcher's options: ``planned`` (the options in the launch plan, if the launcher accepts
+        them), options that bind ranks to cores or GPUs, and options from the site profile.
         """
         ...
 
     def counts(self, spec: JobSpec) -> list[str]:
-        """Return the options that set the numbers of ranks and nodes."""
+        """Return the options that set the number of ranks and, depending on the launcher, of nodes."""
         ...
 
 
@@ -47,8 +48,6 @@ def site_launcher(site: Site | None, planned: str) -> Launcher:
 
 
 def launcher_of(plan: Plan) -> Launcher:
-    """Return the launcher of a launch plan. If the launcher runs inside the container, it is the image's
-    mpirun.
-    """
+    """Return the launcher that a launch plan names; a launcher inside the container is always mpirun."""
     outside = () if plan.inside else LAUNCHERS
     return next((one for one in outside if plan.launcher[0] == one.COMMAND), mpirun)

@@ -13,7 +13,7 @@ RANK = RankWords(
     "${OMPI_COMM_WORLD_LOCAL_RANK:-$MPI_LOCALRANKID}",
     "$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / local_ranks))",
 )
-"""Shell words with the variables of Open MPI and Hydra.
+"""Shell words for a rank's numbers, from the variables of Open MPI or Hydra.
 
 Sources: mpirun(1) of Open MPI; for Hydra's ``PMI_RANK`` and ``MPI_LOCALRANKID``, pmodels/mpich:src/pm/hydra.
 """
@@ -25,9 +25,7 @@ def words(
     request: Request,  # noqa: ARG001
     site: Site | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return the launch plan's options (``planned``) unchanged, because mpirun binds ranks to cores by
-    default.
-    """
+    """Return the launch plan's options (``planned``) unchanged. By default, mpirun binds ranks to cores."""
     return planned
 
 

@@ -23,7 +23,7 @@ def words(
     request: Request,
     site: Site | None,
 ) -> tuple[str, ...]:
-    """Return the options that bind a rank to its hardware threads, and the site profile's options."""
+    """Return the options that bind each rank to hardware threads, and the site profile's launcher options."""
     cores = request.cpus_per_rank
     depth = cores and cores * (site.threads() if site else 1)
     bound = ("--depth", str(depth), "--cpu-bind", "depth") if depth else ()
@@ -31,5 +31,5 @@ def words(
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return the options with the number of ranks and the number of ranks on each node."""
+    """Return the options that set the number of ranks and the number of ranks on each node."""
     return ["-n", str(spec.ranks), "--ppn", str(spec.ranks_per_node)]

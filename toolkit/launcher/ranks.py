@@ -1,4 +1,4 @@
-"""Shell words from which a rank reads its number; they contain the variables that the launcher sets."""
+"""Shell words from which a rank reads its number: variables that the launcher sets, as ``$SLURM_PROCID``."""
 
 from dataclasses import dataclass
 
