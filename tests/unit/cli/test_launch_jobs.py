@@ -513,7 +513,7 @@ def test_a_successor_is_followed_and_named():
     queue = f"7|{RECORD.spec.directory}\n8|{RECORD.spec.directory}\n"
     tell = Told()
     following.watch_job(Recorded(scontrol=[STOPPED, RUNNING, DONE], squeue=[queue]), record, tell)
-    assert any("job 8 resumes from it" in step for step in tell.steps)
+    assert any("job 8 resumes from the checkpoint" in step for step in tell.steps)
     assert any(step.startswith("Job 8 runs on") for step in tell.steps)
 
 

@@ -8,7 +8,7 @@ from toolkit.launch.tracking.state_text import describe_resumption, describe_sta
 def test_a_job_that_waits_tells_its_place_the_reason_and_when():
     status = JobStatus("pending", "Priority", started="2026-11-21T19:00:12", place=(3, 12))
     assert describe_state(status) == (
-        "waits, place 3 of 12: jobs with a higher priority start first (Priority); "
+        "waits, place 3 of 12 in the queue: jobs with a higher priority start first (Priority); "
         "expected to start 2026-11-21 19:00, the cluster's time"
     )
     assert todo(status, "7") == ""
@@ -40,7 +40,7 @@ def test_other_answers_have_their_words():
 def test_a_successor_is_named():
     record = msgspec.structs.replace(RECORD, id="8", numbers=("7", "8"))
     assert describe_resumption(record).startswith("7 wrote a checkpoint and stopped before its time limit")
-    assert describe_resumption(record).endswith("job 8 resumes from it")
+    assert describe_resumption(record).endswith("job 8 resumes from the checkpoint")
 
 
 def test_a_thousand_nodes_are_told_in_a_few_words():

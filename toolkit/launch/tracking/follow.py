@@ -1,4 +1,4 @@
-"""Follow a job until its end: report new output, and each change of the job's state in Slurm.
+"""Follow a job until the job ends: report the job's new output and its state in Slurm.
 
 If Slurm restarts the job, or the job resubmits itself before its time limit, toolkit follows the new run.
 """
@@ -20,41 +20,47 @@ from toolkit.run.lines import Lines
 from toolkit.run.patience import OnLost, PatientRunner
 
 _OUTPUT_SECONDS, _EARLY_SECONDS = 0.5, 0.05
-"""The time in seconds between two reads of the output, and the shorter time during the first ``_EARLY``
-seconds."""
+"""The pause in seconds between two reads of the output: normally, and during the first ``_EARLY`` seconds
+after toolkit starts to follow a run of the job."""
 
 _EARLY = 10.0
-"""The time in seconds within which most short jobs start and end."""
+"""The time in seconds for which toolkit reads the output more often; most short jobs end within this time."""
 
 _PIECES = 16
-"""The largest number of output chunks that toolkit reads before the next query of Slurm."""
+"""The maximum number of output chunks that toolkit reads before it checks whether to query Slurm."""
 
 _METRICS_SECONDS, _METRICS_BYTES = 2.0, 50_000
-"""The shortest time in seconds between two reads of the metrics, and the number of bytes to read per
-second."""
+"""The minimum time in seconds between two reads of the metrics file, and the maximum average speed of these
+reads in bytes per second. toolkit reads a large file less often."""
 
 _PLACE_SECONDS = 30.0
-"""The time in seconds between two queries of the whole queue, whose output may list thousands of jobs."""
+"""The time in seconds between two queries for the job's place in the queue; the output of such a query may
+list thousands of jobs."""
 
 _FIRST_QUERY, _LAST_QUERY = 1.0, 10.0
-"""The time in seconds between two queries of Slurm, at first and later. Queries are rare, because the
-controller serves thousands of users."""
+"""The first and the largest pause, in seconds, between two queries of Slurm.
+
+toolkit increases the pause after each query, because Slurm's controller serves thousands of users.
+"""
 
 _AGAIN_SECONDS = 0.1
-"""The first pause, in seconds, before toolkit asks again about a job whose script has ended.
+"""The first pause, in seconds, before toolkit queries Slurm again about a job whose script has ended.
 
-Slurm may still report the ended job as running. Each pause between two queries is twice as long as the pause
-before, up to one second.
+Slurm may still report the ended job as running. Each further pause is twice as long as the previous pause,
+but at most one second.
 """
 
 _SILENT_SECONDS = 600.0
 """The time in seconds without an answer after which toolkit stops waiting for Slurm or for a lost connection.
 
-The controller may not answer for a shorter time while it restarts or moves to another machine.
+A restart of Slurm's controller, or a failover to its backup, takes less time.
 """
 
 _SETTLE_SECONDS = 1.0
-"""The time in seconds that toolkit waits until a shared file system shows the last lines of an ended job."""
+"""The time in seconds without new output after which toolkit stops reading the output of an ended job.
+
+A shared file system may show the last lines of the output late.
+"""
 
 OnMetrics = Callable[[bytes], None]
 """A function that receives the content of the metrics file after each read, even if the content is
@@ -74,12 +80,13 @@ def follow(
     """Pass the job's output to ``on_line`` until the job ends, and return the final record.
 
     For a job of ``launch --local``, toolkit reads the state from this machine and not from Slurm. toolkit
-    saves the output beside the record, even after an error. toolkit calls ``on_again`` if a job with a new
-    number resumes this job. toolkit calls ``on_lost`` when the connection breaks, and then retries for ten
-    minutes.
+    also saves a copy of the output in the record's folder, even after an error. toolkit passes each status
+    of the job to ``on_state``. If another Slurm job resumes this job, toolkit passes the updated record to
+    ``on_again`` and follows that job. If the connection breaks, toolkit passes the reason to ``on_lost`` and
+    retries for ten minutes.
 
     Raises:
-        Missing: if the host stays unreachable, or Slurm does not answer for ten minutes.
+        Missing: if the host is unreachable for ten minutes, or Slurm does not answer for ten minutes.
     """
     runner = PatientRunner(runner, on_lost, _SILENT_SECONDS)
     local = jobs.is_local(record)
@@ -103,7 +110,7 @@ def follow(
             _settle(reader, jobs.size_of_output(runner, record) if record.state == "completed" else None)
             if metrics:
                 metrics.look(at_once=True)
-            # Read the record again, because another process may have written the local job's end into it.
+            # Another process may have recorded the end of a local job, so read the record again.
             record = jobs.conclude(runner, records.find(record.key) if local else record)
             if record.state != "pending":
                 return record
@@ -114,10 +121,12 @@ def follow(
 
 
 def give_up(runner: Runner, silent: float, fix: str = "") -> None:
-    """Raise an error if Slurm has not answered for at least ten minutes; ``silent`` is in seconds.
+    """Raise an error if Slurm has not answered for ten minutes or longer.
+
+    ``silent`` is the time without an answer, in seconds. ``fix`` is the hint of the error message.
 
     Raises:
-        Missing: if ``silent`` exceeds the limit.
+        Missing: if ``silent`` is at least ten minutes.
     """
     if silent >= _SILENT_SECONDS:
         raise Missing(
@@ -127,7 +136,7 @@ def give_up(runner: Runner, silent: float, fix: str = "") -> None:
 
 
 class _Metrics:
-    """Read the whole metrics file at intervals, because a resumed run rewrites the file from its start."""
+    """Reads the whole metrics file at intervals, because a resumed run rewrites the file from its start."""
 
     def __init__(self, runner: Runner, path: str, on_metrics: OnMetrics) -> None:
         self._runner, self._path, self._on_metrics = runner, path, on_metrics
@@ -141,7 +150,7 @@ class _Metrics:
 
 
 class _Tail:
-    """Read the new bytes of a growing file, and pass complete lines to a function."""
+    """Reads the new bytes of a growing output file, and passes complete lines to a function."""
 
     def __init__(self, runner: Runner, path: str, on_line: Callable[[str], None]) -> None:
         self._runner, self._path = runner, path
@@ -154,15 +163,18 @@ class _Tail:
         return size is not None and self._offset >= size
 
     def turn_to(self, path: str) -> None:
-        """Make later calls of ``read`` use the file ``path``, from its beginning if the file is new."""
+        """Read ``path`` in later calls of ``read``, from the beginning of the file.
+
+        If ``path`` is already the current file, later calls continue after the bytes already read.
+        """
         if path != self._path:
             self._path, self._offset = path, 0
 
     def read(self) -> bool:
         """Pass new lines to the function, and return whether the file had new bytes.
 
-        Each call reads a limited number of chunks, so that fast output does not delay the next query of
-        Slurm.
+        Each call reads at most ``_PIECES`` chunks. Without this limit, a job that writes fast would delay the
+        next query of Slurm.
         """
         before = self._offset
         for chunk in itertools.islice(pieces(self._runner, self._path, before), _PIECES):
@@ -179,7 +191,7 @@ class _Tail:
 
 
 def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iterator[JobStatus]:
-    """Yield the job's states in Slurm until a final state, and read the output between two queries.
+    """Yield the job's states in Slurm until the job ends, and read the output between two queries.
 
     ``look`` reads the output, and returns whether the job wrote new output.
     """
@@ -189,8 +201,8 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
         status = jobs.query(runner, record.id)
         query_start = time.monotonic()
         if status.answer == "silent":
-            # A run before a requeue may have left a file with an exit status.
-            # Read the exit status only after the job has started.
+            # A requeued job has a file with the exit status of its previous run, until the job starts again.
+            # Therefore, read the exit status only while the job runs.
             left = jobs.left_status(runner, record) if running else None
             if left is not None and not (left == jobs.STOPPED_STATUS and record.spec.may_resume):
                 yield JobStatus("unknown", answer="forgotten")
@@ -211,7 +223,7 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
 
 
 class _Signs:
-    """Detect from the job's files that Slurm has probably changed the job's state.
+    """Detects from the job's files that the job's state in Slurm has probably changed.
 
     Reading a file is faster than querying Slurm, and puts no load on Slurm's controller.
     """
@@ -221,8 +233,8 @@ class _Signs:
         self._started, self._wait = False, 0.0
 
     def of_start(self, *, wrote: bool) -> bool:
-        """Return whether a waiting job's first output has just appeared, which shows that the job has
-        started.
+        """Return whether a waiting job has just written its first output, which shows that the job has
+        started. ``wrote`` is true if the last read found new output.
         """
         first, self._started = wrote and not self._started, self._started or wrote
         return first
@@ -231,8 +243,9 @@ class _Signs:
         """Return whether a running job's exit status file exists, which shows that the job's script has
         ended.
 
-        ``passed`` is the time since the last query of Slurm, in seconds. Slurm may register the job's end
-        some time after the file appears, so each pause before the function returns True again is longer.
+        ``passed`` is the time since the last query of Slurm, in seconds. Slurm may still report the job as
+        running after the file appears. Therefore, the function returns True again only after a pause, which
+        grows with each call that returns True.
         """
         if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
             return False
@@ -249,8 +262,9 @@ def _states_here(runner: Runner, record: JobRecord, look: Callable[[], bool]) ->
 
 
 def _runs_here(runner: Runner, record: JobRecord) -> bool:
-    """Return whether a local job still runs. If bash did not start, the job has no exit status, and only the
-    record shows the job's end.
+    """Return whether a local job still runs, according to its record, its process and its exit status file.
+
+    If bash did not start, the job has no exit status file, and only the record shows that the job has ended.
     """
     if records.find(record.key).state in FINAL_STATES or process.is_lost(record):
         return False
@@ -258,7 +272,10 @@ def _runs_here(runner: Runner, record: JobRecord) -> bool:
 
 
 class _Queue:
-    """Add a job's place in the queue to its status, and ask Slurm for the place at intervals."""
+    """Adds a waiting job's place in the queue to its status.
+
+    The class asks Slurm for the place at most every 30 seconds, and then reuses the answer.
+    """
 
     def __init__(self, runner: Runner, record: JobRecord) -> None:
         self._runner, self._record = runner, record
@@ -274,8 +291,9 @@ class _Queue:
 
 
 def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None:
-    """After the end of a job, wait until Slurm can list the user's jobs, because a listed job may resume the
-    ended job.
+    """Wait until Slurm can list the user's jobs, if the job has ended and another job may resume it.
+
+    Only this list shows whether another job resumes the ended job.
     """
     began = time.monotonic()
     while jobs.may_have_successor(record, status) and not jobs.slurm_lists_jobs(runner, record):
@@ -284,7 +302,10 @@ def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None
 
 
 def _settle(reader: _Tail, size: int | None) -> None:
-    """Read the output until all ``size`` bytes have arrived, or until no new bytes arrive for a second."""
+    """Read an ended job's output until all ``size`` bytes have arrived, or no new bytes arrive for a second.
+
+    If ``size`` is ``None``, the size of the output is unknown.
+    """
     reader.read()
     quiet_since = time.monotonic()
     while not reader.has(size) and time.monotonic() - quiet_since < _SETTLE_SECONDS:

@@ -1,4 +1,4 @@
-"""Update the record of a job from Slurm's state, and cancel jobs."""
+"""Update job records with the states of the jobs in Slurm, and cancel jobs."""
 
 import contextlib
 import posixpath
@@ -20,7 +20,8 @@ EXIT_CODE = "exit-code"
 """The file in the job's folder to which the job script writes its exit status."""
 
 STOPPED_STATUS = 75
-"""The exit status of a job script that stopped after a checkpoint, before its time limit (EX_TEMPFAIL)."""
+"""The exit status of a job script that stopped after a checkpoint, before its time limit (EX_TEMPFAIL of
+sysexits.h)."""
 
 _REMOVE_SECONDS = 60.0
 _CANCEL_SECONDS = 5.0
@@ -30,7 +31,7 @@ _CANCEL_PAUSE = 0.5
 OnStatus = Callable[[JobRecord, JobStatus], None]
 """A function that receives a job and its status in Slurm.
 
-The status has more fields than the record, such as the reason for which a job waits.
+The status contains facts that the record does not contain, such as the reason why a job waits.
 """
 
 
@@ -41,10 +42,11 @@ def _ignore(record: JobRecord, status: JobStatus) -> None:
 def refresh(
     runner: Runner, record: JobRecord, seconds: float = 60.0, on_status: OnStatus = _ignore
 ) -> tuple[JobRecord, bool]:
-    """Ask Slurm once about a job; return the updated record, and whether Slurm answered.
+    """Ask Slurm once for the state of a job; return the updated record, and whether Slurm answered.
 
-    If the job has ended, toolkit also copies its output and metrics to this machine. The query has a timeout
-    of ``seconds``.
+    If the record already has a final state, toolkit does not ask Slurm, and returns the record and True. If
+    the job has just ended, toolkit also copies the job's output and metrics to this machine. The query has a
+    timeout of ``seconds``.
     """
     if record.state in FINAL_STATES:
         return record, True
@@ -52,7 +54,7 @@ def refresh(
         record = find_number(runner, record)
     except Missing:
         # Without an answer from Slurm, only the file with the exit status can show that the job has ended.
-        # Do not complete the record of a job that may have a successor: the successor may still run.
+        # If another job may resume this job, do not record the end: the other job may still run.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     on_status(record, status)
@@ -62,16 +64,16 @@ def refresh(
 
 
 def may_have_successor(record: JobRecord, status: JobStatus) -> bool:
-    """Return whether another Slurm job may resume this job's work."""
+    """Return whether the job has ended without success, and another Slurm job may resume it."""
     ended = status.state in FINAL_STATES and status.state != "completed"
     return ended and (record.spec.may_resume or status.exit_code == STOPPED_STATUS)
 
 
 def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
-    """Return whether Slurm can list the jobs of the record.
+    """Return whether Slurm can list the user's jobs.
 
-    toolkit does not query Slurm again after it records the end of a job. Therefore, toolkit records the end
-    of a job only after Slurm has listed the user's jobs, because the list may contain a successor.
+    The list may contain a successor: a job that resumes this job. After toolkit records the end of a job, it
+    does not query Slurm again. Therefore, toolkit first waits until Slurm can list the user's jobs.
     """
     try:
         successors.numbers(runner, record)
@@ -83,10 +85,10 @@ def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
 def refresh_all(
     runner: Runner, job_records: Sequence[JobRecord], seconds: float = 60.0, on_status: OnStatus = _ignore
 ) -> list[tuple[JobRecord, bool]]:
-    """Update the records of jobs on one cluster as :func:`refresh` does.
+    """Update the records of jobs on one cluster; return each record, and whether Slurm answered.
 
-    One query covers all waiting and running jobs. If Slurm does not answer a query, the remaining records
-    stay unchanged.
+    One query covers all waiting and running jobs. :func:`refresh` then updates each other record. If Slurm
+    does not answer :func:`refresh`, the remaining records stay unchanged.
     """
     statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in job_records if record.id]) > 1:
@@ -109,9 +111,10 @@ def refresh_all(
 
 
 def find_number(runner: Runner, record: JobRecord) -> JobRecord:
-    """Find the Slurm number of a job after an interrupted submission.
+    """Find the Slurm number of a job after an interrupted submission, and return the updated record.
 
-    toolkit finds the job by its folder, because no other job has this folder.
+    toolkit finds the job by its folder, because no other job has this folder. The record stays unchanged if
+    it already has a number, if the job runs without Slurm, or if Slurm does not list the job.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -119,16 +122,17 @@ def find_number(runner: Runner, record: JobRecord) -> JobRecord:
     if record.id or is_local(record):
         return record
     if numbers := successors.numbers(runner, record):
-        # The first job number is the array's number; each later number belongs to a resumed task.
+        # The first number is the number of the array; each larger number belongs to a resumed task.
         number = numbers[0] if record.spec.array else numbers[-1]
         return records.update(record, id=number, numbers=tuple(numbers))
     return record
 
 
 def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
-    """Return the record of the job that resumes this job, or ``None`` if Slurm lists no such job.
+    """Return the record with the number of the Slurm job that resumes this job.
 
-    Each resumed task of an array has its own number, and the record lists all these numbers.
+    For an array, the record lists the number of each resumed task. The result is ``None`` if Slurm lists no
+    such job or does not answer.
     """
     if record.exit_code != STOPPED_STATUS and not record.spec.may_resume:
         return None
@@ -141,7 +145,7 @@ def successor(runner: Runner, record: JobRecord) -> JobRecord | None:
 def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
     """Return the status of a job from Slurm's controller or, if this query fails, from Slurm's accounting.
 
-    If the job number is empty, the field ``answer`` of the status is ``forgotten``.
+    If ``number`` is empty, toolkit does not ask Slurm, and the ``answer`` of the status is ``forgotten``.
     """
     if not number:
         return JobStatus("unknown", answer="forgotten")
@@ -156,7 +160,10 @@ def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
 
 
 def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[int, int] | None:
-    """Return a waiting job's place and the number of waiting jobs; ``None`` if Slurm does not answer."""
+    """Return a waiting job's place in the queue of ``partition``, and the number of jobs in this queue.
+
+    The result is ``None`` if Slurm does not answer, or the job does not wait for its turn.
+    """
     with contextlib.suppress(Missing):
         answer = runner.run(slurm.query_waiting_jobs(partition))
         return slurm.parse_waiting(answer.text, record.id) if answer.ok else None
@@ -166,7 +173,8 @@ def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[i
 def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
     """Write a Slurm status to the record, and return the record.
 
-    The record stays unchanged if Slurm did not answer, or if the state is unknown.
+    The record stays unchanged if Slurm did not answer, or answered with a state that toolkit does not know,
+    or if the record has no Slurm number.
     """
     if status.answer == "silent" or (status.answer, status.state) == ("answered", "unknown"):
         return record
@@ -192,8 +200,9 @@ def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
 def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     """Complete the record of an ended job, and copy the job's output and metrics to this machine.
 
-    If Slurm has forgotten the job, the exit status of the script determines the state. If the job stopped and
-    resubmitted itself, the record gets the number of the new job.
+    If Slurm has forgotten the job, the exit status of the job script determines the state. If another Slurm
+    job resumes this job, the record gets the number of that job. The record stays unchanged if the job has
+    not ended.
     """
     if record.spec.array:
         record = _tasks_concluded(runner, record)
@@ -229,7 +238,10 @@ def kept_output(record: JobRecord) -> str:
 
 
 def _remove_secrets(runner: Runner, record: JobRecord) -> None:
-    """Delete an ended job's file with secret values, which remains if Slurm kills the script too early."""
+    """Delete an ended job's file with secret values.
+
+    The job script deletes this file, except if a signal kills the script or the job stops after a checkpoint.
+    """
     if record.spec.secrets:
         folders = {record.spec.directory, *(task_folder(record, task) for task in record.tasks)}
         paths = sorted(posixpath.join(folder, variables.SECRETS) for folder in folders)
@@ -257,13 +269,16 @@ def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> No
 
 
 def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
-    """Add the exit statuses that an array's tasks wrote; the array ends when its last task ends."""
+    """Return the record of an array with the exit statuses that its tasks wrote, and the array's state.
+
+    The array ends when its last task ends.
+    """
     known = {task.index: task for task in record.tasks}
     tasks = []
     over = record.state in {*FINAL_STATES, "unknown"}
     for index in arrays.indexes(record.spec.array):
         task = known.get(index, JobTask(index=index, state="unknown"))
-        # A failed task may have resumed as another Slurm job, about which toolkit did not ask Slurm.
+        # A failed task may have resumed as another Slurm job, whose status toolkit does not query.
         needs_status = task.state == "unknown" or (over and task.state == "failed" and record.spec.may_resume)
         status = left_status(runner, record, task) if needs_status else None
         tasks.append(task if status is None else arrays.with_exit_status(task, status))
@@ -271,14 +286,14 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     state, code = record.state, record.exit_code
     if over and whole in FINAL_STATES:
         state = whole
-        # A failed task's status has priority over the status of a task that stopped before its time limit.
+        # Prefer the exit status of a failed task: a task that stopped before its time limit has status 75.
         worst = [task for task in tasks if task.state == whole]
         code = min(worst, key=lambda task: task.exit_code == STOPPED_STATUS).exit_code
     return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
 
 
 def output_of(record: JobRecord, task: JobTask | None = None) -> str:
-    """Return the path of the output of a job, or of one array task, on the cluster."""
+    """Return the path on the cluster of a job's output file, or of the output file of one array task."""
     spec = record.spec
     index = str(task.index) if task else None
     return slurm.output_path(spec.directory, spec.output, record.id, spec.name, index)
@@ -290,7 +305,7 @@ def task_folder(record: JobRecord, task: JobTask | None) -> str:
 
 
 def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) -> int | None:
-    """Return the exit status that the job script wrote, or ``None`` while the script runs."""
+    """Return the exit status that the job script wrote at its end, or ``None`` if it has not written one."""
     text = (
         runner.read(posixpath.join(task_folder(record, task), EXIT_CODE)).decode("ascii", "replace").strip()
     )
@@ -298,7 +313,10 @@ def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) 
 
 
 def size_of_output(runner: Runner, record: JobRecord) -> int | None:
-    """Return the size of the output in bytes, as the script's node recorded it; ``None`` if unknown."""
+    """Return the size of a job's output in bytes, which the job script recorded at its end.
+
+    The result is ``None`` for an array, or if the script recorded no size.
+    """
     if record.spec.array:
         return None
     text = runner.read(posixpath.join(record.spec.directory, records.TIMES)).decode("ascii", "replace")
@@ -312,7 +330,8 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
     Slurm does not know a job of ``launch --local``, so toolkit itself stops the job's processes.
 
     Raises:
-        CheckFailed: if toolkit does not know the job's Slurm number, or the process of a local job.
+        CheckFailed: if the job's Slurm number is unknown, scancel fails, or toolkit cannot stop the processes
+            of a local job.
     """
     if is_local(record):
         return _stop_local(runner, record)
@@ -332,7 +351,11 @@ def cancel(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def _live(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of an array's waiting or running jobs; each resumed task has its own number."""
+    """Return the Slurm numbers of the waiting or running jobs of an array.
+
+    Each resumed task has its own number. The result is empty if the job is not an array, or if Slurm does not
+    answer.
+    """
     if not record.spec.array:
         return []
     with contextlib.suppress(Missing):  # the caller then uses the record's number
@@ -352,5 +375,8 @@ def _stop_local(runner: Runner, record: JobRecord) -> JobRecord:
 
 
 def is_local(record: JobRecord) -> bool:
-    """Return whether a job is from ``launch --local``; such a job starts without a Slurm number."""
+    """Return whether a job is from ``launch --local``.
+
+    The record of such a job has a start time, but no Slurm number, host or cluster.
+    """
     return not record.id and bool(record.started) and not (record.host or record.cluster)

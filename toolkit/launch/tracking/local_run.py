@@ -24,10 +24,11 @@ def run_local(
     on_line: OnLine,
     secrets: Mapping[str, Hidden] = NO_SECRETS,
 ) -> JobRecord:
-    """Run a script of :mod:`..jobscript.localscript` in the job's folder, and return the final record.
+    """Run a job script in the job's folder, and return the final record.
 
-    ``runner`` runs commands on this machine. toolkit writes the output to ``output.log`` in the job's folder
-    and beside the record, and passes each line to ``on_line``. The record has no Slurm number.
+    ``script`` is the text of the script, from :mod:`..jobscript.localscript`. ``runner`` runs commands on
+    this machine. toolkit writes the output to ``output.log`` in the job's folder, passes each line to
+    ``on_line``, and copies the file to the record's folder. The record has no Slurm number.
 
     Raises:
         Interrupted: on Ctrl-C, after all ranks have stopped.
@@ -49,7 +50,7 @@ def run_local(
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("a", encoding="utf-8") as log:
             done = runner.stream(Command(("bash", path), cwd=directory), _line_logger(log, on_line))
-        # The status -N means that signal N killed bash; a shell reports the status 128 + N instead.
+        # The status -N means that signal N killed bash. Record 128 + N, as a shell would.
         code = done.status if done.status >= 0 else 128 - done.status
         state = "completed" if code == 0 else "failed"
     except KeyboardInterrupt:
@@ -89,13 +90,15 @@ def run_again(
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     script = runner.read(path).decode()
     if not script:
-        raise Missing(f"{path} no longer exists", fix="start a new job: `toolkit launch --local`")
+        raise Missing(
+            f"the job script {path} no longer exists", fix="start a new job: `toolkit launch --local`"
+        )
     record = msgspec.structs.replace(record, restarts=record.restarts + 1)
     return run_local(runner, record, script, on_line, secrets)
 
 
 def _line_logger(log: TextIO, on_line: OnLine) -> OnLine:
-    """Return a function that writes each line to the log and passes the line to ``on_line``."""
+    """Return a function that writes a line to ``log``, and then passes the line to ``on_line``."""
 
     def heard(line: str) -> None:
         log.write(f"{line}\n")

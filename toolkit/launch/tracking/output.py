@@ -1,4 +1,4 @@
-"""Find the rank that failed first, and the last lines of this rank, in a job's output."""
+"""Find in a job's output which rank failed first, and the last lines that this rank printed."""
 
 import re
 from dataclasses import dataclass
@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from toolkit.knowledge.slurm import slurm
 
 _LABEL = re.compile(r"^ *(\d+): ?(.*)$")
-"""The label of a line from ``srun --label``: the task number, padded to the width of the largest number."""
+"""A pattern for a line from ``srun --label``: the number of the task, which srun pads with blanks, then the
+text."""
 
 
 _KILLED = re.compile(r"Killed")
@@ -27,15 +28,17 @@ class RankFailure:
 
 
 def first_failure(output: str, lines: int = 12) -> RankFailure | None:
-    """Return the rank that failed first; after this failure, srun kills the other ranks. The result is
-    ``None`` if Slurm reports no rank, or killed all ranks together.
+    """Return the rank that failed first, with at most ``lines`` of its last lines.
+
+    After the first failure, srun kills the other ranks. The result is ``None`` if srun reports no failed
+    rank, or if Slurm killed all ranks together.
     """
     everything = output.splitlines()
     reports = _reports(everything)
     if not reports or _are_killed_together(reports, everything):
         return None
     own = [match for match in reports if not _KILLED.match(match["how"])]
-    # Slurm reports the ranks that it killed with the step before a rank that exited by itself.
+    # After Slurm cancels a step, srun may report killed ranks before the rank that exited by itself.
     match = (own if own and _is_cancelled_before(reports[0], everything) else reports)[0]
     rank = int(re.search(r"\d+", match["tasks"])[0])  # type: ignore[index] # the pattern has a digit
     texts = [text for text in (text_of_rank(line, rank) for line in everything) if text and text.strip()]
@@ -43,8 +46,11 @@ def first_failure(output: str, lines: int = 12) -> RankFailure | None:
 
 
 def killed_together(output: str) -> bool:
-    """Return whether Slurm cancelled the step before it reported any rank, and then only reports killed ranks
-    on several nodes. With Open MPI 5, a rank that is killed ends the step in this way.
+    """Return whether Slurm killed all ranks together.
+
+    In this case, the output does not show which rank failed first. The result is true if Slurm first cancels
+    the step, and srun then reports only killed ranks, in at least two lines. For example, srun prints such
+    lines if a signal kills a rank of Open MPI 5.
     """
     everything = output.splitlines()
     return _are_killed_together(_reports(everything), everything)
@@ -61,19 +67,22 @@ def _is_cancelled_before(report: re.Match[str], everything: list[str]) -> bool:
 
 
 def _reports(everything: list[str]) -> list[re.Match[str]]:
-    """Return the lines in which srun reports how ranks ended."""
+    """Return a match for each line in which srun reports how ranks failed."""
     failed = re.compile(slurm().failed.pattern)
     return [match for line in everything if (match := failed.match(line))]
 
 
 def text_of_rank(line: str, rank: int) -> str | None:
-    """Return the text of a labelled line if ``rank`` wrote the line, else ``None``."""
+    """Return the text after the label of ``srun --label`` if ``rank`` wrote the line, else ``None``."""
     match = _LABEL.match(line)
     return match[2] if match and int(match[1]) == rank else None
 
 
 def displayed_line(line: str) -> str:
-    """Return a line for display: rank 0 without its label, other ranks with ``[rank N]``."""
+    """Return a line of output for display, without the label of ``srun --label``.
+
+    Lines of ranks other than rank 0 start with ``[rank N]``. A line without a label stays unchanged.
+    """
     match = _LABEL.match(line)
     if not match:
         return line

@@ -17,9 +17,10 @@ _RECENT = 3
 class Pace:
     """The progress of a training: ``done`` of ``epochs`` epochs are complete.
 
-    ``images_per_second`` is the speed of the last epoch, or 0 during the first epoch. ``seconds_left`` is the
-    predicted time of the remaining epochs, without the time for validation, or ``None`` during the first
-    epoch. ``resumed`` says how often the training resumed from a checkpoint.
+    ``images_per_second`` is the speed of the last complete epoch, or 0 during the first epoch.
+    ``seconds_left`` is the predicted time of the remaining epochs, without the time for validation, or
+    ``None`` during the first epoch. ``resumed`` is the number of times that the training resumed from a
+    checkpoint.
     """
 
     done: int
@@ -38,9 +39,10 @@ class _Line(msgspec.Struct):
 
 
 def pace(metrics: bytes) -> Pace | None:
-    """Return the progress of a training; ``None`` if the metrics do not start with toolkit's header.
+    """Return the progress of a training from the content of its metrics file.
 
-    The function ignores incomplete lines, and lines with unknown fields of a later release.
+    The result is ``None`` if the content has no header line with the number of epochs. The function ignores
+    lines that it cannot decode, such as an incomplete last line.
     """
     lines = [line for text in metrics.splitlines() if (line := _line(text)) is not None]
     headers = [line for line in lines if line.record == "header"]
@@ -73,7 +75,7 @@ def _seconds_left(seconds: Sequence[float], epochs: int) -> float | None:
 def describe_pace(now: Pace, since: float = 0.0) -> str:
     """Return the progress as text, for example ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
 
-    ``since`` is the time since the end of the last epoch, in seconds.
+    ``since`` is the time since the end of the last complete epoch, in seconds.
     """
     if now.done >= now.epochs:
         parts = [f"{now.done} of {now.epochs} epochs are done"]

@@ -13,24 +13,25 @@ from toolkit.errors import CheckFailed
 from toolkit.model.job import JobRecord
 
 FILE = "process"
-"""The file in the job's folder with the process ID of the running job script."""
+"""The file in the job's folder with the process ID and start time of the job script, and the boot ID."""
 
 _PROC = Path("/proc")
 _BOOT = Path("sys/kernel/random/boot_id")
 _GROUP, _STARTED = 2, 19
-"""The indexes of the process group and of the start time among the fields after the program's name. In
+"""The indexes of the process group and of the start time in the list that :func:`_fields` returns. In
 proc_pid_stat(5), these fields have the numbers 5 and 22."""
 _ENDED = {"Z", "X"}
+"""The states of a zombie process and of a dead process in proc_pid_stat(5)."""
 
 _GRACE = 5.0
-"""The time in seconds that toolkit waits after SIGTERM before it sends SIGKILL to a job's processes."""
+"""The time in seconds that a job's processes have to end, after SIGTERM and again after SIGKILL."""
 _PAUSE = 0.05
 
 
 class _ScriptProcess(NamedTuple):
     """The process ID that the job script recorded, with the start time of the process and the boot ID.
 
-    Linux reuses process IDs, but the start time and the boot ID identify the process.
+    Linux reuses process IDs. Together with the start time and the boot ID, a process ID is unique.
     """
 
     number: int
@@ -48,17 +49,21 @@ def process_of(record: JobRecord, proc: Path = _PROC) -> int | None:
 
 
 def is_lost(record: JobRecord, proc: Path = _PROC) -> bool:
-    """Return whether a local job ended without an exit status, for example in a power failure."""
+    """Return whether the process of a local job no longer runs on this machine.
+
+    A job without a process and without an exit status stopped early, for example because of a power failure.
+    The result is False if the job ran on another machine, or if the script did not record its process ID.
+    """
     process = _script_process(record)
     return record.nodes == socket.gethostname() and process is not None and not _lives(process, proc)
 
 
 def group_of(record: JobRecord) -> int:
-    """Return the process group of a local job, which contains only the job's processes.
+    """Return the ID of the process group that contains only the processes of a local job.
 
     Raises:
-        CheckFailed: if the job runs on another machine, shares its process group with another program, or
-            toolkit does not find its process.
+        CheckFailed: if the job runs on another machine, if its process group also contains other programs, or
+            if toolkit does not find its process.
     """
     if record.nodes != socket.gethostname():
         raise CheckFailed(
@@ -69,7 +74,7 @@ def group_of(record: JobRecord) -> int:
     if number is None:
         raise CheckFailed(
             f"{record.key}: the job's process was not found on this machine",
-            fix="press Ctrl-C in the terminal of `toolkit launch`; this stops all ranks",
+            fix="press Ctrl-C in the terminal in which `toolkit launch` runs; Ctrl-C stops all ranks",
         )
     try:
         group = os.getpgid(number)
@@ -85,7 +90,10 @@ def group_of(record: JobRecord) -> int:
 
 
 def end(group: int) -> bool:
-    """Send SIGTERM to a process group, and SIGKILL after five seconds; return whether all processes ended."""
+    """Stop all processes of a process group, and return whether all processes have ended.
+
+    toolkit sends SIGTERM, and sends SIGKILL if processes still run after five seconds.
+    """
     for sign in (signal.SIGTERM, signal.SIGKILL):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, sign)
@@ -97,8 +105,8 @@ def end(group: int) -> bool:
 def _wait_for_end(group: int) -> bool:
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline:
-        # killpg also succeeds for zombie processes, which remain in a container without an init process.
-        # Read the states of the processes, because a zombie process counts as ended.
+        # A zombie process has ended, but stays in the process table of a container without an init process.
+        # killpg also succeeds for a zombie process, so read the state of each process instead.
         if not any(_member(file, group) for file in _PROC.glob("[0-9]*/stat")):
             return True
         time.sleep(_PAUSE)
@@ -126,8 +134,9 @@ def _lives(process: _ScriptProcess, proc: Path) -> bool:
 
 
 def _fields(stat: Path) -> list[str]:
-    """Return the fields of a ``/proc/PID/stat`` file that follow the program's name, which may contain blanks
-    and parentheses.
+    """Return the fields of a ``/proc/PID/stat`` file after the program's name; empty if the file is missing.
+
+    The program's name may contain blanks and parentheses.
     """
     try:
         return stat.read_text().rpartition(")")[2].split()

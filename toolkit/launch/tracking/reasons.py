@@ -1,4 +1,4 @@
-"""Translate Slurm's reasons for a waiting job into sentences with advice."""
+"""Describe in words why a job waits, from Slurm's reason code, and what the user can do."""
 
 import re
 
@@ -6,14 +6,14 @@ from toolkit.knowledge.slurm import Waiting, slurm
 
 
 def waits_for_turn(reason: str) -> bool:
-    """Return whether Slurm's reason means that the job only waits for free nodes or for earlier jobs."""
+    """Return whether Slurm's reason code means that the job only waits for free nodes or for earlier jobs."""
     return reason in slurm().reasons.in_turn
 
 
 def describe_reason(reason: str) -> Waiting:
-    """Return the description of Slurm's reason; for an unknown reason, a text that quotes the reason."""
+    """Return the description of Slurm's reason code; for an unknown code, a text that quotes the code."""
     reasons = slurm().reasons
-    # Slurm appends details after a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
+    # Slurm may append details to the code, after a comma: ReqNodeNotAvail,_UnavailableNodes:node[3-4]
     code, _, detail = reason.partition(",")
     if known := reasons.known.get(reason) or reasons.known.get(code):
         return known

@@ -1,7 +1,7 @@
-"""Read and write job records: one folder for each launched job, below the user's state folder.
+"""Read and write job records on this machine: one folder for each launched job, in the user's state folder.
 
 Several processes may use one record at the same time. A writer replaces the whole file, so a reader never
-reads half a record. :func:`update` locks the record, reads it from the disk, and changes it.
+reads a partial record. :func:`update` locks the record, reads the file, and writes the changed record.
 """
 
 import contextlib
@@ -27,16 +27,16 @@ METRICS = "metrics.jsonl"
 """The names of files in a record's folder; the job's folder has all these files except ``record.json``."""
 
 TIMES = "start-times"
-"""The file in the job's folder in which the job script records the start time of each phase of its start."""
+"""The file in the job's folder to which the job script writes the start time of each phase of its start."""
 
 METRICS_MOST = 64 << 20
 """The largest number of bytes that toolkit reads from a metrics file; an epoch needs about 300 bytes."""
 
 _LOCK = ".lock"
 _LOCK_SECONDS, _LOCK_PAUSE = 5.0, 0.01
-"""The longest time in seconds to wait for the lock, and the time between two tries.
+"""The maximum time to wait for the lock, and the time between two tries to get the lock, in seconds.
 
-A change needs only milliseconds. A process that holds the lock for seconds is probably suspended.
+A change of a record takes only milliseconds. A process that holds the lock for seconds is probably suspended.
 """
 
 
@@ -45,7 +45,7 @@ def jobs_dir() -> Path:
 
 
 def folder(key: str) -> Path:
-    """Return the folder of one record; :mod:`toolkit.report` reads this folder, too."""
+    """Return the folder of the record with the key ``key``."""
     return jobs_dir() / key
 
 
@@ -57,7 +57,7 @@ def new_key(name: str) -> str:
 
 
 def save(record: JobRecord) -> None:
-    """Write a record to disk; another process that reads the record sees the old or the new record."""
+    """Write a record to disk; a process that reads meanwhile gets the whole old or the whole new record."""
     text = msgspec.json.format(msgspec.json.encode(record), indent=2)
     LocalRunner().write(str(folder(record.key) / RECORD), text + b"\n", 0o600)
 
@@ -65,11 +65,12 @@ def save(record: JobRecord) -> None:
 def update(record: JobRecord, **changes: object) -> JobRecord:
     """Change fields of the record on disk, and return the changed record.
 
-    A final state stays final, unless a change of ``restarts`` or ``id`` shows that Slurm restarted the job.
-    If another process has replaced the record's job number, the function ignores a state of the old job.
+    The state of an ended job does not change back to pending, running or unknown, unless ``changes`` contain
+    a new ``restarts`` or ``id``, which shows that the job has restarted. If another process has given the
+    record a new job number, the function ignores ``changes`` with the state of the old job.
     """
     if "id" not in changes and not (folder(record.key) / RECORD).exists():
-        # The record is missing: another process has deleted it, because sbatch refused the job.
+        # Another process has deleted the record, because sbatch refused the job.
         return msgspec.structs.replace(record, **changes)
     with _record_lock(folder(record.key)):
         now = _record_on_disk(record)
@@ -84,7 +85,7 @@ def update(record: JobRecord, **changes: object) -> JobRecord:
 
 
 def keep(record: JobRecord, name: str, content: bytes) -> None:
-    """Write a file to the record's folder."""
+    """Write ``content`` to the file ``name`` in the record's folder."""
     LocalRunner().write(str(folder(record.key) / name), content, 0o600)
 
 
@@ -95,7 +96,7 @@ def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
         try:
             job_records.append(_read(file))
         except FileNotFoundError:
-            continue  # another process has deleted the record meanwhile
+            continue  # another process has just deleted the record
         except BadInput as error:
             on_damage(error.message)
     return sorted(job_records, key=lambda record: (record.submitted, record.key))
@@ -104,13 +105,15 @@ def every(on_damage: Callable[[str], None] = lambda _: None) -> list[JobRecord]:
 def find(
     key: str | None, on_damage: Callable[[str], None] = lambda _: None, *, newest: bool = False
 ) -> JobRecord:
-    """Find a record by its key, the start of its key, or any of its Slurm numbers.
+    """Return the job record that ``key`` identifies.
 
-    If ``key`` is ``None``, the function returns the newest record. If ``newest`` is true and several records
-    match a job's name, the function returns the newest of these records.
+    ``key`` is the key of a record, the start of such a key, or one of the Slurm numbers of a record. If
+    ``key`` is ``None``, the function returns the newest record. If ``newest`` is true and ``key`` is the name
+    of several jobs, the function returns the newest record of these jobs. ``on_damage`` gets a message for
+    each damaged record.
 
     Raises:
-        BadInput: if no record matches, or several records match.
+        BadInput: if no record or more than one record matches.
     """
     if key and "/" not in key:
         with contextlib.suppress(OSError, BadInput):
@@ -136,19 +139,19 @@ def find(
     if len(matches) == 1 or named:
         return (named or matches)[-1]
     names = ", ".join(r.key for r in (matches or records)[-5:])
-    fault = "matches several jobs" if matches else "not found; these are the last jobs"
+    fault = "matches several jobs" if matches else "not found; the newest jobs are"
     raise BadInput(f"job '{key}': {fault}: {names}", fix="list all jobs: `toolkit jobs list`")
 
 
 def require_check(record: JobRecord) -> None:
-    """Raise an error if the record does not contain the result of an image check.
+    """Raise an error if the record does not contain the result of the signature check of the image.
 
     Raises:
         CheckFailed: if the result is missing, as in records of early releases.
     """
     if record.image_check is None:
         raise CheckFailed(
-            f"{record.key}: the job record does not contain the result of an image check",
+            f"{record.key}: the job record has no result of a signature check of the image",
             fix=f"launch the job again: `toolkit launch --from-job {record.key}`",
         )
 
@@ -159,13 +162,13 @@ def any_kept() -> bool:
 
 
 def forget(record: JobRecord) -> None:
-    """Delete the record of a job that toolkit did not submit."""
+    """Delete the record of a job whose submission failed."""
     shutil.rmtree(folder(record.key), ignore_errors=True)
 
 
 @contextlib.contextmanager
 def _record_lock(where: Path) -> Iterator[None]:
-    """Lock a record; continue without the lock after five seconds, or if the file system has no locks."""
+    """Lock a record; after five seconds, or if the file system has no locks, continue without the lock."""
     where.mkdir(parents=True, exist_ok=True)
     with (where / _LOCK).open("a") as file:
         deadline = time.monotonic() + _LOCK_SECONDS

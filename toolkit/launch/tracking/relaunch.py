@@ -1,4 +1,4 @@
-"""Describe how to launch a recorded job again, in a new folder or in the same folder."""
+"""Describe how to launch a recorded job again: in a new folder, or in the folder of the recorded job."""
 
 import posixpath
 import re
@@ -19,9 +19,9 @@ from toolkit.run.stage import remote_hashes
 class Relaunch:
     """A launch that repeats a recorded job.
 
-    ``key`` is the key of the new record. The paths in ``spec`` are paths on the host that ``host``,
+    ``key`` is the key of the new job's record. The paths in ``spec`` are paths on the host that ``host``,
     ``cluster`` and ``ssh_config`` identify. ``image_digest`` is the digest of the image (``sha256:…``).
-    ``arguments`` are the user's arguments of a trainer or, without a trainer, the whole command.
+    ``arguments`` are the arguments that the user gave to a trainer or, without a trainer, the whole command.
     """
 
     key: str
@@ -37,9 +37,9 @@ class Relaunch:
 def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
     """Return the description of a new launch of the job in ``record``.
 
-    By default, the new job gets a new folder beside the old folder. If ``resume`` is true, the new job runs
-    in the old folder, in which trainers find the last checkpoint. The new job has no dependency and no begin
-    time.
+    By default (``resume`` is false), the new job gets a new folder beside the folder of the recorded job. If
+    ``resume`` is true, the new job runs in the folder of the recorded job, in which trainers find the last
+    checkpoint. The new job has no dependency and no begin time.
     """
     old = record.spec
     key = records.new_key(old.name)
@@ -67,7 +67,7 @@ def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
 
 
 def check_image(runner: Runner, record: JobRecord) -> None:
-    """Compare the job's image and environment image on the host with the digests in the record.
+    """Check that the files of the job's image and environment image on the host match the record's digests.
 
     Raises:
         Missing: if a file no longer exists.
@@ -88,21 +88,21 @@ def _check_file(runner: Runner, record: JobRecord, option: str, image: str, dige
         )
     if actual != wanted:
         raise CheckFailed(
-            f"{runner.place}: {image} has changed since {record.key}: "
+            f"{runner.place}: {image} has changed since the launch of {record.key}: "
             f"sha256 {actual[:12]}… instead of {wanted[:12]}…",
             fix=f"to use the changed file, launch a new job with `{option} FILE`",
         )
 
 
 def arguments(spec: JobSpec) -> tuple[str, ...]:
-    """Return the user's arguments of a trainer or, without a trainer, the whole command."""
+    """Return the arguments that the user gave to a trainer or, without a trainer, the whole command."""
     return trainer_options(spec)[1]
 
 
 def trainer_options(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
     """Return the options that toolkit added to a trainer's command, by name, and the user's arguments.
 
-    Without a trainer, the arguments are the whole command.
+    Without a trainer, the function returns no options, and the whole command as the arguments.
     """
     try:
         program = ("python", *trainers.find(spec.trainer).at(spec.command[1]).program)
@@ -112,12 +112,12 @@ def trainer_options(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
         return {}, spec.command
     options, words = {}, spec.command[len(program) :]
     for option in ("--data", "--output", "--strategy"):
-        # toolkit's options come first, each option once; the user's arguments may repeat these options.
+        # toolkit's options come first, each at most once; the user's arguments may contain the same options.
         if words[:1] == (option,) and len(words) > 1:
             options[option], words = words[1], words[2:]
     return options, words
 
 
 def replace_folder(text: str, old: str, new: str) -> str:
-    """Replace the folder ``old`` by ``new`` in ``text``, also as the start of longer paths."""
+    """Replace the folder ``old`` by ``new`` in ``text``, also where a longer path starts with ``old``."""
     return re.sub(rf"{re.escape(old)}(?![\w.-])", lambda _: new, text)

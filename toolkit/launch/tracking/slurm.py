@@ -12,16 +12,15 @@ from toolkit.model.job import FINAL_STATES, JobState, JobTask
 from toolkit.run.command import Command
 
 _QUERY_SECONDS = 60.0
-"""The timeout of a Slurm command in seconds. After the timeout, toolkit reports that Slurm is unreachable."""
+"""The default timeout of a Slurm command, in seconds."""
 
 _SHOWN = re.compile(
     r"(?:^|\s)(JobState|Reason|NodeList|ExitCode|StartTime|EndTime|Restarts|Partition|ArrayTaskId)=(\S*)"
 )
 
 Answer = Literal["answered", "forgotten", "silent"]
-"""Whether Slurm described the job, does not know the job, or did not answer.
-
-If Slurm did not answer, the job may still run.
+"""``answered``: Slurm described the job. ``forgotten``: Slurm does not know the job, or no longer knows it.
+``silent``: Slurm did not answer, so the job may still run.
 """
 
 
@@ -29,11 +28,12 @@ If Slurm did not answer, the job may still run.
 class JobStatus:
     """The state of a job in Slurm.
 
-    ``reason`` is Slurm's word for the reason why the job waits or failed. ``exit_code`` is ``None`` until the
-    job ends. ``started`` and ``ended`` are times in the cluster's time zone, or empty; for a waiting job,
-    ``started`` is the expected start time. ``restarts`` says how often Slurm restarted the job, or is
-    ``None`` if unknown. ``partition`` may contain several names with commas between them. ``place`` is the
-    job's place in the queue and the queue's length, or two zeros if unknown.
+    ``reason`` is Slurm's code for the reason why the job waits or failed. ``nodes`` is a list in Slurm's
+    notation. ``exit_code`` is ``None`` until the job ends. ``started`` and ``ended`` are times in the
+    cluster's time zone, or empty; for a waiting job, ``started`` is the expected start time. ``restarts`` is
+    the number of times that Slurm restarted the job, or ``None`` if unknown. ``partition`` may contain
+    several names with commas between them. ``place`` is the job's place in the queue and the number of jobs
+    in the queue, or two zeros if unknown. ``tasks`` are the tasks of a job array.
     """
 
     state: JobState
@@ -49,8 +49,9 @@ class JobStatus:
     tasks: tuple[JobTask, ...] = ()
 
     def of_tasks(self, written: str) -> "JobStatus":
-        """Return this status with an array task for each index in the text ``written``; each task gets the
-        state of this status.
+        """Return this status with an array task for each index in ``written``, such as ``3`` or ``[4-5]``.
+
+        Each task gets the state, the exit status and the nodes of this status.
         """
         tasks = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
@@ -68,7 +69,7 @@ def sbatch(script: str, directory: str, *options: str) -> Command:
 
 
 def parse_sbatch(text: str) -> str | None:
-    """Return the job number in the output of ``sbatch --parsable``: ``123`` or ``123;cluster``."""
+    """Return the job number in the output of ``sbatch --parsable``, which is ``123`` or ``123;cluster``."""
     for line in reversed(text.splitlines()):
         if match := re.fullmatch(r"(\d+)(;\S+)?", line.strip()):
             return match[1]
@@ -76,7 +77,7 @@ def parse_sbatch(text: str) -> str | None:
 
 
 def show_job(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Return the command that shows a job; Slurm keeps ended jobs for some minutes (MinJobAge)."""
+    """Return the ``scontrol`` command that shows a job, also for some minutes after its end (MinJobAge)."""
     return Command(("scontrol", "--oneliner", "show", "job", number), timeout=seconds)
 
 
@@ -86,16 +87,17 @@ def says_forgotten(errors: str) -> bool:
 
 
 def says_unanswered(errors: str) -> bool:
-    """Return whether an error says that the controller did not answer; the controller may still have accepted
-    the job.
+    """Return whether an error message of sbatch says that Slurm's controller did not answer.
+
+    The controller may have accepted the job before the connection failed.
     """
     return re.search(slurm().unanswered.pattern, errors) is not None
 
 
 def parse_show_job(text: str) -> JobStatus | None:
-    """Return the status in the output of ``scontrol -o show job``, or ``None`` if the output has no job.
+    """Return the status in the output of :func:`show_job`, or ``None`` if the output has no job.
 
-    For an array, the output has one line for each task.
+    For an array, the output has one line for each task, or for several waiting tasks.
     """
     return _array_status([status for line in text.splitlines() if (status := _parse_line(line)) is not None])
 
@@ -103,7 +105,7 @@ def parse_show_job(text: str) -> JobStatus | None:
 def _parse_line(line: str) -> JobStatus | None:
     fields: dict[str, str] = {}
     for name, value in _SHOWN.findall(line):
-        fields.setdefault(name, value)  # a path later in the line may contain "NAME="
+        fields.setdefault(name, value)  # keep the first value: a later path may contain "NAME="
     if "JobState" not in fields:
         return None
     state = state_of(fields["JobState"])
@@ -115,7 +117,7 @@ def _parse_line(line: str) -> JobStatus | None:
         nodes=_value(fields.get("NodeList", "")),
         exit_code=_exit_code(fields.get("ExitCode", "")) if state not in ("pending", "running") else None,
         started=_value(fields.get("StartTime", "")),
-        # For a running job, Slurm's EndTime is only the time at which the time limit ends.
+        # For a running job, Slurm's EndTime is only the time at which the job reaches its time limit.
         ended=_value(fields.get("EndTime", "")) if ended else "",
         restarts=int(restarts) if restarts.isdecimal() else None,
         partition=_value(fields.get("Partition", "")),
@@ -123,8 +125,10 @@ def _parse_line(line: str) -> JobStatus | None:
 
 
 def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
-    """Return the status of an array from the statuses of its tasks, or ``None`` if the list of tasks is
-    empty.
+    """Return one status for a job from a status for each line of Slurm's output; ``None`` without lines.
+
+    A job array has several lines. Its status is the status of a task whose state decides the array's state
+    (:func:`arrays.foremost`).
     """
     if not tasks:
         return None
@@ -143,7 +147,7 @@ def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
 def parse_account(text: str) -> JobStatus | None:
     """Return the status in the output of :func:`account`, or ``None`` if the output has no job.
 
-    For an array, the output has one line for each task.
+    For an array, the output has one line for each task, or for several waiting tasks.
     """
     tasks = []
     for line in text.splitlines():
@@ -172,7 +176,7 @@ def query_jobs(numbers: Iterable[str], seconds: float = _QUERY_SECONDS) -> Comma
 def parse_some(text: str) -> dict[str, JobStatus]:
     """Return the waiting and running jobs in the output of :func:`query_jobs`, by job number.
 
-    The result omits ended jobs, because the output does not show how a job ended.
+    The result omits ended jobs, because the output does not contain their exit statuses.
     """
     tasks: dict[str, list[JobStatus]] = {}
     for line in text.splitlines():
@@ -186,16 +190,20 @@ def parse_some(text: str) -> dict[str, JobStatus]:
 
 
 def query_waiting_jobs(partition: str) -> Command:
-    """Return the command that lists the waiting jobs of a partition, in Slurm's order of priority."""
+    """Return the command that lists the waiting jobs of a partition, highest priority first.
+
+    If ``partition`` is empty, the command lists the waiting jobs of all partitions.
+    """
     where = (f"--partition={partition}",) if partition else ()
     words = ("squeue", "--noheader", "--states=PENDING", "--sort=-p,i", "--format=%i|%r", *where)
     return Command(words, timeout=_QUERY_SECONDS)
 
 
 def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
-    """Return a job's place among the jobs that wait for their turn, and the number of these jobs.
+    """Return a job's place in the queue, and the number of jobs in the queue.
 
-    The result is ``None`` if the job does not wait for its turn.
+    Jobs that cannot start whatever their priority, such as held jobs, do not count. The result is ``None`` if
+    the job ``number`` is such a job, or if ``text`` does not list the job.
     """
     lines = (line.strip().partition("|") for line in text.splitlines())
     passed = slurm().reasons.passed_over
@@ -204,7 +212,7 @@ def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
 
 
 def list_own_jobs(*, live: bool = False) -> Command:
-    """Return the command that lists all jobs of the user, with the folder of each submission.
+    """Return the command that lists all jobs of the user, with the working directory of each job.
 
     If ``live`` is true, the list omits ended jobs.
     """
@@ -217,14 +225,14 @@ def parse_own_jobs(text: str, directory: str) -> list[str]:
     """Return the numbers of the jobs that the user submitted from ``directory``, in ascending order.
 
     toolkit compares only the last part of the path, because Slurm resolves symbolic links. The last part is
-    unique: it contains the time of the launch and random characters. A resumed array task starts from the
-    task's subfolder, whose name is the task index.
+    unique, because it contains the time of the launch and random characters. A resumed array task starts in a
+    subfolder of ``directory``; the name of the subfolder is the task index.
     """
     name_of_job = posixpath.basename(directory)
     numbers = set()
     for line in text.splitlines():
         name, _, where = line.strip().partition("|")
-        number = name.partition("_")[0]  # the number of an array's task is NUMBER_INDEX
+        number = name.partition("_")[0]  # the number of an array task has the form NUMBER_INDEX
         above, last = posixpath.split(where)
         of_job = last == name_of_job or (posixpath.basename(above) == name_of_job and last.isdecimal())
         if number.isdecimal() and of_job:
@@ -242,7 +250,7 @@ def _value(text: str) -> str:
 
 
 def _exit_code(text: str) -> int | None:
-    """Return the exit status in ``EXIT:SIGNAL``; signal N becomes 128 + N, as in a shell."""
+    """Return the exit status from Slurm's ``EXIT:SIGNAL``; 128 + N for signal N, as in a shell."""
     match = re.fullmatch(r"(\d+):(\d+)", text.strip())
     if not match:
         return None
@@ -251,10 +259,11 @@ def _exit_code(text: str) -> int | None:
 
 
 def output_path(directory: str, output: str, number: str, name: str, task: str | None = None) -> str:
-    """Return the path of a job's output from the ``--output`` value with ``%j``, ``%A``, ``%x``, ``%%``.
+    """Return the path of a job's output file. ``output`` is the value of sbatch's option ``--output``.
 
-    ``task`` is the index of the array task, which replaces ``%a``. Other patterns, and ``%j`` of an array
-    task, stay unchanged, because only Slurm knows their values.
+    The function replaces ``%j`` and ``%A`` (job number), ``%x`` (job name) and ``%%``. For an array task, it
+    replaces ``%a`` by the task index ``task``, and keeps ``%j``. It also keeps all other patterns. Only Slurm
+    knows the values of the kept patterns.
     """
     values = {"j": number, "A": number, "x": name}
     if task is not None:

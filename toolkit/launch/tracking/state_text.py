@@ -6,19 +6,22 @@ from toolkit.model.job import JobRecord
 from toolkit.probe.hostlist import expand
 
 _WIDE = 60
-"""The largest number of characters of a node list that toolkit shows in full."""
+"""The maximum length, in characters, of a node list that toolkit shows in full."""
 
 
 def sentence(status: JobStatus, name: str) -> str:
-    """Return a sentence with the state of a job, and advice; ``name`` is the job's number or key."""
+    """Return a sentence with the state of a job and, if the job waits, with advice.
+
+    ``name`` is the number or the key of the job.
+    """
     advice = todo(status, name)
     return f"Job {name} {describe_state(status)}{'; ' if advice else ''}{advice}"
 
 
 def describe_state(status: JobStatus) -> str:
-    """Return the state of a job as a predicate, such as ``runs on node1``."""
+    """Return the state of a job as the predicate of a sentence, such as ``runs on node1``."""
     if status.answer == "silent":
-        return "is probably still running; Slurm does not answer, and toolkit asks again"
+        return "may still wait or run; Slurm does not answer, and toolkit asks again"
     if status.state == "pending":
         return _waits(status)
     if status.state == "running":
@@ -28,7 +31,7 @@ def describe_state(status: JobStatus) -> str:
 
 
 def nodes(names: str) -> str:
-    """Return a list of nodes as text; a long list becomes a number, the first node and the last node."""
+    """Return a node list as text; for a long list, only the number of nodes and the first and last node."""
     if len(names) <= _WIDE:
         return names
     every = expand(names)
@@ -36,23 +39,27 @@ def nodes(names: str) -> str:
 
 
 def times(restarts: int) -> str:
-    """Return words for the number of restarts, such as ``started again 2 times``."""
+    """Return the number of restarts in words, such as ``started again 2 times``."""
     return f"started again {'once' if restarts == 1 else f'{restarts} times'}"
 
 
 def describe_resumption(record: JobRecord) -> str:
-    """Return a sentence that names a job that stopped after a checkpoint, and the job that resumes from the
-    checkpoint.
+    """Return a sentence that says which job wrote a checkpoint, and which job resumes from this checkpoint.
+
+    The caller writes the word "Job" before the sentence.
     """
     before = record.numbers[-2] if len(record.numbers) > 1 else "the previous job"
-    return f"{before} wrote a checkpoint and stopped before its time limit; job {record.id} resumes from it"
+    return (
+        f"{before} wrote a checkpoint and stopped before its time limit; "
+        f"job {record.id} resumes from the checkpoint"
+    )
 
 
 def _waits(status: JobStatus) -> str:
     text = "waits for a restart" if status.restarts else "waits"
     place, of = status.place
     if place:
-        text += f", place {place} of {of}"
+        text += f", place {place} of {of} in the queue"
     if status.reason:
         waiting = reason_in_words(status.reason)
         if waiting.never:
@@ -69,7 +76,7 @@ def clock(time: str) -> str:
 
 
 def todo(status: JobStatus, number: str) -> str:
-    """Return the advice for a waiting job, or an empty string."""
+    """Return the advice for a waiting job, or an empty string; ``number`` is the number or key of the job."""
     if status.state != "pending" or not status.reason:
         return ""
     return reason_in_words(status.reason).todo.replace("NUMBER", number)

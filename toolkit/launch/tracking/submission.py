@@ -1,5 +1,7 @@
-"""Submit a job, or the script of an ended job; toolkit runs sbatch only once, even if sbatch does not
-answer."""
+"""Submit a job, or submit the script of an ended job again.
+
+toolkit runs sbatch only once, even if sbatch does not answer.
+"""
 
 import contextlib
 import posixpath
@@ -22,16 +24,15 @@ _AWAY_SECONDS = 60.0
 the job."""
 
 _LOOK_PAUSES = (0.5, 2.0)
-"""The pauses in seconds before each search for the job, if sbatch did not answer."""
+"""The pauses, in seconds, before the first and the second search for the job if sbatch did not answer."""
 
 _BY_SIGNAL = 128
-"""The smallest exit status with which a shell or SSH reports a signal; if sbatch refuses a job, its exit
-status is 1."""
+"""The smallest exit status with which a shell or SSH may report that a signal killed sbatch. If sbatch
+refuses a job, the exit status of sbatch is 1."""
 
 
 def require_slurm(script: str) -> None:
-    """Raise an error if a script is not for Slurm: sbatch would run such a script on one node with default
-    limits.
+    """Raise an error if a job script is for PBS: sbatch would run the script with Slurm's default limits.
 
     Raises:
         BadInput: if the script is for PBS.
@@ -53,9 +54,9 @@ def submit(
     a job may exist, so toolkit deletes the record only if sbatch itself refuses the job.
 
     Raises:
-        BadInput: if the script is for another scheduler.
-        CheckFailed: if sbatch refuses the job, with sbatch's message; or if the record has no result of an
-            image check.
+        BadInput: if the script is for PBS.
+        CheckFailed: if sbatch refuses the job, with sbatch's message; or if the record has no result of a
+            signature check of the image.
         Missing: if toolkit does not know whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch runs.
     """
@@ -63,12 +64,11 @@ def submit(
     records.require_check(record)
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     try:
-        # A signal may kill this process before Slurm returns a number.
-        # Until Slurm returns a number, the record has the state unknown.
+        # The first state is unknown, because a signal may kill this process before sbatch returns a number.
         record = msgspec.structs.replace(record, state="unknown")
         records.save(record)
         records.keep(record, records.SCRIPT, script.encode())
-        # After a lost connection, toolkit may write the script again, but it may run sbatch only once.
+        # After a lost connection, toolkit writes the script again, but never runs sbatch twice.
         # Only the user may read the script, because the script may contain private variables.
         patient = PatientRunner(runner, lambda _: None, _AWAY_SECONDS)
         patient.write(path, script.encode(), 0o700)
@@ -88,7 +88,7 @@ def submit(
 def hand_over(runner: Runner, spec: JobSpec, secrets: Mapping[str, Hidden]) -> None:
     """Write the secret variables to the file in the job's folder that the job script reads.
 
-    toolkit sends the content over SFTP or standard input, but not as a command-line argument.
+    toolkit sends the values over SFTP or standard input. Other users can see command-line arguments.
     """
     if secrets:
         path = posixpath.join(spec.directory, variables.SECRETS)
@@ -107,13 +107,14 @@ def resubmit(
 
     Raises:
         CheckFailed: if the job still waits or runs, or sbatch refuses the job.
-        Missing: if the script no longer exists, Slurm does not report whether a successor exists, or toolkit
-            does not know whether sbatch submitted the job.
+        Missing: if the script no longer exists, if Slurm does not say whether another job already resumes
+            this job, or if toolkit does not know whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch runs.
     """
     if record.state not in FINAL_STATES:
         raise CheckFailed(
-            f"job {record.id or record.key} is {record.state}; only a job that has ended can be resumed",
+            f"job {record.id or record.key} has the state {record.state}; "
+            "only a job that has ended can be resumed",
             fix=f"wait for the job: `toolkit jobs wait {record.key}`; or cancel the job: "
             f"`toolkit jobs cancel {record.key}`",
         )
@@ -121,12 +122,12 @@ def resubmit(
     path = posixpath.join(record.spec.directory, records.SCRIPT)
     if not runner.read(path):
         raise Missing(
-            f"{runner.place}: {path} no longer exists",
+            f"{runner.place}: the job script {path} no longer exists",
             fix=f"launch the job again: `toolkit launch --from-job {record.key}`",
         )
-    if later := _active_successors(runner, record):  # the user has resumed the job with sbatch
+    if later := _active_successors(runner, record):  # for example, the user ran sbatch
         return successors.continue_under(record, later)
-    # Override the script's begin time, which has passed.
+    # Override the begin time in the script, because the user wants to resume the job now.
     now = ("--begin=now",) if record.spec.begin else ()
     hand_over(runner, record.spec, secrets)
     try:
@@ -143,26 +144,27 @@ def resubmit(
 
 
 def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of jobs that already resume this job.
+    """Return the Slurm numbers of jobs that already resume this job.
 
     Raises:
-        Missing: if Slurm does not answer. toolkit then does not know whether a job already resumes this job.
+        Missing: if Slurm does not answer.
     """
     try:
         return successors.active_successors(runner, record)
     except Missing as error:
         raise Missing(
-            f"{runner.place}: Slurm does not answer, so another job may already resume {record.key}; toolkit "
-            "submitted nothing",
-            fix=f"when `squeue --me` answers on {runner.place}: `toolkit jobs resume {record.key}`",
+            f"{runner.place}: Slurm does not answer; toolkit submitted nothing, because another job may "
+            f"already resume {record.key}",
+            fix=f"when `squeue --me` works again on {runner.place}, run `toolkit jobs resume {record.key}`",
             detail=error.detail or (error.message,),
         ) from error
 
 
 def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool = True) -> str:
-    """Run sbatch once, and return the job's number; without an answer, look for the job in Slurm's list.
+    """Run sbatch once, and return the job's number.
 
-    If ``forget`` is true, toolkit deletes the record of a job that sbatch refuses.
+    If sbatch does not answer, toolkit looks for the job in the output of squeue. If ``forget`` is true,
+    toolkit deletes the record if sbatch refuses the job, or if the host has no sbatch.
     """
     try:
         answer = runner.run(command)

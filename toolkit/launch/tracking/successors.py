@@ -1,4 +1,4 @@
-"""Find the jobs that resume a stopped job: they have the same job folder as the stopped job."""
+"""Find the Slurm jobs that resume a stopped job; these jobs have the same job folder as the stopped job."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from toolkit.run.command import Runner
 
 
 def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[str]:
-    """Return the numbers of all jobs that Slurm lists for the folder of a recorded job.
+    """Return the numbers of all Slurm jobs that use the folder of a recorded job, in ascending order.
 
     If ``live`` is true, the result omits ended jobs.
 
@@ -20,14 +20,14 @@ def numbers(runner: Runner, record: JobRecord, *, live: bool = False) -> list[st
     if not answer.ok:
         raise Missing(
             f"{runner.place}: Slurm does not list your jobs, so the state of {record.key} is unknown",
-            fix=f"when `squeue --me` answers on {runner.place}: `toolkit jobs show {record.key}`",
+            fix=f"when `squeue --me` works again on {runner.place}, run `toolkit jobs show {record.key}`",
             detail=answer.errors.strip().splitlines()[-3:],
         )
     return slurm.parse_own_jobs(answer.text, record.spec.directory)
 
 
 def later(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the numbers of jobs in the same folder that are newer than the record's last job.
+    """Return the numbers of Slurm jobs in the record's folder that are newer than the record's last job.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -37,10 +37,10 @@ def later(runner: Runner, record: JobRecord) -> list[str]:
 
 
 def active_successors(runner: Runner, record: JobRecord) -> list[str]:
-    """Return the Slurm numbers of the jobs that resume the job in the record.
+    """Return the Slurm numbers of the jobs that resume the recorded job.
 
-    A job has one successor, but each task of an array has its own successor. For an array, the result has the
-    numbers of all waiting or running successors.
+    For an array, each task resumes as its own Slurm job, and the result contains only waiting or running
+    jobs. For other jobs, the result may also contain ended jobs.
 
     Raises:
         Missing: if Slurm does not answer.
@@ -51,7 +51,10 @@ def active_successors(runner: Runner, record: JobRecord) -> list[str]:
 
 
 def continue_under(record: JobRecord, under: Sequence[str]) -> JobRecord:
-    """Add the numbers of the resuming jobs to the record; the last number becomes the record's job number."""
+    """Add the Slurm numbers ``under`` of the jobs that resume the recorded job, and return the new record.
+
+    The last number becomes the record's job number. The new state is ``pending``.
+    """
     known = record.numbers or (record.id,)
     return records.update(
         record,

@@ -1,4 +1,4 @@
-"""Find the world sizes that the ranks of a job report in its output."""
+"""Find signs in a job's output that each rank runs alone and does not communicate with the other ranks."""
 
 import re
 
@@ -11,23 +11,24 @@ _WORLDS = re.compile(
     |\brank[ \t]*[=:][ \t]*(\d{1,6})[,; \t]+(?:world[ _-]?)?size[ \t]*[=:][ \t]*(\d{1,6})\b""",
     re.IGNORECASE | re.VERBOSE,
 )
-"""A pattern for ``Hello from rank 0 of 1``, ``process 0/2``, ``{"rank": 0, "size": 2`` and
-``rank=0 size=2``.
+"""A pattern for a rank and its world size.
+
+Examples are ``Hello from rank 0 of 1``, ``process 0/2``, ``{"rank": 0, "size": 2`` and ``rank=0 size=2``.
 """
 _EPOCH = re.compile(
     r"^(\d{1,6}): (.{0,20}\bepoch\b[ \t:=\[]*\d{1,6}[ \t]*(?:/[ \t]*\d{1,6})?)", re.IGNORECASE
 )
-"""A pattern for ``1: Epoch 1/5``: the rank in the label of ``srun --label``, and the epoch that this rank
-begins."""
+"""A pattern for a line such as ``1: Epoch 1/5``: the rank from ``srun --label``, and the epoch."""
 _MOST = 4 << 20
+"""The number of characters of the output that toolkit searches, from the beginning."""
 
 
 def all_alone(text: str, record: JobRecord) -> bool:
     """Return whether each rank of a job reports that it is rank 0 of a world of size 1.
 
-    A report is a line with a rank and a world size. The result is False if a rank reports a larger world, or
-    if the output has fewer reports than ranks. If a starter such as torchrun starts the ranks, one report for
-    each node is enough.
+    A report is a text with a rank and a world size, such as ``rank 0 of 1``. The result is False if a report
+    has another rank or world size, or if the output has fewer reports than ranks. If a program such as
+    torchrun starts the ranks, one report for each node is enough, but toolkit requires at least two reports.
     """
     spec, starter = record.spec, record.plan.starter if record.plan else ""
     if spec.ranks < 2:
@@ -44,7 +45,10 @@ def all_alone(text: str, record: JobRecord) -> bool:
 
 
 def same_epochs(text: str, ranks: int) -> str:
-    """Return the first line about an epoch that all ``ranks`` ranks print, or an empty string."""
+    """Return the first text about an epoch, such as ``Epoch 1/5``, that all ``ranks`` ranks print.
+
+    The result is empty if there is no such text. If all ranks print the text, each rank may train alone.
+    """
     if ranks < 2:
         return ""
     ranks_of: dict[str, set[str]] = {}

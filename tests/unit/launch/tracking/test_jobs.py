@@ -316,7 +316,7 @@ def test_a_job_that_is_complete_has_ended_whatever_slurm_says_of_others():
 def test_nothing_is_submitted_again_while_slurm_does_not_say_what_goes_on(answer):
     ended = msgspec.structs.replace(RECORD, state="failed", exit_code=75)
     slurm = Recorded({f"{FOLDER}/job.sh": b"x"}, sbatch=["9\n"], squeue=[answer])
-    with pytest.raises(Missing, match=r"so another job may already resume") as caught:
+    with pytest.raises(Missing, match=r"because another job may already resume") as caught:
         submission.resubmit(slurm, ended)
     assert caught.value.fix.endswith(f"`toolkit jobs resume {RECORD.key}`")
     assert not any(words[0] == "sbatch" for words in slurm.ran)

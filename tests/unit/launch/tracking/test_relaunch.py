@@ -93,5 +93,5 @@ def test_an_image_that_is_gone_or_has_changed_is_refused(tmp_path):
     image.write_bytes(b"image")
     check_image(LocalRunner(), kept)
     image.write_bytes(b"other")
-    with pytest.raises(CheckFailed, match="has changed since mnist-"):
+    with pytest.raises(CheckFailed, match="has changed since the launch of mnist-"):
         check_image(LocalRunner(), kept)
