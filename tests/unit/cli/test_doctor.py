@@ -258,7 +258,7 @@ def test_where_no_command_helps_none_is_promised(image, tmp_path):
     facts.write_bytes(msgspec.json.encode(with_(host, absent={**host.absent, "runtime": "not found"})))
     result = run(image, "--facts", str(facts))
     assert result.exit_code == 1
-    assert "\nWhat to do\n  Load a module of the runtime (`module avail" in result.stdout
+    assert "\nWhat to do\n  Load a module of Apptainer or Singularity (`module" in result.stdout
     assert "toolkit" not in answered(result.stdout)
 
 
