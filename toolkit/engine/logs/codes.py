@@ -21,8 +21,11 @@ class _CodeIndex(NamedTuple):
 
 
 def code_in(text: str, family: str) -> FaultCode | None:
-    """Return the first error code of a family (such as ``cuda`` or ``errno``) in a line, by its number, its
-    name or its full text.
+    """Return the error code of a ``family`` (such as ``cuda`` or ``errno``) that a line contains; ``None`` if
+    the line contains none.
+
+    The family's patterns find a code by its number, its name or its text. If they find none, the function
+    looks for a text that identifies a code without its number (``telling`` in ``numbers.toml``).
     """
     index = _index(family)
     if code := _by_pattern(index, text):
@@ -32,16 +35,19 @@ def code_in(text: str, family: str) -> FaultCode | None:
 
 
 def deciding_code(text: str, names: Iterable[str]) -> FaultCode | None:
-    """Return the first error code of the families ``names`` that decides the fault class of a line."""
+    """Return the error code that decides the fault class of a line; ``None`` without such a code. The
+    function searches the families in the order of ``names``.
+    """
     found = (code_in(text, name) for name in names)
     return next((code for code in found if code and code.class_), None)
 
 
 def error_codes(texts: Iterable[str]) -> tuple[ErrorCode, ...]:
-    """Return the first error code of each family in these lines, for display.
+    """Return the error codes in lines of job output, for display: the first code of each family, at most two
+    codes in total.
 
-    CUDA and HIP have codes with the same text. If a line names only one of the two families, the result omits
-    the code of the other family.
+    CUDA and HIP have codes with the same text. If a pattern finds a code of only one of the two families, the
+    result omits the other family's code with this text.
     """
     shown: dict[str, tuple[FaultCode, bool]] = {}
     for text in texts:
@@ -67,7 +73,7 @@ def _for_display(family: CodeFamily, code: FaultCode) -> ErrorCode:
 
 
 def _by_pattern(index: _CodeIndex, text: str) -> FaultCode | None:
-    """Return the first error code that a pattern of the family finds in a text such as ``CUDA error 98``."""
+    """Return the first error code that a pattern of the family finds in a line such as ``CUDA error 98``."""
     found = (match for pattern in index.patterns for match in pattern.finditer(text))
     return next((code for match in found if (code := _find_code(index, match))), None)
 

@@ -1,4 +1,4 @@
-"""Leave out errors that follow from an abnormal end of a program, such as a missing output file."""
+"""Remove errors that only follow from another failure, such as a missing output of an aborted program."""
 
 import re
 from collections.abc import Sequence
@@ -9,20 +9,21 @@ _NO_FILE = re.compile(
     r"^(?:\S{0,120}/)?(?:cp|mv|ln|ls|cat|tail|head|stat|du|tar|gtar|gzip|gunzip|rsync|grep|sed|g?awk|diff|wc"
     r"|md5sum|chmod|chgrp): .{0,600}\bNo such file or directory\b"
 )
-"""A pattern for an error of a shell command that did not find a file."""
+"""A pattern for the error of a shell command that did not find a file."""
 
 _NCCL = re.compile(r"^(?P<process>[^\s:]{1,80}:\d+):\d+ \[\d+\] .{0,120}\b[NR]CCL WARN ")
 _CLOSED = "Connection closed by remote peer"
 
 
 def without_consequences(causes: list[Cause], endings: Sequence[Clue], lines: Sequence[Clue]) -> list[Cause]:
-    """Return the causes without errors that follow from another failure. Such an error is about a file that
-    an aborted program did not write. It may also be a warning of NCCL in a process whose peer closed the
-    connection.
+    """Return ``causes`` without errors that only follow from another failure.
+
+    The function removes the error of a shell command that did not find a file, if the line comes after the
+    report of a failed rank. It also removes NCCL's warnings in a process whose peer closed the connection.
 
     Args:
         causes: the lines that report causes.
-        endings: the reports of launchers that ranks exited.
+        endings: the lines in which launchers report that ranks exited.
         lines: all lines that may report a fault.
     """
     end = next((one.position for one in endings if one.strength >= 4), None)
@@ -35,6 +36,8 @@ def without_consequences(causes: list[Cause], endings: Sequence[Clue], lines: Se
 
 
 def _process(clue: Clue) -> str:
-    """Return the host and the process that NCCL names in a warning; empty for other lines."""
+    """Return the host and the process ID that NCCL names in a warning, as ``HOST:PID``; empty for other
+    lines.
+    """
     found = _NCCL.match(clue.line.text)
     return found["process"] if found else ""

@@ -26,8 +26,8 @@ NAMES_STATUS = re.compile(
 _EXITED = re.compile(
     r"^srun: error: \S{1,80}: tasks? [\d,\-]{1,200}: Exited with exit code (?!1(?:29|30|37|43)\b)"
 )
-"""A pattern for srun's report of a rank that exited by itself. A rank that the launcher stopped has an exit
-code of 128 plus the signal's number.
+"""A pattern for srun's report of a rank that the launcher did not stop. If the launcher stops a rank, the
+exit code is 128 plus the signal's number, such as 143; the pattern excludes these codes.
 """
 
 _STOPPED = re.compile(r"exitcode *: ?-15\b|SIGTERM|: Terminated$")
@@ -52,7 +52,9 @@ started.
 
 
 def is_replaced(output: Output, ending: Clue) -> bool:
-    """Return whether a program continues after it reports the exit of a helper process."""
+    """Return whether ``ending`` reports the exit of a helper process, such as a data loader, and the program
+    that started this process continued.
+    """
     helper = _HELPER.search(ending.line.text) and not TASK.search(ending.line.text)
     return bool(helper) and survived_until(output, ending) is not None
 
@@ -79,8 +81,8 @@ def first_exit(endings: list[Clue]) -> Clue | None:
 
 
 def cancellation(endings: list[Clue]) -> Clue | None:
-    """Return the line that reports the job's cancellation, if no rank exited before this line; otherwise
-    ``None``.
+    """Return the line that reports the cancellation of the job or its step. The result is ``None`` if an
+    earlier line names an exited rank, or if Slurm cancelled the step because a rank exited with an error.
     """
     first = next((c for c in endings if _CANCELLED.search(c.line.text) or rank_number(c)), None)
     if first is None or not _CANCELLED.search(first.line.text) or _was_stopped(endings[-1], endings):
@@ -96,8 +98,8 @@ def is_stopped(text: str) -> bool:
 
 
 def is_late(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether a line reports a rank that stopped because another rank failed or the user cancelled the
-    job.
+    """Return whether a line reports a rank that stopped because another rank failed, or because the user
+    cancelled the job.
     """
     if not _PASSIVE.search(clue.line.text):
         return False
@@ -107,9 +109,10 @@ def is_late(clue: Clue, endings: list[Clue]) -> bool:
 
 
 def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether Slurm, before this line, cancelled the job step because a rank exited with an error.
+    """Return whether, before the line ``clue``, Slurm cancelled the job step because a rank exited with an
+    error.
 
-    Slurm reports the ranks that it killed before it reports the rank that exited with an error. If a user
+    Slurm first reports the ranks that it killed, and later the rank that exited with an error. If a user
     cancelled the job, Slurm prints that the job (not only the step) is cancelled, and the result is False.
     """
     cancelled = any(_CANCELLED.search(one.line.text) for one in endings if one.position < clue.position)
@@ -118,8 +121,12 @@ def _was_stopped(clue: Clue, endings: list[Clue]) -> bool:
 
 
 def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, str]:
-    """Return the rank that failed first, and the rank's node. If the lines do not name the rank or the node,
-    this value is empty.
+    """Return the rank that failed first and the node of this rank. A value is empty if no line names it.
+
+    Args:
+        output: the job output.
+        clue: the root line (the first line that reports the failure).
+        endings: the lines in which launchers report that ranks exited.
     """
     rank, node = clue.line.task, ""
     if _CANCELLED.search(clue.line.text):
@@ -137,8 +144,11 @@ def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, s
 
 
 def _were_killed_together(clue: Clue, endings: list[Clue]) -> bool:
-    """Return whether the root line is one of several reports of killed ranks, and Slurm cancelled the job
-    step before all these reports. With Open MPI 5, a rank that is killed ends the step in this way.
+    """Return whether several ranks were killed, and the output does not show which rank was killed first.
+
+    This is the case if all reports of ranks, including the root line ``clue``, only say that a rank was
+    killed, and if Slurm cancelled the job step before the first report. With Open MPI 5, one killed rank is
+    enough for such an output.
     """
     reports = [one for one in endings if TASK.search(one.line.text)]
     if clue.role != "ending" or len(reports) < 2 or not all(map(_is_passive, (clue, *reports))):
@@ -151,8 +161,10 @@ def _is_passive(ending: Clue) -> bool:
 
 
 def _rank_and_node(output: Output, ending: Clue) -> tuple[str, str] | None:
-    """Return the rank and the node that a launcher's report names; ``None`` if the report names no rank. In
-    torchrun's table, the rank is not in the row of the exit code but in a row above.
+    """Return the rank and the node that a launcher's report names. The result is ``None`` if the report names
+    no rank, or if it is a row about a stopped rank in torchrun's table.
+
+    In torchrun's table, the rank is not in the row of the exit code but in a row above.
     """
     text = ending.line.text
     found = TASK.search(text)

@@ -1,5 +1,5 @@
 """Explain job output in three parts: the root line (the first line that reports the failure), the fault
-class, and the known causes.
+class, and the known messages (lines that match a log signature of ``signatures.toml``).
 """
 
 import re
@@ -35,8 +35,8 @@ from toolkit.model.finding import (
 
 _SENTENCE = re.compile(r"(?<=\.) ")
 _SIGNALS = re.compile(r"(?:For s|S)ignals? \d+(?:(?:, | and )\d+)*")
-"""The text of a fault class may have sentences that are true only for some signals. The pattern matches the
-start of such a sentence.
+"""A pattern for the start of a sentence such as ``Signal 6 means ...``. The text of a fault class may have
+sentences that are true only for some signals.
 """
 
 _UNREACHABLE = re.compile(
@@ -47,14 +47,14 @@ peer.
 """
 
 _NEAR = 60
-"""Maximum number of lines between a root line and a known message of the same fault."""
+"""Maximum number of lines between a root line and a known message about the same fault."""
 
 _ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
 
 
 def explain_output(output: Output) -> OutputExplanation:
-    """Return the root line, the fault class and the known causes of a failed job, and who or what can remove
-    the fault (``retry``).
+    """Return the root line, the fault class, the known messages, and who or what can remove the fault
+    (``retry``). If no line reports a failure, the result has only known messages.
     """
     recognised = recognise(output)
     told = _all_clues(output, recognised)
@@ -89,21 +89,24 @@ def explain_output(output: Output) -> OutputExplanation:
 
 
 def _sentences_about(text: str, signal: int | None) -> str:
-    """Return a text without the sentences about signals other than ``signal``."""
+    """Return a text without the sentences about signals other than ``signal``; the whole text if ``signal``
+    is ``None``.
+    """
     return " ".join(sentence for sentence in _SENTENCE.split(text) if _is_about(sentence, signal))
 
 
 def _is_about(sentence: str, signal: int | None) -> bool:
-    """Return whether a sentence is true for a signal. If the signal is unknown, the result is True for every
-    sentence.
+    """Return whether a sentence is true for ``signal``. The result is also True if the sentence names no
+    signal, or if ``signal`` is ``None`` (unknown).
     """
     named = _SIGNALS.match(sentence)
     return named is None or signal is None or str(signal) in re.findall(r"\d+", named[0])
 
 
 def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
-    """Return the fault class of the root line. If this class is general, such as ``unknown-error``, return
-    the class of a known cause in the root line.
+    """Return the fault class of the root line. If this class is general, such as ``unknown-error``, return a
+    more specific class if possible: the class of a known cause in the root line, or the class that
+    :func:`_class_of_subject` finds.
     """
     own = root.clue.class_ or "unknown-error"
     if own not in GENERAL_CLASSES:
@@ -120,8 +123,9 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
 
 
 def _class_of_subject(root: RootClue) -> str | None:
-    """Return the fault class that the root line shows by its exception, by the files of its traceback, or by
-    its words.
+    """Return the fault class that follows from the root line's exception, from the files of its traceback, or
+    from its words; ``None`` if no class follows. If the root line is not an exception, the errors in the next
+    lines can also decide the class.
     """
     text = strip_label(root.clue.line.text)
     if root.clue.class_ != "python-exception":
@@ -139,8 +143,8 @@ def _class_of_subject(root: RootClue) -> str | None:
 
 
 def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
-    """Return who or what can remove the known cause, such as ``user`` or ``node``; ``None`` if the cause's
-    log signature does not say this.
+    """Return who or what can remove the known cause, such as ``user`` or ``node``. The result is ``None`` if
+    there is no known cause, or if the log signature of the cause does not say this.
     """
     said = {match.finding().id: match.signature.retry for match in recognised.matches}
     return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
@@ -155,7 +159,10 @@ def _code_retry(root: RootClue, class_: str) -> Retry | None:
 
 
 def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:
-    """Return the lines that may report a fault or match a log signature, in the order of the output."""
+    """Return the lines that may report a fault or that match a log signature of severity ``error``, in the
+    order of the output. The result omits a line that may report a cause but matches a signature of severity
+    ``info``.
+    """
     found = {clue.position: clue for clue in clues(output, recognised.suspects)}
     for match in recognised.matches:
         old = found.get(match.position)
@@ -175,14 +182,15 @@ def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
     row = classify(strip_label(line.text))
     known = old.class_ if old else (row.class_ if row else "")
     class_ = known if known not in {"", "unknown-error"} else _class_by_name(match.signature.id)
-    strength = 4 if is_harmless(strip_label(line.text)) else 5  # a message about a retry is a weaker clue
+    strength = 4 if is_harmless(strip_label(line.text)) else 5  # harmless: such as a retry message
     return Clue(match.position, line, class_, strength, "cause", old.retry if old else None)
 
 
 def _class_by_name(signature: str) -> str:
     """Return the fault class for the id of a log signature. If the id starts with several prefixes of
-    ``classes.toml``, the longest prefix decides. toolkit uses the id's class for lines that no row of
-    ``faultlines.toml`` matches.
+    ``classes.toml``, the longest prefix decides; without such a prefix, the class is ``unknown-error``.
+
+    toolkit uses this class for lines that no row of ``faultlines.toml`` matches.
     """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
     named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))
@@ -190,7 +198,9 @@ def _class_by_name(signature: str) -> str:
 
 
 def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault]:
-    """Yield the known messages, the cause of this failure first."""
+    """Yield the known messages, each with its role in the failure: causes first, then possible causes, then
+    consequences.
+    """
     lines = {match.finding(): match for match in recognised.matches}
     told = [
         (_role(lines.get(finding), finding, root), finding)
@@ -204,7 +214,8 @@ def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[K
         ]
 
     def order(pair: tuple[KnownRole, Finding]) -> tuple[int, bool, int]:
-        # A finding without a line in the output, such as worlds of size 1, describes a consequence.
+        # Within a role, findings without a line in the output come last: such a finding (each rank started as
+        # a world of size 1) describes a consequence.
         match = lines.get(pair[1])
         far = abs(match.lines[0].number - root.clue.line.number) if match and root else 0
         return _ROLES.index(pair[0]), match is None, far
@@ -229,7 +240,9 @@ def _is_survived(match: SignatureMatch | None) -> bool:
 
 
 def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
-    """Return whether the root line itself is a known error message."""
+    """Return whether a match of a log signature contains the root line, and the signature has the severity
+    ``error``.
+    """
     return (
         match is not None
         and root is not None
@@ -239,8 +252,10 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
 
 
 def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
-    """Return the role of a known message. The role ``cause`` becomes ``possible`` if the message is not on
-    the root line, but another known message is.
+    """Return ``possible`` if ``role`` is ``cause`` and the message ``match`` is outside the root line;
+    otherwise return ``role``. ``shows_root`` is true if ``match`` is in the root line.
+
+    toolkit calls this function only if the root line contains a known message.
     """
     return "possible" if role == "cause" and match is not None and not shows_root else role
 
@@ -279,12 +294,14 @@ def _class_of(match: SignatureMatch) -> str:
 
 
 def causes(found: Iterable[KnownFault]) -> list[KnownFault]:
-    """Return the known messages that caused the failure."""
+    """Return the known messages that report the cause of the failure."""
     return [one for one in found if one.role == "cause" and one.severity != "info"]
 
 
 def as_findings(found: OutputExplanation) -> tuple[Finding, ...]:
-    """Return the findings. If no known message is the cause, a finding about the fault class comes first."""
+    """Return the findings of an explanation. If no known message reports the cause, a finding about the fault
+    class of the root line comes first.
+    """
     if found.root is None or found.fault is None or causes(found.findings):
         return found.findings
     own = Finding(

@@ -12,8 +12,8 @@ from toolkit.engine.logs.traceback import Raised
 _NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
 _BUSY = re.compile(r"BlockingIOError: \[Errno ")
 _STARTS = re.compile(r"/subprocess\.py$")
-"""The file of Python's module that starts programs. A file that this module does not find is a program that
-it should start.
+"""A pattern for the file of Python's module ``subprocess``, which starts programs. If this module reports a
+missing file, the file is usually the program.
 """
 
 _WITHOUT_FILE = re.compile(
@@ -22,11 +22,11 @@ _WITHOUT_FILE = re.compile(
 """A pattern for an error of the operating system that names no file."""
 
 _INVALID = {"1", "3", "13", "22"}
-"""The numbers of EPERM, ESRCH, EACCES and EINVAL, which system calls without files use, too."""
+"""The numbers of EPERM, ESRCH, EACCES and EINVAL. System calls that use no file can return these errors."""
 
 _PIPE = re.compile(r"BrokenPipeError: ")
 _WRITES = re.compile(r"\bstdin\b|\.(?:write|writelines|flush|communicate)\(|\bprint\(")
-"""A pattern for calls that write to another program; a program writes to another rank in other ways."""
+"""A pattern for calls that write to another program. Ranks send data to each other with other calls."""
 
 _LIMITS = re.compile(r"\b(?:resource\.setrlimit|resource\.prlimit|os\.nice|os\.setpriority)\(")
 _WITHOUT_PATH = re.compile(
@@ -82,7 +82,7 @@ def is_raised_by_user(text: str, files: Sequence[str], frame: str, code: str) ->
 
 
 def introduction(output: Output, clue: Clue) -> str | None:
-    """Return the line that the same process wrote before the traceback that ends with ``clue``. The text is
+    """Return the text of the line that the same process wrote before the traceback that ends with ``clue``;
     empty if there is no such line. Return ``None`` if ``clue`` is not the end of a traceback.
     """
     before = output.before(clue.position, _MOST)

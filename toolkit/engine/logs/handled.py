@@ -17,13 +17,11 @@ _MOST = 200
 """Maximum number of exceptions that toolkit compares with each other."""
 
 _ENOUGH = 2
-"""If lines have no rank's label, this number of progress lines after an exception shows that the process
-continued.
-"""
+"""This number of progress lines after an exception shows that the process continued."""
 
 _LAUNCHER = re.compile(r"torch/distributed/(?:elastic|run\.py|launcher)|/torchrun$")
-"""A pattern for source files of torchrun. torchrun starts several processes, whose lines have the same label
-of srun.
+"""A pattern for source files of torchrun. torchrun starts several processes; ``srun --label`` gives the lines
+of these processes the same label.
 """
 
 NOT_MAIN = re.compile(
@@ -49,9 +47,11 @@ Pair = tuple[Raised, Clue]
 def handled_exceptions(
     output: Output, raised: Sequence[Pair], heads: Sequence[int], ends: Sequence[int]
 ) -> list[Raised]:
-    """Return the exceptions that the program handled. An exception counts as handled if the same process
-    later raised another exception, or if a logger printed its traceback and another exception stopped the
-    job.
+    """Return the exceptions that the program handled; empty if every exception would count as handled.
+
+    An exception counts as handled if the same process later raised another exception. If lines have no rank
+    labels, progress lines between the two exceptions must show that the process continued. An exception also
+    counts as handled if a logger printed the exception's traceback and another exception stopped the job.
 
     Args:
         output: the output of the job.
@@ -81,7 +81,7 @@ def handled_exceptions(
             handled = bool(later) and _continued(output, one, later[0])
         if handled:
             found.add(_shape(one))
-    # Other ranks may have handled an exception with the same text.
+    # The same exception in other ranks, apart from numbers, counts as handled too.
     alike = [one for one in fatal if _shape(one) in found]
     return alike if len(alike) < len(fatal) else []
 
@@ -105,9 +105,10 @@ def _introduced(output: Output, first: dict[int, int], one: Raised, pattern: re.
 
 
 def _continued(output: Output, one: Raised, later: Raised, *, any_line: bool = False) -> bool:
-    """Return whether the program wrote several progress lines between two exceptions. With ``any_line``, or
-    if PyTorch marked only the later exception as the end of a rank, one ordinary line between the exceptions
-    is enough.
+    """Return whether the program wrote at least two progress lines between two exceptions.
+
+    With ``any_line``, or if PyTorch marked the later exception as the end of a rank, one line between the
+    exceptions that reports no fault is enough.
     """
     marked = any_line or UNCAUGHT.search(later.exception.tag) is not None
     after = takewhile(lambda place: place[0] < later.position, output.places_after(one.position, _AFTER))

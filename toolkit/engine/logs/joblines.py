@@ -45,7 +45,9 @@ _TAG = re.compile(
 """A pattern for tags with which PyTorch, torchrun, ``mpirun --tag-output`` and horovodrun start a line."""
 
 _NESTED = re.compile(r"\[default\d+\]: ?\[rank(\d+)\]: ?")
-"""A pattern for torchrun's tag with the local rank, and PyTorch's tag with the rank in the job."""
+"""A pattern for two tags at the start of a line: torchrun's tag has the local rank, and PyTorch's tag after
+it has the rank in the job.
+"""
 
 _TAG_STARTS = frozenset("[MTWFS")
 """Possible first characters of a rank's tag: a bracket, or the first letter of a weekday in a timestamp."""
@@ -61,7 +63,8 @@ _INNER_TAGS = ("[rank", "[default")
 @dataclass(frozen=True, slots=True)
 class Line:
     """A line of output: its number in the output (the first line is 1), and the number of the task that wrote
-    the line (empty if unknown).
+    the line (empty if unknown). ``text`` is the line without ``tag``; ``tag`` names the rank, as in
+    ``[rank1]:``.
     """
 
     number: int
@@ -100,7 +103,7 @@ class Output:
         self._tail_at = len(self._head) + 1
         self.pages = tuple(_pages(self._head, 0, 1))
         self.missing: tuple[int, int] | None = None
-        """The line numbers before and after the omitted middle."""
+        """The line numbers before and after the omitted middle; ``None`` if nothing is omitted."""
         if self._tail:
             first = (self.pages[-1].last if self.pages else 1) + skipped
             self.missing = (first - skipped, first)
@@ -118,7 +121,9 @@ class Output:
         return self.pages[-1].last if self.pages else 0
 
     def before(self, position: int, most: int) -> list[tuple[int, Line]]:
-        """Return at most ``most`` lines before the line at ``position``, with their positions."""
+        """Return the lines directly before the line at ``position``, at most ``most`` lines, each with its
+        position.
+        """
         piece, at = self._place(position)
         shift, starts = position - at, list[int]()
         while at > 0 and len(starts) < most:
@@ -153,7 +158,7 @@ class Output:
             yield position, parse_line(piece[at : found.start() if found else at + _MOST_BYTES], number)
 
     def last_with(self, start: str) -> int:
-        """Return the position of the last line that starts with a text; -1 without such a line."""
+        """Return the position of the last line that starts with ``start``; -1 without such a line."""
         wanted = start.encode()
         for piece, base in ((self._tail, self._tail_at), (self._head, 0)):
             at = piece.rfind(b"\n" + wanted)
@@ -162,7 +167,9 @@ class Output:
         return -1
 
     def places_after(self, position: int, most: int) -> Iterator[tuple[int, Line]]:
-        """Yield the next lines of the task that wrote the line at ``position``, with their positions."""
+        """Yield at most ``most`` lines after ``position``, each with its position. The lines are from the
+        task that wrote the line at ``position``.
+        """
         piece, at = self._place(position)
         shift = position - at
         own = self.line(position)
@@ -190,7 +197,7 @@ class Output:
         return parse_line(piece[at : found.start() if found else at + _MOST_BYTES], number)
 
     def following(self, position: int, most: int) -> Iterator[Line]:
-        """Yield the next lines of the task that wrote the line at ``position``."""
+        """Yield the lines of :meth:`places_after` without their positions."""
         return (line for _, line in self.places_after(position, most))
 
     def text_after(self, position: int) -> str:
@@ -222,8 +229,8 @@ def parse_line(raw: bytes, number: int = 0) -> Line:
 
 
 def line_text(raw: bytes) -> str:
-    """Return the text of a line as :func:`parse_line` does; this function is faster, because it returns only
-    the text.
+    """Return the text of a line as :func:`parse_line` does. This function is faster than :func:`parse_line`,
+    because it returns only the text.
     """
     text = _decode(raw)
     tag = _tag_of(text)

@@ -1,4 +1,6 @@
-"""Find the root line of an output that ends while a program still retries a failed operation."""
+"""Find the root line (the first line that reports the failure) of an output that ends while a program still
+retries a failed operation.
+"""
 
 import re
 
@@ -11,16 +13,20 @@ _RETRIES = re.compile(
     r"(?i)\b(?:retrying|will (?:be )?retr(?:y|ied)|trying again|next attempt|retry in \d)\b"
 )
 _BEFORE = 60
-"""toolkit looks for the first failure of the same kind in this number of lines before the last retry."""
+"""Number of lines before the end of the output, or before the report of an exit, in which toolkit looks for
+the first of several retry messages that differ only in numbers.
+"""
 
 _NUMBER = re.compile(r"0x[\da-fA-F]+|\d+")
 
 
 def retried_at_end(output: Output, ended: Clue | None) -> Clue | None:
-    """Return the first failure of an operation that a program still retries in its last line. This is the
-    last line of the output, or the last line before the launcher's report ``ended`` of an exit.
+    """If the last line says that the program retries an operation, return the first line with this message;
+    numbers in the message may differ.
 
-    The result is ``None`` if the last line announces no retry, or if the failure has no specific fault class.
+    If ``ended`` (the launcher's report of an exit) is given, the last line is the line before this report.
+    Otherwise, it is the last line of the output. The result is ``None`` if the last line announces no retry,
+    or if the message has no specific fault class.
     """
     end = ended.position if ended else output.pages[-1].end if output.pages else 0
     filled = [(at, line) for at, line in output.before(end, _BEFORE) if line.text.strip()]

@@ -39,7 +39,9 @@ _DEMANDS = re.compile(
 _LEVEL = re.compile(
     r"<(?:warn|error|critical)>|^(?:\S{1,20} [\d:.]{5,20}: )?[EF] |\b(?:WARN|ERROR|FATAL|CRITICAL)\b"
 )
-"""A pattern for the level in a library's log line; a log line explains more than the abort after it."""
+"""A pattern for the level in a library's log line. Such a line explains more than the report of the abort
+after it.
+"""
 
 _WARNED = 40
 """If no line reports an error, toolkit looks for warnings in this number of lines before the exit of
@@ -71,7 +73,8 @@ _FRAME = re.compile(
 """A pattern for a line of a stack trace that a signal handler writes."""
 
 _ENDS = re.compile(r"\S{0,40} ?terminate called without")
-"""A pattern for the C++ runtime's reason of an abort, after the label of a rank."""
+"""A pattern for the line in which the C++ runtime says why it aborts. A rank's label may be before this text.
+"""
 
 _FRAMES = 40
 """Maximum number of lines between an error and the report of an abort; most of these lines are stack frames.
@@ -92,7 +95,10 @@ def with_name_of_signal(output: Output, clue: Clue) -> Clue:
 
 
 def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the error that a process reported directly before it aborted; ``None`` without such an error."""
+    """Return the error that a process reported directly before it aborted. ``clue`` is the root line (the
+    first line that reports the failure). The result is ``None`` if the process reported no error, or if
+    ``clue`` does not report an abort.
+    """
     if clue.class_ != "signal":
         return None
     if _RECEIVED in clue.line.text and ABORT_PATTERN.search(output.text_after(clue.position)):
@@ -116,7 +122,9 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 
 def last_warning(output: Output, ending: Clue) -> Clue | None:
-    """Return the first warning that names a fault, shortly before the launcher reports the exit of a rank."""
+    """Return the first warning that names a fault, shortly before ``ending``, in which the launcher reports
+    the exit of a rank; ``None`` without such a warning.
+    """
     for position, line in output.before(ending.position, _WARNED):
         text = strip_label(line.text)
         row = classify_warning(text) if _WARNING.search(text) else None
@@ -126,8 +134,8 @@ def last_warning(output: Output, ending: Clue) -> Clue | None:
 
 
 def last_words(output: Output, endings: list[Clue]) -> Clue | None:
-    """Return the last line that the first failed rank wrote before it exited; ``None`` if this line names no
-    fault.
+    """Return the last line that the rank that failed first wrote before its exit; ``None`` if this line names
+    no fault.
     """
     ranks = [(c, m["task"]) for c in endings if (m := TASK.search(c.line.text)) and m["task"]]
     exited = [pair for pair in ranks if not _KILLED.search(pair[0].line.text)]
@@ -142,15 +150,17 @@ def last_words(output: Output, endings: list[Clue]) -> Clue | None:
         text = strip_label(last[1].text)
         told = (labelled or _DEMANDS.search(text)) and not PROGRESS.search(text)
         return Clue(*last, "exit-status", 2, "cause") if told else None
-    # Often, only the first rank prints the reason for which all ranks exit.
+    # Often, only rank 0 prints why all ranks exit.
     other = _last_sentence(lines)
     said = other is not None and _DEMANDS.search(strip_label(other[1].text))
     return Clue(*other, "exit-status", 2, "cause") if other and said else None
 
 
 def _last_sentence(lines: list[tuple[int, Line]]) -> tuple[int, Line] | None:
-    """Return the last line of a program; a single word such as "started", and a normal message of a library
-    name no fault.
+    """Return the last line that a program wrote, and its position; ``None`` without such a line.
+
+    The function skips single words such as "started" and normal messages of libraries, because they name no
+    fault.
     """
     for position, line in reversed(lines):
         text = strip_label(line.text)
@@ -160,5 +170,5 @@ def _last_sentence(lines: list[tuple[int, Line]]) -> tuple[int, Line] | None:
 
 
 def is_tagged(output: Output, endings: list[Clue]) -> bool:
-    """Return whether any of the last lines before the first report of an exit has a tag of mpirun."""
+    """Return whether any of the 50 lines before the first report of an exit has a tag of mpirun."""
     return bool(endings) and any("<std" in line.tag for _, line in output.before(endings[0].position, 50))

@@ -1,4 +1,6 @@
-"""Classify lines of job output with the rows of ``faultlines.toml``; the first row that matches decides."""
+"""Find the fault class of a line of job output: the first row of ``faultlines.toml`` that matches the line
+decides.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,8 +12,8 @@ from toolkit.engine.logs.logwords import WordFinder, required_words
 from toolkit.knowledge.signatures import FaultLine, Role, fault_lines
 
 _MANY = 200
-"""After this number of distinct lines, toolkit first searches each line for the texts that patterns require.
-It then tries only the patterns that may match.
+"""toolkit tries all patterns on this number of distinct lines. For further lines, toolkit first searches for
+the texts that the patterns require, and then tries only the patterns that may match.
 """
 
 
@@ -26,7 +28,10 @@ def classify(text: str) -> FaultLine | None:
 
 
 def classify_warning(text: str) -> FaultLine | None:
-    """Return the row of ``faultlines.toml`` that would match a warning if the warning were an error."""
+    """Return the first row of ``faultlines.toml`` that matches a warning; ``None`` if no row matches.
+
+    The function ignores the rows for harmless lines, because these rows match most warnings.
+    """
     found = (part.row_of(text) for part in likely_parts(text) if part.row.role != "harmless")
     return next((row for row in found if row), None)
 
@@ -84,9 +89,11 @@ def likely_parts(text: str) -> Iterator[RowPart]:
 
 @cache
 def _index() -> tuple[WordFinder, set[int], dict[bytes, list[tuple[bytes, int]]]]:
-    """Return an index of the parts, for :func:`likely_parts`. The index consists of a word finder, the
-    numbers of the parts that require no text, and a table. The table maps each word to the texts that contain
-    the word, and to the numbers of the parts that require these texts.
+    """Return an index of the parts, for :func:`likely_parts`: a word finder, the numbers of the parts that
+    require no text, and a table.
+
+    The table maps each word to pairs of a text that contains the word and the number of a part that requires
+    this text.
     """
     always, by_word = set[int](), dict[bytes, list[tuple[bytes, int]]]()
     for number, part in enumerate(_parts()):

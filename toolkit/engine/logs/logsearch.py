@@ -26,7 +26,9 @@ of them at each end of a page.
 
 
 MOST_SUSPECTS = 2000
-"""Maximum number of suspect lines (lines with a word about faults) that toolkit keeps at each output end."""
+"""If toolkit has found this number of suspect lines (lines with a word about faults) in one half of the
+output, toolkit does not look for suspect lines in further pages of this half.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,9 @@ class PatternLines:
     """The result of a search for patterns in job output.
 
     ``positions`` maps each pattern to the positions of the lines that it matches, in order. ``unread`` is the
-    first and last line number of the part that toolkit did not read completely. ``suspects`` are the
-    positions of lines that contain a stem (a part of a word about faults, such as ``fail``): all such lines,
-    or at least ``MOST_SUSPECTS`` at each end.
+    first and last line number of the part that toolkit did not read completely; ``None`` if toolkit read all
+    lines. ``suspects`` are the positions of lines that contain a stem (a part of a word about faults, such as
+    ``fail``). If there are very many such lines, ``suspects`` omits some of them.
     """
 
     positions: dict[str, "array[int]"]
@@ -51,8 +53,8 @@ def compile_line_pattern(pattern: str) -> re.Pattern[str]:
 
 
 class View:
-    """The distinct lines of a page, which is a part of the output. Most lines of a training differ only in
-    numbers, so toolkit reads such lines once.
+    """The distinct lines of a page, which is a part of the output. Lines that differ only in digits count as
+    one distinct line, because most lines of a training run differ only in digits.
     """
 
     def __init__(self, content: bytes, shapes: bytes) -> None:
@@ -94,8 +96,8 @@ class View:
         return self._lines[number]
 
     def places(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return a table: number of a distinct line → positions of all lines that equal this line apart from
-        digits.
+        """Return a table that maps the number of each distinct line to positions in the page: the positions
+        of all lines that equal the distinct line apart from digits.
         """
         found: dict[int, list[int]] = {number: [] for number in numbers}
         wanted = {self._unique[number]: at for number, at in found.items()}
@@ -125,8 +127,8 @@ class View:
 
 
 class _PageSearch:
-    """A search over the pages of an output: the patterns, the parts of words such as ``fail``, and the lines
-    that the search has found so far.
+    """A search over the pages of an output. The object has the patterns, the stems (parts of words such as
+    ``fail``), and the lines that the search has found so far.
     """
 
     def __init__(self, patterns: Iterable[str], stems: Iterable[str], until: float) -> None:
@@ -141,7 +143,7 @@ class _PageSearch:
         search tried all patterns.
 
         ``suspects`` are the positions of suspect lines that the search found earlier in the same half of the
-        output.
+        output; the method adds the positions in this page.
         """
         content = output.content(page)
         view = View(content, output.shapes(page))
@@ -210,5 +212,7 @@ def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
 
 @cache
 def _names_a_number(pattern: str) -> bool:
-    """Return whether a pattern contains literal digits, so that a line with other numbers may not match."""
+    """Return whether a pattern contains literal digits. If so, a line may match although another line that
+    differs only in digits does not match.
+    """
     return any(letter.isdigit() for letter in _OF_ANY_NUMBER.sub("", pattern))

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any, NamedTuple
 
 WORD = re.compile(r"[a-z_]{3,}")
-"""A pattern for a word in lower case. toolkit collects the distinct words of a text."""
+"""A pattern for a word in lower case."""
 
 _SPACED = bytes(code if WORD.match(chr(code) * 3) else 32 for code in range(256))
 """A table for ``bytes.translate`` that keeps characters of words and replaces all other bytes with blanks."""
@@ -21,7 +21,7 @@ _parser: Any = import_module("re._parser")  # a private module without types
 
 
 class Needed(NamedTuple):
-    """A lower-case text that a matching line contains, and the longest word of the text."""
+    """A lower-case text that a pattern may require in a line, and the longest word of this text."""
 
     word: bytes
     text: bytes
@@ -32,7 +32,7 @@ def required_words(pattern: str) -> tuple[tuple[Needed, ...], ...]:
     """Return groups of texts that a pattern requires. Every line that matches the pattern contains, in lower
     case, at least one text of each group.
 
-    The most selective group of texts comes first. The required texts contain no digits.
+    The group that probably occurs in the fewest lines comes first. The required texts contain no digits.
     """
     found = sorted(_of_sequence(_parser.parse(pattern)), key=_selectivity, reverse=True)[:_MOST]
     return tuple(tuple(_needed_text(text) for text in group) for group in found)
@@ -49,7 +49,7 @@ def _needed_text(text: str) -> Needed:
 
 
 class WordFinder:
-    """Finds in one pass which of many words a text contains."""
+    """Finds in one pass which words of a given set occur in a text."""
 
     def __init__(self, wanted: Iterable[bytes]) -> None:
         known = set(wanted)
@@ -57,7 +57,7 @@ class WordFinder:
         self._begun = {word: known & {word[:end] for end in range(1, len(word) + 1)} for word in known}
 
     def found_in(self, text: bytes) -> set[bytes]:
-        """Return the known words that occur in a lower-case text, including words inside longer words."""
+        """Return the words of the set that occur in a lower-case text, also inside longer words."""
         found: set[bytes] = set()
         vocabulary = b" ".join(set(text.translate(_SPACED).split()))
         hit = self._pattern.search(vocabulary)
@@ -117,8 +117,8 @@ def _selective_run(run: str) -> list[tuple[str, ...]]:
 
 
 def _selectivity(found: tuple[str, ...]) -> tuple[int, int, int]:
-    """Return a sort key that is larger for a more selective group of texts: long words are rare, and fewer
-    texts match fewer lines.
+    """Return a sort key for a group of texts. The key is larger for a group that probably occurs in fewer
+    lines: long words are rare, and a group with fewer texts matches fewer lines.
     """
     lengths = [len(longest_word(text)) for text in found]
     return min(lengths, default=0), -len(found), sum(lengths)

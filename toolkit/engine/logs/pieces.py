@@ -16,11 +16,11 @@ _CITED = re.compile(r"^line (\d+): ")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An output file, or text about a job. ``skipped`` is the number of lines that are missing between
-    ``head`` and ``tail``.
+    """An output file, or another text about a job, such as the accounting data of Slurm. ``skipped`` is the
+    number of lines that are missing between ``head`` and ``tail``.
 
-    ``name`` is empty if the evidence needs no file name. ``counted`` is false for a text without line
-    numbers.
+    ``name`` is empty if the evidence needs no file name. ``counted`` is false for a text whose line numbers
+    the evidence does not show.
     """
 
     name: str
@@ -31,7 +31,9 @@ class Piece:
 
 
 class _Places:
-    """The joined text of several pieces; the class finds the piece that contains a line of this text."""
+    """Finds the piece that contains a line, and the line's number in the piece, from a line number in the
+    joined text of several pieces.
+    """
 
     def __init__(self, pieces: Sequence[Piece]) -> None:
         self._pieces = pieces
@@ -40,8 +42,8 @@ class _Places:
             self._firsts.append(self._firsts[-1] + _with_line_end(piece).count(b"\n"))
 
     def at(self, number: int) -> tuple[str, int]:
-        """Return the name of the piece that contains a line, and the line's number in the piece; 0 if the
-        piece has no line numbers.
+        """Return the name of the piece that contains line ``number`` of the joined text, and the line's
+        number in the piece; 0 instead of the number for a piece that is not ``counted``.
         """
         index = min(bisect_right(self._firsts, number) - 1, len(self._pieces) - 1)
         piece = self._pieces[index]
@@ -49,7 +51,9 @@ class _Places:
         return piece.name, own if piece.counted else 0
 
     def citation(self, text: str) -> str:
-        """Return a line of evidence with the name of its file and the line number in this file."""
+        """Return a line of evidence whose line number in the joined text is replaced by the name of the file
+        and the line number in this file.
+        """
         found = _CITED.match(text)
         if not found:
             return text

@@ -1,4 +1,4 @@
-"""Read the rank of a failed process in torchrun's table, and in the words of a program's logger."""
+"""Read the rank of a failed process from torchrun's table, or from a line of the program's logger."""
 
 import re
 from itertools import islice
@@ -8,8 +8,8 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.lastwords import PROGRESS
 
 _OBSERVED = "Root Cause (first observed failure)"
-"""Heading of the last part of torchrun's table, which names the rank that failed first. The parts above it
-list later failures.
+"""Heading of the last part of torchrun's table, which names the rank that failed first. The earlier parts of
+the table list later failures.
 """
 
 _ROW = re.compile(r"^\s*(?:rank|time|host|exitcode|error_file|traceback)\s*: ")
@@ -32,13 +32,14 @@ _MOST = 400
 """Maximum number of lines of a traceback."""
 
 _TABLE = 200
-"""Maximum number of lines between torchrun's report of a process and torchrun's table."""
+"""Maximum number of lines between torchrun's report of a failed process and torchrun's table."""
 
 
 def without_later_failures(endings: list[Clue]) -> list[Clue]:
     """Return the reports of exited ranks, without failures that came after the first failure.
 
-    torchrun's table lists the first failure last, so the function removes the rows above it.
+    torchrun's table lists the first failure last, so the function removes the table's rows above this
+    failure.
     """
     kept, observed = list[Clue](), set[str]()
     for clue in reversed(endings):
@@ -62,10 +63,11 @@ def rank_in_table(output: Output, clue: Clue) -> str:
 
 
 def rank_in_words(output: Output, clue: Clue, first: int) -> str:
-    """Return the rank that a program's logger names in a line, or in the line before a traceback; empty if
-    neither line names a rank.
+    """Return the rank that a program's logger names in the line ``clue``, or in the line before line number
+    ``first``; empty if neither line names a rank.
 
-    ``first`` is the number of the traceback's first line, or of the line ``clue`` if there is no traceback.
+    If ``clue`` is the end of a traceback, ``first`` is the line number of the traceback's first line.
+    Otherwise, it is the line number of ``clue``.
     """
     before = (line for _, line in reversed(output.before(clue.position, _MOST)) if line.number < first)
     texts = (clue.line.tag + clue.line.text, *(line.text for line in islice(before, 1)))
@@ -76,7 +78,7 @@ def rank_in_words(output: Output, clue: Clue, first: int) -> str:
 
 def words_of_rank(output: Output, ending: Clue, rank: str) -> Clue | None:
     """Return the last line in which the program names the failed rank, before the launcher reports the exit
-    of the rank; ``None`` if no line names the rank, or if the line reports progress.
+    of the rank. The result is ``None`` if no line names the rank, or if the last such line reports progress.
     """
     for position, line in reversed(output.before(ending.position, _TABLE)):
         said = _SAYS.search(line.text)
@@ -87,8 +89,8 @@ def words_of_rank(output: Output, ending: Clue, rank: str) -> Clue | None:
 
 
 def rank_of_process(output: Output, clue: Clue) -> str:
-    """If torchrun reports a process by its local rank and pid, return the rank of the process in torchrun's
-    table.
+    """If the line ``clue`` names a process by its local rank and process ID, return the rank of the process
+    in torchrun's table; empty for another line, or if the table does not follow.
     """
     found = _PROCESS.search(clue.line.text)
     if found is None:

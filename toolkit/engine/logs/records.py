@@ -10,11 +10,11 @@ from typing import NamedTuple
 _LEVELS = ("level", "severity", "levelname", "lvl", "log_level", "loglevel", "log.level", "level_name")
 _MESSAGES = ("message", "msg", "event", "text", "short_message")
 _REASONS = ("error", "err", "exception", "exc_info", "reason")
-"""The names of the fields with the level, the message and the reason of a log line, in small letters."""
+"""The names of the fields with the level, the message and the reason of a log line, in lower case."""
 
 _SIGNS = ("level", "severity", "lvl", "LEVEL")
-"""Every structured log line contains at least one of these texts. toolkit first searches for them, because a
-search for a text is fast.
+"""Every structured log line contains at least one of these texts. toolkit first searches for these texts,
+because this is faster than parsing the line.
 """
 
 _WORDS = {
@@ -27,7 +27,9 @@ _WORDS = {
 }
 
 _OF_PODMAN = frozenset({"time", "level", "msg"})
-"""The fields of a line that podman and other container tools log."""
+"""The fields of a line that podman and other container tools log. :func:`~.clues.strip_label` reads such
+lines, so this module ignores them.
+"""
 
 _STRING = re.compile(r'"(?P<key>[\w.@]{1,40})": ?"(?P<value>(?:[^"\\]|\\.){0,2000})')
 """A pattern for a field with a text in a JSON object whose end is missing."""
@@ -40,8 +42,8 @@ _FIELD = re.compile(
 
 class Record(NamedTuple):
     """A structured log line. ``level`` is ``error`` for all levels that report an error, such as ``fatal``;
-    otherwise it is ``WARNING``, ``INFO`` or ``DEBUG``. ``reason`` is the last line of the field with the
-    reason, such as a traceback; it may be empty.
+    for other levels, it is ``WARNING``, ``INFO`` or ``DEBUG``. ``reason`` is the last line of the field that
+    gives the reason, such as a traceback; it is empty without such a field.
     """
 
     level: str
@@ -50,7 +52,9 @@ class Record(NamedTuple):
 
 
 def read_record(text: str) -> Record | None:
-    """Return a structured log line; ``None`` for other lines, and for lines whose level is unknown."""
+    """Return the level, the message and the reason of a structured log line. The result is ``None`` for other
+    lines, and for lines without a message or with an unknown level.
+    """
     if not any(sign in text for sign in _SIGNS):
         return None
     fields = _json_fields(text) if text.startswith("{") else _logfmt_fields(text)
@@ -74,8 +78,9 @@ def _json_fields(text: str) -> Mapping[str, str]:
 
 
 def _logfmt_fields(text: str) -> Mapping[str, str]:
-    """Return the fields of a line that consists only of ``key=value``; empty for other lines and for
-    the lines of podman."""
+    """Return the fields of a line that consists only of fields ``key=value``; empty for other lines and for
+    the lines of podman.
+    """
     fields, at = dict[str, str](), 0
     while at < len(text):
         found = _FIELD.match(text, at)

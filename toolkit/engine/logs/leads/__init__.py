@@ -1,1 +1,3 @@
-"""Find the earlier or later line to which a root line refers, such as the error before an abort."""
+"""Find another line to which the root line (the first line that reports the failure) refers, such as the
+error before an abort.
+"""

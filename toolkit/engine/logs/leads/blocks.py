@@ -13,7 +13,7 @@ from toolkit.engine.logs.survived import WARNS, is_progress
 from toolkit.engine.logs.topics import GENERAL_CLASSES, class_of_text
 
 _DASHES = re.compile(r"^(?:-{74}|-{76})$")
-"""A pattern for the lines of dashes of Open MPI and PRRTE; other programs write other lengths."""
+"""A pattern for the lines of dashes of Open MPI and PRRTE; other programs write lines of other lengths."""
 
 _OF_MPI = re.compile(
     r"(?i)\b(?:open ?mpi|mpi\w*|open ?rte|orte\w*|prte\w*|prrte\w*|pmix?|ompi|mca|ucx|psm2?|libfabric"
@@ -21,29 +21,35 @@ _OF_MPI = re.compile(
     r"|hostfile|rankfile|nodes?"
     r"|daemons?|bind\w*|mapp\w+|topology|communicat\w+|allocat\w+|sockets?|interfaces?|tcp|launch\w*)\b"
 )
-"""A pattern for the subjects of Open MPI's messages."""
+"""A pattern for words that name a subject of Open MPI's messages."""
 _MOST = 30
-"""Maximum number of lines in a message, as in Open MPI's files of help texts."""
+"""Maximum number of lines in a message of Open MPI."""
 
 _SENTENCE = 6
-"""Maximum number of lines of a message that toolkit shows as its first sentence."""
+"""Maximum number of lines that toolkit joins to show the first sentence of a message."""
 
 _BEFORE = 60
-"""Number of lines before the end, or before the report of an exit, in which toolkit looks for a message."""
+"""Number of lines before the end of the output, or before the report of an exit, in which toolkit looks for a
+message.
+"""
 
 _FAR = 200
-"""Number of lines before a root line in which toolkit counts the lines of dashes. Each message has two."""
+"""Number of lines before a root line (the first line that reports the failure) in which toolkit counts the
+lines of dashes. Each message starts and ends with a line of dashes.
+"""
 
 _LAST = 4
-"""Maximum number of other lines between a message and the end of the output. A program that survived the
-message writes more lines.
+"""Maximum number of other lines between a message and the end of the output. A program that survives the
+reported fault writes more lines.
 """
 
 _CONTRADICTS = re.compile(
     r"(?i)\b(?:no|none|conflict\w*|malformed|improper\w*|mismatched|collision|bigger|beyond|negative"
     r"|(?:less|more) than|both|only specify)\b"
 )
-"""A pattern for further words with which Open MPI rejects options and settings."""
+"""A pattern for words with which Open MPI rejects options and settings, in addition to the words of
+``COMPLAINS``.
+"""
 
 _NOTE = re.compile(r"\b(?:ORTE|OPAL|PRTE|PMIX)_?(?:_ERROR_LOG| ERROR): ")
 """A pattern for a line that Open MPI writes for its developers: the name of an error, a file and a line."""
@@ -61,10 +67,12 @@ class _Block:
 
 
 def last_message(output: Output, ended: Clue | None) -> Clue | None:
-    """Return the first line of the last message between two lines of dashes, before a launcher reports the
-    exit ``ended`` or at the end of the output.
+    """Return the first sentence of the last message between two lines of dashes.
 
-    The result is ``None`` if the message only warns, contains no words of failure, or if more lines follow.
+    If ``ended`` (the line in which a launcher reports an exit) is given, the message is before this line.
+    Otherwise, the message is at the end of the output, and at most a few lines follow it. The result is
+    ``None`` if there is no such message, if the message reports no failure or only warns, or if the program
+    wrote progress lines after the message.
     """
     end = ended.position if ended else output.pages[-1].end if output.pages else 0
     block = _last_block(output.before(end, _BEFORE))
@@ -84,10 +92,13 @@ def _is_failure(block: _Block) -> bool:
 
 
 def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first line of the message between two lines of dashes that contains the root line; ``None``
-    if no such message contains the root line. A specific class of the root line remains.
+    """If the root line is part of a message between two lines of dashes, return the first sentence of this
+    message; otherwise ``None``.
+
+    If the fault class of the root line is specific, the result keeps this class. Otherwise, the words of the
+    message decide the class.
     """
-    del causes  # the first line need not report a cause
+    del causes  # the first line of a message need not report a cause
     if clue.class_ == "python-exception" or introduction(output, clue) is not None:
         return None
     after = [place for place in output.places_after(clue.position, _MOST) if place[1].task == clue.line.task]
@@ -103,9 +114,12 @@ def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
 
 
 def message_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first line of the earliest message directly before the root line, if the root line is a note
-    of Open MPI's developers, or the first line of a further message. Such notes and messages repeat the
-    failure in general words. A report of ``MPI_Abort`` follows from no earlier message.
+    """If messages directly before the root line report the failure, return the first sentence of the earliest
+    of these messages; otherwise ``None``.
+
+    The root line must be a note for Open MPI's developers, or the first line of another message: such notes
+    and messages repeat the failure in general words. For a report of ``MPI_Abort``, the result is ``None``,
+    because this report does not follow from an earlier message.
     """
     del causes  # a message need not be one of the causes
     if is_abort(clue):
@@ -128,12 +142,14 @@ def message_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
 
 
 def _to_dashes(places: list[tuple[int, Line]]) -> list[tuple[int, Line]]:
-    """Return the places up to the first line of dashes, with this line; empty if no line has dashes."""
+    """Return the lines up to the first line of dashes, including this line; empty if no line has dashes."""
     return places[: next(iter(_rules(places)), -1) + 1]
 
 
 def _last_block(places: list[tuple[int, Line]]) -> _Block | None:
-    """Return the message between the last two lines of dashes."""
+    """Return the message between the last two lines of dashes; ``None`` if there are fewer than two such
+    lines, or if the message is empty or too long.
+    """
     rules = _rules(places)
     if len(rules) < 2:
         return None
@@ -147,8 +163,8 @@ def _last_block(places: list[tuple[int, Line]]) -> _Block | None:
 
 
 def _sentence(inside: list[tuple[int, Line]]) -> tuple[int, Line]:
-    """Return the first line of a message, with the next lines up to the end of its sentence. A sentence that
-    ends with a colon introduces a value, so the next line belongs to it.
+    """Return the first sentence of a message as one line, and its position. If a line ends with a colon, the
+    next line has a value and is the end of the sentence.
     """
     position, first = inside[0]
     text = first.text.rstrip()
@@ -168,7 +184,9 @@ def _rules(places: list[tuple[int, Line]]) -> list[int]:
 
 
 def _class_of(words: str) -> str:
-    """Return the class of the first sentence that names a subject; ``mpi`` if no sentence does."""
+    """Return the fault class of the first sentence that reports a cause with a specific class. Without such a
+    sentence, the subject of the message's first sentence decides; ``mpi`` if this sentence names no subject.
+    """
     sentences = words.split(". ")
     rows = (classify(sentence) for sentence in sentences)
     named = (row.class_ for row in rows if row and row.role == "cause" and row.class_ not in GENERAL_CLASSES)

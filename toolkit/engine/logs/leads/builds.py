@@ -26,12 +26,14 @@ _MOST_LINES = 1000
 
 
 def error_of_build(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first error in the build output that pip quotes. If the quoted output contains no error,
-    return pip's summary; ``None`` if pip printed no summary. An error with a general fault class, such as
-    ``unknown-error``, gets the class ``build``.
+    """Return the error of a build tool, if pip quotes the tool's output and reports the failed build.
+    ``clue`` is the root line (the first line that reports the failure).
 
-    ``clue`` is a line in which pip reports the failed build, or a line of the quoted output with a general
-    fault class.
+    If the root line is pip's report, return the first error in the quoted output. If the quoted output
+    contains no error, return pip's summary. If the root line is in the quoted output and has a general fault
+    class, such as ``unknown-error``, return the root line. In all other cases, return ``None``.
+
+    A quoted error with a general fault class gets the class ``build``.
     """
     reports = _HEADING.match(clue.line.text) or _SUMMARY.search(clue.line.text)
     if not reports and clue.class_ not in GENERAL_CLASSES:

@@ -1,4 +1,4 @@
-"""Find the exception of a child process for which its parent process waited in vain."""
+"""Find the exception of a child process, if its parent process only reports that it waited in vain."""
 
 import re
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ _WAITED = re.compile(
     r"(?:\w{1,60}\.){0,8}(?:Empty|Full|EOFError|BrokenPipeError|BrokenProcessPool|BrokenBarrierError|TimeoutError"
     r"|ConnectionResetError)\b"
 )
-"""A pattern for exceptions of a process that waits for a queue, a pipe, a pool or an event."""
+"""A pattern for exceptions of a process that waits in vain for a queue, a pipe, a pool or an event."""
 
 _OF_CHILD = re.compile(r"^(?:Process \S.{0,60}|Exception in initializer):$")
 """A pattern for the line that multiprocessing and concurrent.futures print before the traceback of a child
@@ -21,8 +21,10 @@ process.
 
 
 def exception_of_child(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the last exception of a child process before an exception with which the parent process waited
-    in vain; ``None`` without such an exception. The result has the rank of the parent process.
+    """If ``clue`` is an exception of a parent process that waited in vain for a child process, return the
+    last earlier exception of a child process in ``causes``. The result has the rank of the parent process.
+
+    Return ``None`` if ``clue`` is another line, or if no exception of a child process precedes it.
     """
     if not _WAITED.match(strip_label(clue.line.text)):
         return None

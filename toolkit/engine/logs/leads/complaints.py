@@ -20,15 +20,13 @@ _NOTE_ENDS = "exactly when Open MPI kills them"
 """The last words of Open MPI's report of ``MPI_Abort``; a line of dashes follows."""
 
 _AFTER = 6
-"""Maximum number of lines after Open MPI's report in which a program's own error may be. The program
-and mpirun write at the same time.
+"""Maximum number of lines after Open MPI's report of ``MPI_Abort`` in which toolkit looks for the program's
+own error message. The program and mpirun write at the same time.
 """
 
 _SAYS_ERROR = re.compile(r"(?i)^(?:fatal )?error\b")
 _RULE = re.compile(r"^\s*[-=*#_]{10,}\s*$")
-"""A pattern for the first or last line of a message from Open MPI; the program did not write the lines
-between them.
-"""
+"""A pattern for the first or last line of a message from Open MPI; the program did not write the message."""
 
 COMPLAINS = re.compile(
     r"(?i)\b(?:not|cannot|(?:ca|could|does|is)n.t|unknown|invalid|missing|must|requires?|needs?"
@@ -50,7 +48,9 @@ def is_abort(clue: Clue) -> bool:
 
 
 def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the program's own error message, from the few lines around the report of ``MPI_Abort``."""
+    """If ``clue`` reports that the program called ``MPI_Abort``, return the program's own error message from
+    the few lines before or after this report; ``None`` without such a message.
+    """
     del causes  # the program's own error message need not be one of the causes
     if not is_abort(clue):
         return None
@@ -77,7 +77,9 @@ def complaint_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -
 
 
 def _complaint_after(output: Output, clue: Clue) -> Clue | None:
-    """Return the program's first error message in the few lines after Open MPI's report of ``MPI_Abort``."""
+    """Return the program's first error message in the few lines after Open MPI's report of ``MPI_Abort``;
+    ``None`` without such a message.
+    """
     ended = closed = False
     for position, line in output.places_after(clue.position, _BEFORE + _AFTER):
         text = strip_label(line.text).strip()
@@ -94,7 +96,7 @@ def _complaint_after(output: Output, clue: Clue) -> Clue | None:
 
 def _class_of(text: str) -> str:
     """Return the fault class of a program's error message. If the text has no specific class, return
-    ``user-configuration`` for a message about options or input, otherwise ``mpi``.
+    ``user-configuration`` for a message about options or input, and ``mpi`` for all other messages.
     """
     row = classify(text)
     if row is not None and row.class_ not in GENERAL_CLASSES and row.role == "cause":

@@ -19,14 +19,14 @@ _REQUEST = re.compile(
     r" thrown while requesting [A-Z]{3,7} http|^(?:WARNING: )?Retrying \(Retry\(.{1,200}\)\) after connection"
     r" broken by "
 )
-"""A pattern for the warning in which a library names a failed request: huggingface_hub, and urllib3 in pip,
-wandb and other programs.
+"""A pattern for the warning in which a library names a failed request. Such a warning is from
+huggingface_hub, or from urllib3 in pip, wandb and other programs.
 """
 
 
 def failed_request_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first failed network request shortly before a program reports that it could not load
-    something; ``None`` without such a request.
+    """Return the first failed network request shortly before ``clue``, in which a program reports that it
+    could not load something. The result is ``None`` without such a request, or if ``clue`` is another line.
     """
     del causes  # a failed request is a warning, because the library may try again
     text = strip_label(clue.line.text)

@@ -10,15 +10,15 @@ from toolkit.engine.logs.handled import LOGGED, NOT_MAIN, UNCAUGHT
 from toolkit.engine.logs.joblines import LABEL, Output
 
 _AFTER = 60
-"""Maximum number of lines after an exception in which the rest of the message may follow, between lines of
-other ranks.
+"""The message of an exception may continue on later lines, between lines of other ranks. This is the maximum
+number of lines to the end of the message.
 """
 
 _MOST = 100
 """Maximum number of exceptions that toolkit examines."""
 
 _STREAM = re.compile(r"(?<=<std)\w{1,4}>:.*")
-"""A pattern for the end of a tag of mpirun, which differs between standard output and standard error."""
+"""A pattern for the end of a tag of mpirun; this end is different for standard output and standard error."""
 
 _CLOCK = re.compile(r"\d\d:\d\d")
 """A pattern for a time in a tag. A tag with a time changes from line to line, so it does not identify a rank.
@@ -26,11 +26,11 @@ _CLOCK = re.compile(r"\d\d:\d\d")
 
 
 def exception_of_ended_rank(output: Output, causes: Sequence[Cause], chosen: Clue | None) -> Cause | None:
-    """Return the first exception before ``chosen`` after which its rank wrote nothing; ``None`` without such
-    an exception.
+    """Return the first exception that ended its rank before the line ``chosen``, and its traceback frame;
+    ``None`` without such an exception.
 
-    ``chosen`` is a line in which another rank reports that it lost the rank or waited for it. If ``chosen``
-    is ``None``, return only an exception with a tag of PyTorch, such as ``[rank1]:``. PyTorch writes this tag
+    In the line ``chosen``, another rank reports that it lost a rank or waited for a rank. If ``chosen`` is
+    ``None``, only an exception with a tag of PyTorch, such as ``[rank1]:``, counts. PyTorch writes this tag
     before an exception that ends a rank.
     """
     early = (p for p in causes if p[0].line.task and (not chosen or p[0].position < chosen.position))
@@ -39,8 +39,8 @@ def exception_of_ended_rank(output: Output, causes: Sequence[Cause], chosen: Clu
 
 
 def _ended(output: Output, clue: Clue, *, marked: bool) -> bool:
-    """Return whether an exception ended its rank: it has PyTorch's tag, or it is from the main thread and the
-    rank wrote nothing afterwards. If ``marked`` is true, only the tag counts.
+    """Return whether an exception ended its rank: the exception has PyTorch's tag, or it is from the main
+    thread and the rank wrote nothing afterwards. If ``marked`` is true, only the tag counts.
     """
     if UNCAUGHT.search(clue.line.tag):
         return introduction(output, clue) is not None

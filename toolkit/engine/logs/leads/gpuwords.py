@@ -33,8 +33,8 @@ def only_misses_gpu(text: str) -> bool:
 
 
 def gpu_error_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first line in which a rank names a GPU error, before the rank reports that it found
-    no GPU.
+    """Return the first line in which a rank names a GPU error, shortly before ``clue``; ``None`` without such
+    a line. In ``clue``, the same rank reports that it found no GPU, or writes general words about a GPU.
     """
     vague = clue.class_ in GENERAL_CLASSES and _ABOUT_GPU.search(clue.line.text)
     if not vague and not only_misses_gpu(clue.line.text):

@@ -1,5 +1,5 @@
-"""Find the first sentence of a message if the root line is a later sentence that only gives usual reasons of
-such failures.
+"""Find the first sentence of a message. The root line (the first line that reports the failure) is a later
+sentence of this message, and only gives usual reasons of the failure.
 """
 
 import re
@@ -19,14 +19,15 @@ _EXPLAINS = re.compile(
 
 _RULE = re.compile(r"^[-=*]{10,}$")
 _MOST = 15
-"""Maximum number of lines of a message before the explaining sentence."""
+"""Maximum number of lines of a message before the sentence about usual reasons."""
 
 
 def first_sentence(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first line of the message that contains a sentence about usual reasons. The message starts
-    after a line of dashes. Without such a line, return the nearest earlier line that names a fault.
+    """If the root line gives usual reasons of a failure, return the first line of its message; otherwise
+    ``None``.
 
-    The result is ``None`` if the root line gives no usual reasons.
+    The message starts after a line of dashes. If no line of dashes is near, return the nearest earlier line
+    that names a specific fault.
     """
     del causes  # the first line may report a consequence
     if not _EXPLAINS.match(strip_label(clue.line.text).strip()):

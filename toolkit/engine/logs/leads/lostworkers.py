@@ -1,4 +1,4 @@
-"""Find the warning that says why the workers of a program died."""
+"""Find the warning in which Dask says why the workers of a program died."""
 
 import re
 from collections.abc import Sequence
@@ -8,7 +8,7 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.line_class import classify
 
 _WORKERS_DIED = re.compile(r"\bKilledWorker\b|\b(?:all|those) workers? died while running\b")
-"""A pattern for Dask's exception after several workers died with the same task."""
+"""A pattern for Dask's exception after several workers died while they ran the same task."""
 
 _WHY = re.compile(r"\bdistributed\.(?:nanny|worker)\b")
 _BEFORE = 200
@@ -16,8 +16,8 @@ _BEFORE = 200
 
 
 def death_of_worker(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first warning in which Dask says why it killed a worker, before an exception that only says
-    that workers died.
+    """Return the first warning in which Dask says why a worker died, before an exception (``clue``) that only
+    says that workers died; ``None`` without such a warning.
     """
     del causes  # Dask logs the reason as a warning
     if not _WORKERS_DIED.search(clue.line.text):

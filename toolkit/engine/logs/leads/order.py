@@ -1,4 +1,6 @@
-"""The functions that find the line to which a root line refers, in the order in which toolkit calls them."""
+"""The functions that find another line to which the root line (the first line that reports the failure)
+refers, in the order in which toolkit calls them.
+"""
 
 from collections.abc import Callable, Sequence
 
@@ -39,6 +41,6 @@ LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
     death_of_worker,
     exception_of_child,
 )
-"""Each function takes the output, the root line, and the lines that report causes. It returns another line
-that becomes the root line, or ``None``. Each function gets the result of the functions before it.
+"""Each function takes the output, the root line, and the lines that report causes. If a function returns a
+line, this line is the root line for the functions after it. ``None`` means that the root line remains.
 """

@@ -1,4 +1,6 @@
-"""Find the line with the reason of a failure in a message whose first lines do not contain the reason."""
+"""Find the line with the reason of a failure, if the root line (the first line that reports the failure) does
+not contain the reason.
+"""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +24,7 @@ _GRAPH = re.compile(r": Graph execution error:")
 _NODE = re.compile(r"^\s*\[\[\{\{node ")
 _PLACE = re.compile(r"^\s*File |^Node: |^Detected at node ")
 """Patterns for the lines of an error of a TensorFlow graph: its heading, the name of a node, and a place in
-the program.
+the source code of the program.
 """
 
 _SUBMITS = re.compile(r"\b(?:sbatch|salloc|srun): error: (?!Batch job submission failed)(.{1,300})")
@@ -30,8 +32,8 @@ _REFUSED = re.compile(
     r"\b(?:sbatch|salloc|srun): error: (?:Batch job submission failed|Job submit/allocate failed"
     r"|Unable to allocate resources): (?!Unspecified error)"
 )
-"""Patterns for a message that a site's Slurm plugin prints for a submitted job, and for the line with Slurm's
-own reason.
+"""Patterns for a message that a site's Slurm plugin prints for a submitted job, and for the line in which
+Slurm gives its own reason for refusing the job.
 """
 
 _PLUGIN = 10
@@ -44,8 +46,8 @@ _SUMMARY = 30
 
 
 def innermost_level(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the last level of an error stack from HDF5; ``None`` if the root line is in no such stack, or if
-    the output ends within the stack.
+    """If the root line is part of an error stack from HDF5, return the last level of this stack. The result
+    is ``None`` for another root line, or if the output ends within the stack.
     """
     del causes
     if not _STACK.match(strip_label(clue.line.text)):
@@ -65,8 +67,11 @@ def innermost_level(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue 
 
 
 def message_of_graph(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the message of a failed TensorFlow graph. TensorFlow writes the place in the program first, and
-    the message before the names of the graph's nodes.
+    """If the root line is the heading of an error of a TensorFlow graph, return the message of the error;
+    otherwise ``None``.
+
+    TensorFlow writes the heading, then places in the program's source code, then the message, and then the
+    names of the graph's nodes.
     """
     del causes
     if not _GRAPH.search(clue.line.text):
@@ -84,8 +89,8 @@ def message_of_graph(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue
 
 
 def reason_of_refusal(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the line in which Slurm says why it refused a job. The root line must be an earlier message of a
-    site's plugin that reports no fault; otherwise, return ``None``.
+    """If the root line is a message of a site's Slurm plugin and names no fault, return the later line in
+    which Slurm says why it refused the job; ``None`` in all other cases.
     """
     del causes
     said = _SUBMITS.search(clue.line.text)
@@ -98,8 +103,8 @@ def reason_of_refusal(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 
 def reason_of_task(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the line in which Nextflow says why a process failed, if the root line only reports that it
-    failed. The result is ``None`` if the reason is only an exit status.
+    """If the root line only reports that a Nextflow process failed, return the line in which Nextflow says
+    why. The result is ``None`` for another root line, or if the reason is only an exit status.
     """
     del causes
     if not _TASK_FAILED.search(clue.line.text):
