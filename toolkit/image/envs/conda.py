@@ -29,11 +29,15 @@ project with the conda package's name is an unrelated project.
 """
 _IMAGE = {"python": "the image has its own Python", "pip": "toolkit installs packages with uv instead of pip"}
 _SYSTEM = re.compile(
+    r"(?!(?:librosa|libcst|libpysal|libsass|libtmux|libarchive-c|libusb1|netcdf4|boost-histogram|makefun"
+    r"|ffmpeg-python|cuda-python|cuda-bindings|mkl-service|mkl[_-]fft|mkl[_-]random)\Z)"
     r"(cuda|cudatoolkit|cudnn|nccl|mkl|blas|lib|gcc|gxx|gfortran|_|openmpi|mpich|mpi\Z|cmake|make|compilers"
     r"|c-compiler|cxx-compiler|openssl|readline|sqlite\Z|zlib|xz\Z|bzip2|ncurses|tk\Z|ca-certificates|git\Z"
     r"|ffmpeg|nodejs|ucx|hdf5\Z|netcdf|fftw|gsl\Z|boost|rdma|pytorch-cuda|r-|perl|ninja-base|sysroot|binutils)"
 )
-"""A pattern for the start of the names of conda packages that contain no Python code."""
+"""A pattern for the names of conda packages that contain no Python code. The first two lines list Python
+packages whose names start like the name of such a package.
+"""
 
 
 class CondaFile(NamedTuple):

@@ -112,7 +112,7 @@ def _of_need(
         if place >= len(words):
             yield LaunchFault(
                 f"{where}: the program reads the file that argument {need.text} names, but the command has "
-                f"{len(words)} arguments",
+                + ("1 argument" if len(words) == 1 else f"{len(words)} arguments"),
                 f"name the file after `--`: toolkit launch … {facts.path.name} -- FILE",
             )
         elif in_folder:

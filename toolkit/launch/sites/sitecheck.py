@@ -184,7 +184,8 @@ def _of_defaults(site: Site, facts: SiteFacts) -> Iterator[ProfileCheck]:
 
 def _member(field: str, name: str, names: tuple[str, ...] | None) -> ProfileCheck:
     if not names:
-        return ProfileCheck(field, "undecided", f"{name}: sacctmgr did not answer")
+        why = "sacctmgr did not answer" if names is None else "sacctmgr lists no name for you"
+        return ProfileCheck(field, "undecided", f"{name}: {why}")
     exists = name in names
     return ProfileCheck(
         field,

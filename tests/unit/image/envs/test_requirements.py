@@ -76,6 +76,12 @@ def test_a_lock_of_uv(tmp_path):
     assert found.outside == (str(tmp_path),)
 
 
+def test_a_python_package_of_conda_is_not_taken_for_a_library_of_the_system():
+    found = of_conda("dependencies: [librosa, netcdf4, libnetcdf, boost, boost-histogram, ffmpeg]", "e.yml")
+    assert found.requirements == ("librosa", "netcdf4", "boost-histogram")
+    assert sorted(found.left) == ["boost", "ffmpeg", "libnetcdf"]
+
+
 def test_a_conda_environment():
     text = """
 name: x
