@@ -1,4 +1,4 @@
-"""Find the root line of a failed job: the first line that reports its fault."""
+"""Find the root line in the output of a failed job: the first line that reports the job's fault."""
 
 import re
 from collections.abc import Sequence
@@ -47,14 +47,15 @@ from toolkit.engine.logs.traceback import Raised, tracebacks
 from toolkit.engine.logs.waiting import is_wait, waited_for_ranks
 
 _WINDOW = 200
-"""toolkit first looks for a cause in this number of lines before a launcher's report of an exit."""
+"""Number of lines before a launcher's report of an exited rank in which toolkit first looks for a cause."""
 
 _LAST_LINES = 8
-"""If no launcher reports an exit, toolkit reads general words of failure only in this number of last lines.
+"""Number of last lines of the output in which toolkit looks for general words of failure, such as "error", if
+no launcher reports an exited rank.
 """
 
 _SAME_REPORT = 4
-"""Errors within this number of lines after a root line belong to the same report as the root line."""
+"""Errors within this number of lines after the root line are part of the root line's message."""
 
 _BEFORE_ABORT = 24
 """Maximum number of lines between a program's error and Open MPI's report that the program called
@@ -71,7 +72,9 @@ _HEADING = re.compile(r"Error executing process >|terminated with an error exit 
 """A pattern for the text that Nextflow prints before it repeats the output of the failed process."""
 
 _ORIGINAL = " Original exception:"
-"""Gloo's barrier prints this text and then, on the next line, repeats the error of a connection."""
+"""Gloo's barrier ends its error message with this text. The next line repeats the error of the failed
+connection.
+"""
 
 _COMMAND_FAILED = re.compile(r"(?:\w{1,60}\.){0,8}CalledProcessError: Command ")
 
@@ -80,8 +83,12 @@ _LAST_TAG = re.compile(r"\[\d+,\d+\]<std\w{1,5}>:$")
 
 @dataclass(frozen=True, slots=True)
 class RootClue:
-    """The root line (the first line that reports the failure), related lines, and the rank that wrote the
-    root line.
+    """The root line (the first line that reports the failure), related lines, and the failed rank and node.
+
+    If the root line is the exception of a traceback, ``frame`` is the last frame in the user's code,
+    ``files`` are the files of the frames, and ``code`` is the source code of the innermost frame. ``ended``
+    are the launchers' reports of exited ranks. ``consequences`` are errors that follow from the root line.
+    ``following`` are the errors in the next lines, which belong to the message of the root line.
     """
 
     clue: Clue
@@ -96,7 +103,9 @@ class RootClue:
 
 
 def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
-    """Return the root line; ``None`` if no line reports a failure."""
+    """Return the root line; ``None`` if no line reports a failure. ``clues`` are the lines of the output that
+    may report a fault.
+    """
     heads = [clue.position for clue in clues if is_head(clue)]
     raised = tracebacks(output, heads)
     inside = {number for one in raised for number in one.numbers}
@@ -139,8 +148,10 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
 
 
 def _last_report(output: Output, ended: Clue | None) -> Cause | None:
-    """Return the root line of an output in which no line names a fault: an operation that the program still
-    retries, or the last message of Open MPI.
+    """Return the root line of an output in which no line names a fault; ``None`` without such a root line.
+
+    The root line reports an operation that the program still retries at the end of the output, or starts the
+    last message of Open MPI.
     """
     said = retried_at_end(output, ended) or last_message(output, ended)
     return (said, "") if said else None
@@ -154,8 +165,8 @@ def _traced(
     others: list[Clue],
     raised: list[Raised],
 ) -> RootClue:
-    """Return the root line with related lines and the rank. The root line is the line that :func:`_choose`
-    returned, or another line to which this line refers, such as the error before an abort.
+    """Return the root line with related lines and the rank. The root line is the line in ``chosen``. If this
+    line refers to another line, such as the error before an abort, the other line is the root line.
     """
     clue, frame = chosen
     reported = [cause for cause, _ in causes]
@@ -178,8 +189,8 @@ def _traced(
 
 
 def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]) -> set[int]:
-    """Return the positions of errors of ``known`` that the job survived; empty if the error in ``clue`` may
-    be fatal.
+    """If the job survived the error in ``clue``, return the positions of the errors in ``known`` that the job
+    survived. If the error in ``clue`` may be fatal, return an empty set.
     """
     if clue.role == "ending":
         return set()
@@ -194,9 +205,10 @@ def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]
 
 
 def _introduces(clue: Clue) -> bool:
-    """Return whether a line introduces the next traceback. mpirun may put the tag of the next line at the end
-    of this line, so the function ignores such a tag. A structured log line introduces no traceback, because
-    it contains its whole message.
+    """Return whether a line introduces the traceback that follows the line.
+
+    mpirun may put the tag of the next line at the end of a line, so the function ignores a tag at the end. A
+    structured log line introduces no traceback, because such a line contains its whole message.
     """
     if is_record(clue.line):
         return False
@@ -204,15 +216,13 @@ def _introduces(clue: Clue) -> bool:
 
 
 def _is_heading(clue: Clue) -> bool:
-    """Return whether a line ends with a colon. A line that ends with a colon is a heading if an empty line
-    and a traceback follow.
-    """
+    """Return whether a line that is two lines above a traceback is a heading. A heading ends with a colon."""
     return clue.line.text.rstrip().endswith(":")
 
 
 def _of_raised(one: Raised) -> Clue | None:
-    """Return the exception of a traceback as a :class:`Clue`; the fault class follows from the exception's
-    message or type.
+    """Return the exception of a traceback as a :class:`Clue`. The fault class follows from the exception's
+    type and message; for some operating-system errors, the class follows from the innermost frame.
     """
     row = classify(strip_label(one.exception.text))
     if one.wraps:
@@ -226,8 +236,10 @@ def _of_raised(one: Raised) -> Clue | None:
 
 
 def _choose(output: Output, causes: list[Cause], endings: list[Clue], others: list[Clue]) -> Cause | None:
-    """Return the root line and the frame of its traceback. If the strongest line only reports that a rank is
-    missing, return the exception that ended the rank, however many lines other ranks wrote in between.
+    """Return the root line and the frame of its traceback.
+
+    If the line from :func:`_strongest` may be a consequence of another rank's exit, return the earlier
+    exception that stopped the other rank, if the output has such an exception.
     """
     chosen = _strongest(output, causes, endings, others)
     if chosen and not _may_follow(chosen[0]):
@@ -236,14 +248,16 @@ def _choose(output: Output, causes: list[Cause], endings: list[Clue], others: li
 
 
 def _may_follow(clue: Clue) -> bool:
-    """Return whether the failure in a line may follow from the end of another rank."""
+    """Return whether the failure in a line may be a consequence of another rank's exit."""
     aborted = clue.role == "ending" and ABORT_PATTERN.search(clue.line.text) is not None
     return clue.role == "consequence" or is_wait(clue) or aborted
 
 
 def _strongest(output: Output, causes: list[Cause], endings: list[Clue], others: list[Clue]) -> Cause | None:
-    """Return the line that names the strongest cause before the launcher stops the ranks, and the frame of
-    the line's traceback. Of equally strong lines, return the earliest.
+    """Return the line that names a cause most clearly (the highest ``strength`` of :class:`Clue`), and
+    the frame of the line's traceback. Of several lines with this strength, usually return the earliest.
+
+    Lines with a strength below 4 count only if they come before the launcher's report of an exited rank.
     """
     last = output.last_number
     reports = [clue.line.number for clue in endings if not _HEADING.search(clue.line.text)]
@@ -269,8 +283,10 @@ def _strongest(output: Output, causes: list[Cause], endings: list[Clue], others:
 def _weak(
     output: Output, near: list[Cause], endings: list[Clue], others: list[Clue], end: int | None
 ) -> Cause | None:
-    """Return the root line of an output in which no line names a clear cause. This root line has general
-    words of failure, is a rank's last line, or reports a consequence or an exit.
+    """Return the root line of an output in which no line clearly names a cause.
+
+    The root line has general words of failure, is the last line of a rank, or reports a consequence or the
+    exit of a rank.
     """
     last = output.last_number
     weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
@@ -322,8 +338,8 @@ def _lost_by(others: list[Clue]) -> set[str]:
 
 
 def _failed_command(endings: list[Clue], others: list[Clue]) -> Clue | None:
-    """Return the exception with which the rank that exited first reports that a command failed; ``None`` if
-    this rank wrote no such exception.
+    """Return the ``CalledProcessError`` (a command failed) of the rank that exited first; ``None`` if this
+    rank did not report this exception.
     """
     first = first_exit(endings)
     own = (one for one in others if first and one.line.task == rank_number(first))
@@ -331,8 +347,8 @@ def _failed_command(endings: list[Clue], others: list[Clue]) -> Clue | None:
 
 
 def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
-    """Return the exit report of the rank that exited first, if this rank wrote no error and other ranks
-    report a lost connection; otherwise, return ``None``.
+    """Return the launcher's report of the rank that exited first, if only other ranks report a lost
+    connection; otherwise, return ``None``.
     """
     first, lost = first_exit(endings), _lost_by(others)
     return first if first and lost and not lost & {"", rank_number(first)} else None
@@ -346,8 +362,10 @@ def _has_reason(dead: Clue, near: list[Cause]) -> bool:
 
 
 def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
-    """Return the exit report of the first failed rank; if this rank itself called abort, return the line with
-    its reason.
+    """Return the first report in ``dead`` (reports of exited ranks) about a rank that did not call abort.
+
+    If every rank called abort, return the first earlier line of ``others`` from the rank that is first in
+    ``dead``, because this line may name the reason. Without such a line, return the first report.
     """
     hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
     rank = rank_number(dead[0])
@@ -360,13 +378,13 @@ def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
 
 
 def _was_survived(output: Output, clue: Clue) -> bool:
-    """Return whether a line only reports that a helper process exited, and other output follows."""
+    """Return whether a line is only the shell's report ``Terminated`` and other output follows."""
     return clue.line.text.strip() == "Terminated" and any(output.following(clue.position, 1))
 
 
 def _of_first_rank(found: list[Cause], endings: list[Clue]) -> Cause:
-    """Return the first error line. If several ranks failed at the same time, return the error line of the
-    rank that the launcher names first.
+    """Return the first error line. If this line only reports that ranks are missing, and the rank that the
+    launcher names first soon reports a different error, return the error line of the named rank.
     """
     first = found[0]
     named = next((match for clue in endings if (match := TASK.search(clue.line.text))), None)

@@ -16,12 +16,12 @@ from toolkit.model.finding import Finding
 
 _SHOWN = 3
 _NEAR = 40
-"""Maximum number of lines of a message after its first matching line."""
+"""Number of lines after a matching line in which toolkit looks for the other lines of the message (the
+signature's patterns ``then``).
+"""
 
 _MOST_LOOKED_AT = 100
-"""For each log signature, toolkit checks the lines after a matching line for at most this number of matching
-lines.
-"""
+"""Maximum number of matching lines that toolkit examines for each log signature."""
 
 _SECONDS = 6.0
 """Time limit of a search in seconds. With this limit, toolkit reads, searches and explains an output of 200
@@ -32,14 +32,16 @@ ENDING = r"Terminating StepId|Job step aborted: Waiting up to|\*\*\* STEP \S+ ON
 """A pattern for a message that Slurm prints when it stops the remaining ranks."""
 
 _DEBUG = re.compile(r"^(?: *\d+: )?(?:\S{1,40}: )?debug\d?: |\blevel=(?:trace|debug|info)\b")
-"""A pattern for a debug line, in which a program only describes its own actions."""
+"""A pattern for a log line of the level trace, debug or info, which reports no fault."""
 
 _SEVERITIES = ("error", "warning", "info")
 
 
 @dataclass(frozen=True, slots=True)
 class SignatureMatch:
-    """A log signature (a pattern of a known message), and the lines that match its pattern."""
+    """A log signature (a pattern for a known message), and the lines that match this pattern. ``position`` is
+    the position of the first matching line.
+    """
 
     signature: LogSignature
     lines: tuple[Line, ...]
@@ -66,12 +68,14 @@ class Recognised:
     suspects: Sequence[int] = ()
 
     def findings(self) -> tuple[Finding, ...]:
-        """Return the findings, causes before consequences. The result includes findings of general log
-        signatures only if toolkit knows no cause.
+        """Return the findings, the most severe first. Of equally severe findings, causes come before
+        consequences. A general log signature matches messages that do not name the reason of a failure. The
+        result includes findings of general signatures only if no other finding is an error.
         """
         causes = [match.finding() for match in self.matches if not match.signature.general]
         if self.singletons:
-            # The message of a library about the cause comes first; worlds of size 1 are a consequence.
+            # Worlds of size 1 are a consequence, so this finding comes after a library's message about the
+            # cause.
             causes.append(self.singletons)
         if not any(finding.severity == "error" for finding in causes):
             causes += [match.finding() for match in self.matches if match.signature.general]
@@ -79,16 +83,17 @@ class Recognised:
 
 
 def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tuple[Finding, ...]:
-    """Return the findings about known messages in ``text``, causes before consequences.
+    """Return the findings about known messages in an output, the most severe first.
 
-    ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` is the number of line breaks
-    in the omitted middle.
+    ``text`` is the output. If toolkit omits the middle of a long output, ``text`` is the part before the
+    omitted middle, ``tail`` is the part after the middle, and ``skipped`` is the number of omitted line
+    breaks.
     """
     return recognise(Output(text, tail, skipped)).findings()
 
 
 def recognise(output: Output) -> Recognised:
-    """Return the log signatures that match an output, and the line numbers that toolkit did not read."""
+    """Return the log signatures that match an output, and the range of lines that toolkit did not read."""
     found = search(output, _patterns(), _SECONDS, stems())
     matches = (_match(signature, output, found) for signature in knowledge.signatures())
     return Recognised(
@@ -128,8 +133,8 @@ def _fits(signature: LogSignature, found: PatternLines) -> bool:
 
 
 def _overcome(signature: LogSignature, found: PatternLines) -> int:
-    """Return the position of the last line that shows that the ranks continued (the signature's pattern
-    ``overcome``); 0 without such a line.
+    """Return the position of the last line that shows that the ranks continued after the message (the
+    signature's pattern ``overcome``); 0 without such a line.
     """
     lines = found.positions[signature.overcome] if signature.overcome else ()
     return max(lines, default=0)

@@ -9,7 +9,7 @@ from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.line_class import is_harmless
 
 _AFTER = 200
-"""Progress lines within this number of lines after an error show that a process survived."""
+"""Progress lines within this number of lines after an error show that a process survived the error."""
 
 _PROGRESS = re.compile(
     r"(?i)^(?:\W{0,3}(?:train|val|test)\w{0,6}\W{0,3})?(?:epoch|step|iter(?:ation)?|batch)s?\b\W{0,3}\d.{0,200}\d"
@@ -19,12 +19,14 @@ _PROGRESS = re.compile(
 """A pattern for a progress line, which a program writes while it computes."""
 
 _ENOUGH = 2
-"""Number of progress lines that show that a process survived."""
+"""Minimum number of progress lines after an error that show that a process survived the error."""
 
 _SLURM = ("slurmstepd", "srun:", "sacct:")
 
 _BLOCK = 15
-"""Maximum number of lines in a message that Open MPI writes between two lines of dashes."""
+"""Number of lines before and after an error in which toolkit looks for the lines of dashes around a message
+of Open MPI.
+"""
 
 _RULE = re.compile(r"^-{20,}$")
 WARNS = re.compile(
@@ -52,8 +54,8 @@ _SET_UP = (
         {"file-system-or-quota", "program-start", "user-configuration"},
     ),
 )
-"""Patterns for errors after which a job continues, each with the fault classes of later errors that such an
-error may cause.
+"""Patterns for errors of a job's setup, such as a failed ``module load``, after which the job continues. The
+set after a pattern has the fault classes of the later errors that the setup error may cause.
 """
 
 _COPES = re.compile(
@@ -76,13 +78,13 @@ continues.
 _TIMED = r"^\W{0,2}(?:\d{4}-)?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d\S{0,8}\W{1,4}(?:\[?\w[\w.]{0,40}\]?\W{1,3}){0,2}"
 _LOGGED = re.compile(_TIMED + r"ERROR\b")
 _INFORMS = re.compile(_TIMED + r"INFO\b")
-"""Patterns for an error and for a normal message of a logger."""
+"""Patterns for log lines that start with date and time and have the level ``ERROR`` or ``INFO``."""
 
 _NOT_NEEDED = re.compile(
     r"\bmodule: command not found$|^(?:rm|rmdir): .{1,300}: No such file or directory$"
     r"|^mkdir: .{1,300}: File exists$"
 )
-"""A pattern for errors in a shell script after which the script often reaches its end."""
+"""A pattern for errors of shell commands after which a script often continues until it finishes."""
 
 _FINISHED = re.compile(
     r"(?i)^(?:.{0,120}[\s,;:])?(?<!not )(?:finished|done|completed?|succe(?:ss|eded|ssfully))[.!]{0,3}$"
@@ -90,16 +92,16 @@ _FINISHED = re.compile(
 """A pattern for a line in which a program says that it finished."""
 
 _COPED = 3
-"""The first line after an error that is not empty may say how the program continues. toolkit looks for this
-line in this number of lines.
+"""Number of lines after an error in which toolkit looks for the first non-empty line. This line may say how
+the program continues.
 """
 
 _LAST = 5
-"""Number of last lines in which toolkit looks for the statement that the program finished."""
+"""Number of last lines of the output in which toolkit looks for the message that the program finished."""
 
 _IGNORED = ("Exception ignored in", "--- Logging error ---")
-"""Texts that Python prints before the traceback of an ignored exception, such as an exception in ``__del__``
-or in the call of a logger.
+"""Texts that Python prints before the traceback of an ignored exception. Python ignores exceptions in
+``__del__`` and in logging handlers, for example.
 """
 
 
@@ -116,8 +118,8 @@ def is_ignored(output: Output, head: int) -> bool:
 
 
 def is_passed(clue: Clue, later: Sequence[Clue]) -> bool:
-    """Return whether the job continued after an error of its setup, and later failed with a fault that this
-    error does not cause.
+    """Return whether a line is an error of the job's setup, and a later line in ``later`` reports a fault
+    that the setup error cannot cause. If so, the job survived the setup error.
     """
     text = strip_label(clue.line.text)
     follows = next((classes for pattern, classes in _SET_UP if pattern.search(text)), None)
@@ -127,7 +129,7 @@ def is_passed(clue: Clue, later: Sequence[Clue]) -> bool:
 
 
 def only_warns(output: Output, clue: Clue) -> bool:
-    """Return whether a line is part of a message between two lines of dashes, and the message is only a
+    """Return whether a line is part of a message of Open MPI, between two lines of dashes, that is only a
     warning.
     """
     block = list[str]()
@@ -146,11 +148,12 @@ def only_warns(output: Output, clue: Clue) -> bool:
 
 
 def survived_until(output: Output, clue: Clue) -> int | None:
-    """Return the position of the last line that shows that a process survived its error; ``None`` if no line
-    does.
+    """Return the position of the last line that shows that a process survived its error; ``None`` if the
+    output does not show this.
 
-    A single progress line does not show that the process survived. Without rank labels, a progress line may
-    be from another rank, which the launcher has not stopped yet.
+    At least two progress lines must follow the error. Without rank labels, a single progress line may be from
+    another rank, which the launcher has not stopped yet. After an error of slurmstepd, one line that is not
+    from Slurm is enough.
     """
     seen = list[int]()
     slurm = _is_of_slurmstepd(clue)
@@ -162,8 +165,10 @@ def survived_until(output: Output, clue: Clue) -> int | None:
 
 
 def is_like(survived: Clue, other: Clue) -> bool:
-    """Return whether ``other`` may be an error that the job survived, because the job survived ``survived``.
-    A program that continues after an error of slurmstepd may stop at its own error.
+    """Return whether the job may have survived the error ``other`` if the job survived ``survived``.
+
+    If ``survived`` is an error of slurmstepd, the result is true only for messages of Slurm, because an error
+    of the program itself may still be fatal.
     """
     return not _is_of_slurmstepd(survived) or other.line.text.startswith(_SLURM)
 
@@ -177,10 +182,10 @@ def _is_of_slurmstepd(clue: Clue) -> bool:
 
 def overcome_errors(output: Output, clue: Clue, known: Sequence[Clue]) -> set[int]:
     """Return the positions of an error and of the later errors of the same class, if the job survived all of
-    them. A job survives an error if the program says how it continues, or that it finished. The result is
-    empty if the job did not survive one of these errors, or if the last line of the output reports a failure.
+    these errors; otherwise, return an empty set.
 
-    ``known`` are the lines that may report a failure.
+    A job survives an error if the program says how it continues, or that it finished. The last line of the
+    output must report no failure. ``known`` are all lines that may report a failure.
     """
     last = max((one.position for one in (clue, *known)), default=-1)
     end = [(at, one.text) for at, one in output.before(output.pages[-1].end, _LAST)]

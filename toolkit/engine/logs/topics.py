@@ -1,5 +1,5 @@
-"""Find the class of a fault if the line that reports it has only general words. The class follows from the
-library or device that the line names, or from the files of the traceback.
+"""Find the fault class of a line that reports a fault only in general words. The class follows from the
+library or device that the line names, or from the source files that the traceback names.
 """
 
 import re
@@ -15,7 +15,7 @@ GENERAL_CLASSES = ("unknown-error", "python-exception", "exit-status")
 """Fault classes of lines that do not name the subject of the fault, such as a device or a library."""
 
 _QUOTED = 15
-"""Maximum number of lines between an error and the output of another program that the error quotes."""
+"""Maximum number of lines between an error and the other program's output that the error message quotes."""
 
 _QUOTES = re.compile(
     r"(?i)(?:^|[\s(])(?:std(?:out|err)|output|details?|reason|caused by|error message|last error)\W{0,2}:\s*$"
@@ -25,7 +25,7 @@ _QUOTES = re.compile(
 """A pattern for a line after which an error quotes the output of another program."""
 
 _MESSAGE = 3
-"""Maximum number of lines in a message below its heading."""
+"""Number of lines below a heading in which toolkit looks for the message that the heading announces."""
 
 _THROWN = re.compile(r"terminate called after throwing an instance of")
 _OF_TOOL = re.compile(r"^(?:\S{1,120}(?:: ?| +))?(?:fatal(?: error)?|error) *: \S")
@@ -43,12 +43,14 @@ library.
 """
 
 _VALUE = re.compile(r"(['\"`])(?:(?!\.so\b)[^'\"`/]){1,80}\1|\bcuda:\d{1,3}\b")
-"""A pattern for a quoted name or value that is not a path, or for a PyTorch device such as ``cuda:0``. Names,
-values and devices do not show the fault.
+"""A pattern for a quoted name or value that is not a path, or for a PyTorch device such as ``cuda:0``.
+toolkit ignores such texts, because they do not show which library or device failed.
 """
 
 _FOLDERS = re.compile(r"(?:[\w.+-]{1,60}/){1,20}(?=[\w-]{1,60}\.(?:cc?|cpp|cu|cxx|h|hpp|go|rs)\b)")
-"""A pattern for the folders of a source file; the names of folders do not show the fault."""
+"""A pattern for the folders in the path of a source file. toolkit ignores these folders, because their names
+do not show which library or device failed.
+"""
 
 _STATUS = re.compile(
     r"(?:CANCELLED|UNKNOWN|INVALID_ARGUMENT|DEADLINE_EXCEEDED|NOT_FOUND|ALREADY_EXISTS|PERMISSION_DENIED"
@@ -61,8 +63,8 @@ _EXCEPTION = re.compile(r"(?P<module>(?:\w{1,60}\.){0,9})(?P<name>[A-Z]\w{2,80})
 _TOO_FEW = re.compile(r"^TypeError: .{1,200} missing \d+ required positional argument")
 _WORDS = re.compile(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z0-9]+")
 _COMPILES = re.compile(r"Compil\w*")
-"""A pattern for words about compiling. Frameworks compile at run time, so an exception with words about
-compiling is not from a build.
+"""A pattern for words such as ``Compile`` in the name of an exception. toolkit removes these words, because
+frameworks compile at run time. Without the removal, toolkit would assign the exception to a failed build.
 """
 
 
@@ -76,9 +78,11 @@ def class_of_text(text: str) -> str | None:
 
 
 def class_of_exception(text: str) -> str | None:
-    """Return the fault class that an exception's module, its name, or the first word of its message shows.
+    """Return the fault class that the module, the name, or the first word of the message of an exception
+    shows; ``None`` if none of these parts shows a fault class.
 
-    The function ignores other words of the message, because they may be names and values from the program.
+    The function ignores the other words of the message, because they may be names and values from the
+    program.
     """
     found = _EXCEPTION.match(text)
     if found is None:
@@ -98,16 +102,18 @@ def _plain(text: str) -> str:
 
 
 def is_call_between_packages(text: str, files: Iterable[str]) -> bool:
-    """Return whether an installed package called a function with too few arguments. Usually, the calling
-    package needs another release of the called package.
+    """Return whether the exception ``text`` says that an installed package called a function with too few
+    arguments. Usually, the calling package needs another release of the called package.
+
+    ``files`` are the files of the traceback, the innermost last.
     """
     last = next(reversed(list(files)), "")
     return _TOO_FEW.search(text) is not None and "-packages/" in last
 
 
 def class_of_files(files: Iterable[str]) -> str | None:
-    """Return the fault class of the library that raised an exception; the last of ``files`` is the innermost
-    file.
+    """Return the fault class of the library that raised an exception; ``None`` if toolkit knows no fault
+    class for this library. ``files`` are the files of the traceback, the innermost last.
     """
     last = list(islice(reversed(list(files)), _INNERMOST))
     named = (class_ for file in last for class_, pattern in _libraries() if pattern.search(file))
@@ -131,11 +137,14 @@ def quoted_fault(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | N
 def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the message below a heading; ``None`` if the line is not a heading.
 
-    The heading ``terminate called after throwing`` has its message on the next line. A heading that ends with
-    a colon has its message on the next line in each of these cases: the heading says ``error was:``, the line
-    is a compiler's error, the line is indented and the heading has no fault class, or the line is an indented
-    error of the same fault class. If an indented error also ends with a colon, the function continues with
-    the line below it.
+    The message of the heading ``terminate called after throwing`` is on the next line. The message of a
+    heading that ends with a colon is on the next line in each of these cases:
+
+    - The heading ends with words such as ``error was:``.
+    - The next line is an error of a compiler, assembler or linker.
+    - The next line is indented, and toolkit does not know the fault class of the heading.
+    - The next line is an indented error of the heading's fault class. If this error also ends with a colon,
+      the function examines the line below the error in the same way.
     """
     found, known = clue, {cause.position: cause for cause in causes}
     for position, line in output.places_after(clue.position, _MESSAGE):

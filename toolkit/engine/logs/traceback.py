@@ -23,7 +23,9 @@ _RAISED = re.compile(
     r"(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,80}(?::|$)|(?:[a-z_]\w{0,60}\.){1,9}\w{1,80}(?::|$)"
     r"|(?:\w{1,60}\.){1,9}[A-Z]\w{0,80}(?:Error|Exception)(?::|$)"  # a module such as xml.etree.ElementTree
 )
-"""A pattern for the last line of a traceback; other ranks may write lines within the traceback."""
+"""A pattern for the last line of a traceback, which names the exception. toolkit needs this pattern, because
+other ranks may write lines within the traceback.
+"""
 
 _BARE = re.compile(r"[A-Z]\w{0,80}")
 """A pattern for an exception without a message. If several ranks write at once, a later line has
@@ -45,7 +47,7 @@ _CHECKPOINT = re.compile(r"\bCheckpointException ranks:dict_keys\(\[([\d, ]+)\]"
 """A pattern for a ``CheckpointException`` and its list of ranks; the exceptions of these ranks follow."""
 
 _IN_USER_CODE = "in user code:"
-"""The text after which Keras repeats an inner traceback, indented by four blanks, as the message of its
+"""The text after which Keras repeats an inner traceback, indented by four spaces, as the message of its
 exception.
 """
 
@@ -64,7 +66,9 @@ _KEY = re.compile(r"KeyError: (?P<key>'[^']{1,200}'|\"[^\"]{1,200}\")")
 """A pattern for an exception that says only which key is missing."""
 
 _SENTENCE = 12
-"""Minimum number of words of a later exception that explains a missing key."""
+"""If a later exception repeats a missing key in at least this number of words, toolkit assumes that the later
+exception explains why the key is missing.
+"""
 
 _TYPE = re.compile(r"(?P<type>[\w.]{1,200}): (?P<message>.{12,})")
 _LOST = re.compile(r"(?:ConnectionResetError|ConnectionAbortedError|BrokenPipeError|EOFError)\b")
@@ -74,7 +78,7 @@ _SAYS_FAULT = re.compile(r"(?i)\b(?:expected|cannot|must|invalid|unknown|unable|
 """A pattern for words in the message of an exception whose type is missing from the output."""
 
 _INNERMOST = 8
-"""Number of innermost frames; toolkit finds the subject of the exception from the files of these frames."""
+"""Maximum number of innermost frames whose files toolkit stores, to find the library that failed."""
 
 _INTRODUCED = 6
 """Maximum number of lines between an exception that wraps another exception and the traceback of this other
@@ -84,11 +88,11 @@ exception.
 
 @dataclass(frozen=True, slots=True)
 class Raised:
-    """The exception of a traceback. ``frame`` is the traceback's last frame in the user's code. ``numbers``
-    are the line numbers of the traceback. ``files`` are the files of its frames (innermost last), and
-    ``code`` is the source code of the innermost frame. ``chained`` is true if Python raised another exception
-    because of this exception. ``wraps`` is true if this exception only wraps another exception, whose
-    traceback follows.
+    """The exception of a traceback. ``position`` is the position of the line ``exception`` in the output.
+    ``frame`` is the traceback's last frame in the user's code. ``numbers`` are the line numbers of the
+    traceback. ``files`` are the files of its frames (innermost last), and ``code`` is the source code of the
+    innermost frame. ``chained`` is true if Python raised another exception because of this exception.
+    ``wraps`` is true if this exception only wraps another exception, whose traceback follows.
     """
 
     position: int
@@ -182,8 +186,9 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
     """Return a function that removes a traceback's label from a line; its result is ``None`` for a line of
     another process.
 
-    Loggers, and launchers such as pdsh, start each line with a label. The text before the head of the
-    traceback is a label if the next lines start with the same text, perhaps with other numbers.
+    Loggers, and launchers such as pdsh, start each line with a label. The text before the words
+    ``Traceback (most recent call last)`` is a label if one of the next lines starts with the same text,
+    perhaps with other numbers.
     """
     label = head[: max(head.find(HEAD), 0)].removesuffix("Original ")  # PyTorch's DataLoader adds "Original"
     if not label.strip():
@@ -196,8 +201,8 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
 
 
 def _cut(line: Line, text: str) -> Line:
-    """Return a line whose text is only ``text``, the program's own words; the label before ``text`` moves to
-    the line's tag. If the line does not end with ``text``, return the line unchanged.
+    """Return a copy of a line that has only ``text``, the program's own words, as its text. The label before
+    ``text`` moves to the tag of the copy. If the line does not end with ``text``, return the line unchanged.
     """
     if not line.text.endswith(text):
         return line
@@ -215,8 +220,8 @@ def _shape(text: str) -> str:
 def _with_message(
     line: Line, lines: Iterator[tuple[int, Line]], words: Callable[[Line], str | None]
 ) -> tuple[Line, Iterator[tuple[int, Line]]]:
-    """Return an exception with its message, which may start on the next line, and an iterator over the later
-    lines.
+    """Return the line of an exception, joined with the next line if the message is there, and an iterator
+    over the lines that the caller has not read.
     """
     bare = _BARE.fullmatch(line.text.strip()) is not None
     if not bare and not _CONTINUES.search(line.text.rstrip()):
@@ -297,8 +302,8 @@ def _reports_an_end(exception: Line) -> bool:
 
 
 def _died(lost: Line, exception: Line) -> bool:
-    """Return whether an exception reports the death of a process, and the earlier exception ``lost`` reports
-    a lost connection.
+    """Return whether ``lost`` reports a lost connection and the later exception ``exception`` reports that a
+    process died from a signal or from missing memory.
     """
     row = classify(strip_label(exception.text))
     died = row is not None and row.class_ in {"signal", "out-of-memory"}

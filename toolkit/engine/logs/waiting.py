@@ -30,11 +30,11 @@ def is_wait(clue: Clue) -> bool:
 
 
 def collectives(clues: Iterable[Clue]) -> tuple[str, ...]:
-    """Return the collectives in which ranks waited until NCCL's time limit, with these ranks:
-    ``ALLREDUCE 808 (ranks 0-2)``. The collectives are in the order of their numbers.
+    """Return the collectives in which ranks waited until NCCL's time limit, sorted by sequence number.
 
-    The result is empty if fewer than two ranks report that they waited. PyTorch prints the reports of waiting
-    ranks (pytorch/pytorch:torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
+    Each string has the operation, its sequence number and the waiting ranks: ``ALLREDUCE 808 (ranks 0-2)``.
+    The result is empty if fewer than two ranks report that they waited. PyTorch prints these reports
+    (pytorch/pytorch:torch/csrc/distributed/c10d/ProcessGroupNCCL.cpp).
     """
     found = {int(m[1]): (int(m[2]), m[3]) for clue in clues if (m := _COLLECTIVE.search(clue.line.text))}
     if len(found) < 2:

@@ -10,18 +10,18 @@ _RANK_OF = (
     r"(?i)\b(?:rank|process|proc|task|worker)\s*[:=#]?\s*(\d{1,6})\s*"
     r"(?:\(.{0,40}?\)\s*)?(?:out\s+of|of|/)\s*(\d{1,6})\b"
 )
-"""Patterns for rank and size, as in ``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
+"""A pattern for rank and world size, as in ``rank 0 of 1``, ``Process 0 out of 1``, ``rank: 0/1``."""
 
 _SIZE = (
     r"(?i)(?:\bworld|\bcomm(?:unicator)?|\bhorovod|\bhvd|\bMPI)(?:[ _.](?:comm|world)){0,3}"
     r"(?:[ _.]?size(?:\(\))?\s*(?:[:=]|is|of|)|\s*(?:[:=]|is|of))\s*(\d{1,6})\b(?![.%])"
 )
-"""Patterns for the world size, as in ``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A training
-batch also has a "size", so the patterns require words such as "world".
+"""A pattern for the world size, as in ``world size: 1``, ``Horovod size 1``, ``hvd.size() = 1``. A training
+batch also has a "size", so the pattern requires a word such as "world" or "Horovod".
 """
 
 _RANK_AND_SIZE = r"(?i)\brank\s*[:=]?\s*(\d{1,6})\b.{0,20}?\bsize\s*[:=]?\s*(\d{1,6})\b"
-"""A pattern for rank and size, as in ``rank 0, size 1``."""
+"""A pattern for rank and world size, as in ``rank 0, size 1``."""
 
 _TOO_FEW = r"\bBenchmark \w{1,40} invalid for (\d{1,6}) processes"
 """A pattern for the line in which Intel's MPI benchmarks report too few ranks; only rank 0 prints this line.
@@ -48,8 +48,12 @@ _FIX = (
 
 
 def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
-    """Return the finding about worlds of size 1 if several lines report such a world and no line reports a
-    larger world; otherwise ``None``.
+    """Return the finding about worlds of size 1. Return ``None`` if fewer than two lines report such a world,
+    if a line reports a larger world, or if the job requests only one rank.
+
+    The finding is an error if lines with labels of several ranks report the world size, or if the job
+    requests several ranks. The finding is a warning if lines without rank labels repeat the same report. In
+    all other cases, the result is ``None``.
     """
     claims = [
         (line, size) for line in _claiming(output, found) if (size := _claimed_size(line.text)) is not None
