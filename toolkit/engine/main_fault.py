@@ -12,8 +12,8 @@ def main_fault(verdict: Verdict, asked: Mode | None = None) -> Finding | None:
     """Return the finding to fix first; ``None`` if no finding stops a launch.
 
     If the launch mode ``asked`` is given, the function ignores findings that concern only other modes. The
-    finding to fix first is the finding that concerns the most failing modes. For example, a missing library
-    stops every mode. A fix for a single mode is useless while another fault stops all modes.
+    finding to fix first is the finding that concerns the largest number of failing modes. A fix for a single
+    mode is useless while another fault, such as a missing library, stops all modes.
     """
     found = [f for f in _possible_causes(verdict) if asked is None or not f.modes or asked in f.modes]
     return max(found, key=lambda f: len(_concerned_modes(f, verdict)), default=None)
@@ -29,8 +29,8 @@ def _concerned_modes(finding: Finding, verdict: Verdict) -> tuple[Mode, ...]:
 
 
 def _failing_modes(verdict: Verdict) -> tuple[Mode, ...]:
-    """Return the failing launch modes. If a mode that the cluster offers fails, the result excludes the modes
-    that the cluster does not offer.
+    """Return the launch modes for which toolkit predicts a failure. Modes that the cluster does not offer are
+    in the result only if no mode that the cluster offers fails.
     """
     failing = [p for p in verdict.predictions if not p.works]
     tried = [p for p in failing if p.outcome != "unavailable"]

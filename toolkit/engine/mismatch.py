@@ -1,5 +1,5 @@
-"""Predict how a rank starts if its MPI cannot use the launcher's interface. The rules about launchers use
-this module.
+"""Predict how a rank starts if the rank's MPI cannot use the launcher's interface, such as PMIx or PMI-2. The
+rules about launchers use this module.
 """
 
 from collections.abc import Iterator
@@ -33,8 +33,8 @@ list.
 
 
 def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
-    """Yield the rows of ``mpi.toml`` for an MPI that detects the interface ``sees`` but cannot use it;
-    toolkit uses the first row. ``step`` says whether the MPI detects a Slurm step.
+    """Yield the rows of ``mpi.toml`` for an MPI that detects the interface ``sees`` but cannot use this
+    interface. ``step`` says whether the MPI detects a Slurm step.
     """
     for row in knowledge.mpi().mismatch:
         told = row.sees in {"", sees} and row.step in {None, step}
@@ -46,8 +46,9 @@ def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[
 def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
     """Return the finding about an MPI that supports none of the interfaces that the launcher offers.
 
-    ``sees`` is the interface that the MPI detects. ``step`` says whether the MPI detects a Slurm step; the
-    default depends on the launch. ``names`` are the names of facts that the finding cites.
+    ``sees`` is the interface that the MPI detects. ``step`` says whether the MPI detects a Slurm step; if
+    ``step`` is ``None``, the function derives this from the launch. ``names`` are the names of facts that the
+    finding cites.
     """
     asked: tuple[str, ...] = names
     there = {
@@ -90,8 +91,8 @@ def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bo
 
 
 def _munge_named(case: Case) -> bool | None:
-    """Return whether ranks must prove their identity with munge, Slurm's authentication service; ``None`` if
-    the PMIx server decides.
+    """Return whether the launch makes ranks prove their identity with munge, Slurm's authentication service;
+    ``None`` if the launch leaves this choice to the PMIx server.
     """
     if clearing_options(case):
         return False
@@ -100,8 +101,8 @@ def _munge_named(case: Case) -> bool | None:
 
 
 def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
-    """Return the finding about an MPI whose PMIx client does not find the server or is not compatible with
-    the server.
+    """Return the finding about an MPI whose PMIx client does not find the launcher's PMIx server, or is not
+    compatible with this server.
     """
     if pair.found or next(find_mismatches(mpi, "pmix"), None) is None:
         return Hit(case.cite(*names), pair.outcome, pair.because, source=pair.source)
@@ -110,11 +111,13 @@ def judge_client(case: Case, mpi: ImageMpi, pair: Pair, *names: str) -> Hit:
 
 
 def judge_filtered(case: Case) -> Hit | None:
-    """Return a hit without a known outcome if the program is a script that starts a further program with only
-    some of its variables: toolkit does not know whether the launcher's variables remain.
+    """Return a hit with the outcome ``unknown`` if the command starts a script that calls another program
+    with only some of the script's variables; otherwise, return ``None``.
+
+    toolkit does not know whether the other program gets the launcher's variables.
     """
     program = case.image_facts.program
     if program is None or not program.filters:
         return None
-    because = f"{program.filters} starts a program with only some of the launcher's variables"
+    because = f"{program.filters} starts another program, and may remove the launcher's variables"
     return Hit((f"image: {program.filters} calls os.execve",), "unknown", because)

@@ -31,9 +31,9 @@ RANKING: tuple[Mode, ...] = (
     "mpirun-container",
     "srun-none",
 )
-"""Launch modes, the best mode first. srun comes first: it works on several nodes, lets the image's MPI use
-the fast network, needs no MPI on the host, and leaves the placement of ranks to Slurm. toolkit chooses
-``gloo`` only if the user requests it, because it works only for Horovod.
+"""Launch modes, the best mode first. Modes with srun and PMI come first: they work on several nodes, let the
+image's MPI use the fast network, need no MPI on the host, and leave the placement of ranks to Slurm. toolkit
+chooses ``gloo`` only if the user requests this mode, because ``gloo`` works only for Horovod.
 """
 
 _OTHERS: tuple[Mode, ...] = ("torch", "jax", "tf-config")
@@ -73,15 +73,15 @@ def predict(
     plans = (plan(host, image, request, mode, site, fix) for mode in modes_of(image, wanted))
     judged = [_judge_plan(host, image, request, made) for made in plans]
     predictions = tuple(one.prediction for one in judged)
-    # A fix may name another working launch mode, so the findings need the predictions of all modes.
+    # The fix in a finding may recommend a working launch mode, so predict all modes before the findings.
     works = working_modes(predictions, best_modes(image, wanted))
     found = _merge_findings((finding for one in judged for finding in one.findings(works)), len(judged))
     return Verdict(predictions=predictions, findings=found, chosen=_choose(works, asked))
 
 
 def outcomes(host: HostFacts, image: ImageFacts, request: Request) -> tuple[Prediction, ...]:
-    """Return the predictions of :func:`predict`. This function is faster than :func:`predict`, because it
-    creates no findings.
+    """Return the predictions that :func:`predict` returns, without findings. :func:`predict` needs more time,
+    because it also creates the findings.
     """
     plans = (plan(host, image, request, mode) for mode in modes_of(image, request))
     return tuple(_judge_plan(host, image, request, made).prediction for made in plans)
@@ -101,8 +101,8 @@ def predict_plan(host: HostFacts, image: ImageFacts, request: Request, made: Pla
 
 
 def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> bool:
-    """Return whether :func:`predict_plan` predicts ``ok``. This function is faster than :func:`predict_plan`
-    if the outcome is not ``ok``.
+    """Return whether :func:`predict_plan` predicts the outcome ``ok``. If another outcome is predicted, this
+    function needs less time than :func:`predict_plan`.
     """
     case = case_of(host, image, request, made)
     if is_ok(case, RULES):
@@ -112,11 +112,12 @@ def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) 
 
 
 def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
-    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, it predicts the launch for
-    each known release with this major number.
+    """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, toolkit predicts the
+    launch for each known PMIx release with this major number.
 
-    If the launch has the same outcome with all these PMIx releases, the result has this outcome, and the
-    findings that occur with all these releases. Otherwise, the outcome is unknown.
+    If the predicted outcome is the same for all these PMIx releases, the result has this outcome, and the
+    findings that occur with all these releases. If the outcomes differ, the result has the outcome
+    ``unknown``.
     """
     said = ask_rules(case_of(host, image, request, made), RULES)
     majors = pmix_majors(host)
@@ -211,8 +212,8 @@ def judge_host(host: HostFacts) -> tuple[Finding, ...]:
     # Keep only launch modes whose prediction does not depend on the image.
     offers = tuple(m for m in working_modes(tuple(one.prediction for one in judged)) if m in _OFFERED)
     found = _merge_findings((f for one in judged for f in one.findings(offers)), len(judged))
-    # Omit undecided findings of rules that only advise, and undecided findings about single launch modes.
-    # Such findings state no fault of the host.
+    # A finding is undecided if its rule depends on an unknown fact. Omit undecided findings of rules that
+    # only advise, and undecided findings about single launch modes, because they state no fault of the host.
     told = (f for f in found if not (f.undecided and (f.id in advice or f.modes)))
     return _merge_findings((_lower_severity(finding) for finding in told), len(judged))
 

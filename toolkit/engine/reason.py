@@ -54,7 +54,7 @@ def _without_mpi(case: Case) -> str:
     """Return the reason why a program without MPI works, as a sentence."""
     title = program_of_name(case.plan.program).TITLE
     if not case.plan.wrapper:
-        return f"{title} does not need the launcher"
+        return f"{title} needs neither MPI nor PMI"
     if case.plan.starter:
         return (
             f"srun starts {case.plan.starter} on each node; the job script gives {case.plan.starter} the "

@@ -1,4 +1,6 @@
-"""Read from options, command and script how the ranks of a program without MPI find each other."""
+"""Read how the ranks of a program without MPI find each other, from toolkit's options, the command and the
+user's script.
+"""
 
 import posixpath
 from collections.abc import Iterator
@@ -32,8 +34,8 @@ class RankSetting:
 
 
 def find_setting(case: Case, *names: str) -> RankSetting | None:
-    """Return the first of the given settings that the user, the command or the script sets; ``None`` without
-    such a setting.
+    """Return the first setting in ``names`` that the user, the command or the script sets; ``None`` if none
+    of these settings is set.
 
     The function ignores values that toolkit's job script sets for each rank.
     """
@@ -74,7 +76,9 @@ def starts_by_srun(case: Case) -> bool:
 
 
 def rendezvous_address(case: Case) -> RankSetting | None:
-    """Return the address at which the ranks find each other; ``None`` if the job script sets the address."""
+    """Return the address at which the ranks of a JAX or PyTorch program find each other; ``None`` if the
+    user, the command and the script set no address, and for other programs.
+    """
     if case.plan.program == "jax":
         return _host(find_setting(case, "coordinator_address", "JAX_COORDINATOR_ADDRESS"))
     if case.plan.program != "torch":
@@ -103,8 +107,8 @@ def is_local(host: str) -> bool:
 
 
 def node_range(found: RankSetting | None, usual: int) -> tuple[int, int] | None:
-    """Return the smallest and the largest number of nodes in torchrun's ``--nnodes``; ``None`` if toolkit
-    cannot parse the value.
+    """Return the smallest and the largest number of nodes in ``found``, the value of torchrun's ``--nnodes``;
+    ``None`` if toolkit cannot parse the value. Without this option, both numbers are ``usual``.
     """
     least, _, most = (found.value if found else str(usual)).partition(":")
     if not least.isdecimal() or not (most or least).isdecimal():

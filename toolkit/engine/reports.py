@@ -12,14 +12,16 @@ from toolkit.model.prediction import Mode, Request
 from toolkit.versions import is_rounded, within
 
 ConditionState = bool | str
-"""The state of a condition: ``True``, ``False``, or the dotted name of the unknown fact that decides it."""
+"""The state of a condition: ``True``, ``False``, or the dotted name of the unknown fact on which the
+condition depends.
+"""
 
 
 def matching_reports(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, served: str | None = None
 ) -> Iterator[tuple[Reported, tuple[str, ...]]]:
-    """Yield each row of ``reported.toml`` (a reported fault) in which no condition is false, and the unknown
-    facts on which the row's other conditions depend.
+    """Yield each row of ``reported.toml`` (a reported fault) that has no false condition, together with the
+    names of the unknown facts on which conditions of the row depend.
 
     Args:
         host: the facts of the host.
@@ -57,7 +59,9 @@ def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool)
 
 
 def _of_versions(row: Reported, host: HostFacts, image: ImageFacts) -> Iterator[ConditionState]:
-    """Yield for each version in a row of ``reported.toml`` whether the version is within the row's bounds."""
+    """Yield the state of each condition about a version: whether the version is within the bounds in the row
+    of ``reported.toml``.
+    """
     for name, bounds in row.facts.items():
         side, _, dotted = name.partition(".")
         facts = host if side == "host" else image

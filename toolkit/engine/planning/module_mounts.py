@@ -19,7 +19,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.prediction import Plan
 
 UNREAD = (
-    "variables of the container runtime name an MPI of the host that toolkit did not read "
+    "variables of the container runtime mount an MPI of the host that `toolkit probe` did not inspect "
     "(host.folder_mpis): load the MPI module, then run `toolkit probe` again"
 )
 _BINDS = ("BIND", "BINDPATH")
@@ -30,7 +30,7 @@ def add_module_mounts(host: HostFacts, image: ImageFacts, plan: Plan) -> Plan | 
     variables of the host.
 
     Return ``None`` if programs load the image's own MPI. Return the text ``unread`` if programs may load an
-    MPI of the host that the facts do not describe.
+    MPI of the host that is not in the facts.
     """
     if plan.mode == "bind":
         return plan

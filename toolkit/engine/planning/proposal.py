@@ -39,8 +39,8 @@ GLOO_FILE = "toolkit-gloo.py"
 script writes this file.
 """
 RANKS_FILE = "toolkit-ranks.sh"
-"""The name of a shell script that passes each rank its rank number and the addresses of its peers. The job
-script writes this shell script.
+"""The name of a shell script that passes each rank its rank number and the addresses of the other ranks. The
+job script writes this shell script.
 """
 AGENT = "toolkit-agent"
 """The name of the program that mpirun inside a container calls instead of ssh; the job script writes this
@@ -101,7 +101,9 @@ def _without_mpi(
 
 
 def _of_accelerate(host: HostFacts, starter: Starter) -> dict[str, str]:
-    """Return the variable that makes accelerate compute on CPUs, if the host has no GPUs."""
+    """Return the variable that makes Hugging Face's accelerate compute on CPUs if the host has no GPUs; empty
+    for other starters and for hosts with GPUs.
+    """
     without_gpus = "gpu_driver" in host.absent and not host.amd_gpus
     return {"ACCELERATE_USE_CPU": "true"} if starter == "accelerate" and without_gpus else {}
 
@@ -126,9 +128,10 @@ def _launcher(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) 
 
 
 def _launcher_of_mounted(host: HostFacts, provider: HostMpi | None) -> tuple[str, ...]:
-    """Return the launcher for ranks that load the host's MPI: usually srun. The MPI's own launcher starts the
-    ranks if the host has no Slurm, or if the MPI has Hydra and Slurm offers no interface that the MPI
-    supports.
+    """Return the command that launches ranks that load the host's MPI: usually srun and its option ``--mpi``.
+
+    The host MPI's own launcher starts the ranks if the host has no Slurm. It also starts the ranks if the
+    MPI's launcher is Hydra and Slurm offers no interface that the MPI supports.
     """
     types = host.slurm.mpi_types if host.slurm else None
     if "slurm" in host.absent and provider is not None:
@@ -164,15 +167,17 @@ def _mpi_mounts(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def _has_to_fork(image: ImageFacts) -> bool:
-    """Return whether the image's launcher must fork local ranks, because it would otherwise start them with
-    srun, which the image does not have.
+    """Return whether the image's launcher needs the option ``-launcher fork``, which starts local ranks
+    directly. Without this option, the launcher would call srun, which the image does not have.
     """
     mpi = image.mpi
     return mpi is not None and any(row.of(mpi) and row.forked is False for row in knowledge.mpi().inside)
 
 
 def _without_ssh(image: ImageFacts, request: Request) -> tuple[str, ...]:
-    """Return the options with which the image's launcher starts local ranks without ssh."""
+    """Return the options with which the image's launcher starts local ranks without ssh; empty if the image
+    has ssh, or if the job has several nodes.
+    """
     mpi = image.mpi
     if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
         return ()
@@ -227,7 +232,7 @@ def _left_out(host: HostFacts) -> tuple[str, ...]:
     source path is missing on the host.
 
     The runtime reads the value of ``--no-mount`` as a comma-separated list, so toolkit omits paths with a
-    comma. toolkit also omits masked paths, because the facts do not contain the real path.
+    comma. toolkit also omits paths in which the facts mask a user's name, because the real path is unknown.
     """
     targets = [bind_target(bind) for bind in host.runtime.unbound] if host.runtime else []
     named = [target for target in targets if "," not in target and not is_masked(target)]
@@ -255,8 +260,8 @@ def _binds(host: HostFacts) -> tuple[str, ...]:
     """Return which of the folders /tmp and /dev the launch must mount, because the runtime's settings do not
     mount them.
 
-    PMIx and Open MPI keep their session directory in /tmp. The folder /dev has the devices of a fast network.
-    The folder /dev also has the shared memory through which ranks of one node find each other.
+    PMIx and Open MPI store their session directory in /tmp. The folder /dev has the devices of a fast
+    network, and the shared memory through which ranks of one node find each other.
     """
     if host.runtime is None:
         return ()

@@ -16,14 +16,14 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
-"""The variable in the container with the path of the run's folder. The trainer stops if it finds the file
-``stop-asked`` in this folder.
+"""The variable in the container with the path of the run's folder. toolkit's trainers stop when they find
+the file ``stop-asked`` in this folder.
 """
 
 _INTEL = "libiomp5.so"
 _TMP = "/tmp"  # noqa: S108 - the name of a folder, not a temporary file
 _NARROWEST = 4
-"""With at least this number of cores, a rank's TensorFlow may run two operations in parallel."""
+"""Minimum number of cores per rank with which TensorFlow may run two operations in parallel."""
 
 
 def add_site_settings(
@@ -83,8 +83,8 @@ def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
 
 
 def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
-    """Return variables that name the network interface for sockets. The site profile states this interface.
-    If it states none, toolkit names interfaces only for NCCL on nodes with several interfaces.
+    """Return variables that name the network interface for sockets, which the site profile states. Without an
+    interface in the site profile, toolkit names interfaces only for NCCL on nodes with several interfaces.
     """
     if request.nodes == 1:
         return {}
@@ -127,7 +127,9 @@ def _user_site(request: Request, image: ImageFacts) -> dict[str, str]:
 
 
 def _temporary(host: HostFacts, site: Site | None) -> dict[str, str]:
-    """Return a TMPDIR that exists in the container: the site's scratch folder, or /tmp."""
+    """Return a TMPDIR that exists in the container: the site's scratch folder, or /tmp. If the site profile
+    has no scratch folder and the host has no other TMPDIR than /tmp, the result is empty.
+    """
     if site and site.scratch:
         return {"TMPDIR": site.scratch}
     if host.tmpdir and host.tmpdir != _TMP:

@@ -1,4 +1,4 @@
-"""Choose the variables that a plan sets in the container, and the variables that it removes."""
+"""Choose the variables that a plan sets in the container, and the variables that the plan removes."""
 
 import posixpath
 
@@ -84,8 +84,8 @@ def _mounted_env(provider: HostMpi | None, image: ImageFacts) -> dict[str, str]:
 
 
 def mpi_folders(image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """If the image's Open MPI was moved after its build, return the variable with its present folder, such as
-    ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``; otherwise, return an empty table.
+    """If the image's Open MPI was moved after its build, return the variable that names Open MPI's present
+    folder, such as ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``; otherwise, return an empty table.
     """
     if image.mpi is None or mode in {"bind", "gloo"} or set(request.env) & OPAL_FOLDERS:
         return {}
@@ -112,8 +112,8 @@ def _security(host: HostFacts, image: ImageFacts) -> dict[str, str]:
     """Return the variable that selects the PMIx client's security module ``native``, if the PMIx server may
     prefer munge (Slurm's authentication service).
 
-    Without the variable, the client still selects ``native``, but each rank prints a long message about the
-    missing munge.
+    Without this variable, the client also selects ``native``, but each rank prints a long message that
+    the client's munge module is missing.
     """
     ways = image.pmix_components.get("psec", ())
     asks = host.munge is not False and "native" in ways and "munge" not in ways
@@ -141,8 +141,8 @@ def mode_variables(host: HostFacts, image: ImageFacts, mode: Mode) -> dict[str, 
 
 
 def workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return settings that avoid a defect of the image's MPI release; empty if the host may have a fast
-    network, which the settings would disable.
+    """Return variables that avoid a defect of the image's MPI release. The result is empty if the host may
+    have a fast network, because these variables would disable the fast network.
     """
     mpi = image.mpi
     wired = {"srun-pmix": "pmix", "srun-pmi2": "pmi", "mpirun-host": ""}.get(mode)
@@ -160,15 +160,17 @@ def workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode
 
 
 def reported_workarounds(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return settings that avoid publicly reported faults, without variables that the image itself sets."""
+    """Return variables that avoid publicly reported faults, except variables that the image itself sets. For
+    a job with one rank, the result is empty.
+    """
     rows = (row for row, unknown in matching_reports(host, image, request, mode) if row.lift and not unknown)
     found = {row.lift[0]: row.lift[1] for row in rows}
     return {} if request.has_one_rank else {n: v for n, v in found.items() if n not in image.environment}
 
 
 def copy_settings(host: HostFacts, image: ImageFacts, request: Request, mode: Mode) -> dict[str, str]:
-    """Return settings that disable direct memory copies between ranks, if the ranks cannot share a user
-    namespace.
+    """Return variables that disable direct memory copies between ranks, if the ranks of a node cannot share a
+    user namespace; otherwise, return an empty table.
     """
     mpi = image.mpi
     if mpi is None or not splits_namespaces(host, request, mode) or can_share(host):
@@ -195,8 +197,9 @@ def old_ucx(host: HostFacts, image: ImageFacts) -> Namespaces | None:
 def _misses_launcher(image: ImageFacts, request: Request) -> bool:
     """Return whether the image's launcher detects an allocation but has neither srun nor ssh.
 
-    Without srun and ssh, PRRTE crashes with a segmentation fault. If mpirun detects no allocation, it starts
-    local ranks itself (tests/matrix: contained-sbatch-1node and contained-1node of Open MPI 5.0.8).
+    In an allocation, PRRTE without srun and ssh crashes with a segmentation fault. Without the variables of
+    an allocation, mpirun starts the local ranks itself (tests/matrix: contained-sbatch-1node and
+    contained-1node of Open MPI 5.0.8).
     """
     mpi = image.mpi
     if mpi is None or request.nodes > 1 or "ssh" not in image.absent:
@@ -222,9 +225,10 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
     if mode == "mpirun-container" and _misses_launcher(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
-        # Remove the host's paths only if the image's Open MPI has plugins, which it finds by path. If the
-        # host's mpirun was moved after its build, it sets several path variables. Remove all of them or none,
-        # because ranks fail with only some of them (tests/matrix: -clean).
+        # Remove the host's path variables only if the image's Open MPI has plugins, because Open MPI finds
+        # plugins by these paths. If the host's mpirun was moved after its build, mpirun sets several path
+        # variables. Remove all of them or none, because ranks fail with only some of them
+        # (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
