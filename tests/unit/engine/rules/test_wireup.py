@@ -209,7 +209,7 @@ OUTCOMES = {
 def test_open_mpi_2_ends_in_a_cleaned_container_where_it_finds_no_ssh():
     prediction = judge(FIRES["environment-cleaned"][3], RULES)[0]
     assert prediction.outcome == "init-failure"
-    assert "exits if it finds no ssh" in prediction.because
+    assert "exits if the image has no ssh" in prediction.because
 
 
 def test_mpich_that_knows_pmix_variables_aborts_where_another_runs_alone():
