@@ -1,4 +1,6 @@
-"""Convert the facts in a support ticket to facts about a host and an image."""
+"""Convert a support ticket to facts about a host and an image. The ticket is a TOML file in which a user
+describes a cluster, an image and a job.
+"""
 
 from typing import Any
 
@@ -25,7 +27,8 @@ def host_of(ticket: TicketCluster) -> HostFacts:
     """Return the facts that a ticket states about the cluster.
 
     Raises:
-        BadInput: the ticket names an MPI, network or container runtime that toolkit does not know.
+        BadInput: toolkit does not know the ticket's MPI, network or container runtime, or cannot read the
+            release of the MPI or container runtime.
     """
     found: dict[str, Any] = {"architecture": ticket.architecture, "pmix": ticket.pmix}
     if ticket.slurm or ticket.offers is not None or ticket.default:
@@ -59,7 +62,7 @@ def image_of(ticket: TicketImage) -> ImageFacts:
     """Return the facts that a ticket states about the image.
 
     Raises:
-        BadInput: the ticket names an MPI, network or container runtime that toolkit does not know.
+        BadInput: toolkit does not know the ticket's MPI, or cannot read the release of the MPI.
     """
     found: dict[str, Any] = {
         "architecture": ticket.architecture,
@@ -79,8 +82,8 @@ def image_of(ticket: TicketImage) -> ImageFacts:
 
 
 def named_mpi(name: str, release: str) -> ImageMpi:
-    """Return the facts about an image's MPI of this implementation and release. Facts that a ticket does not
-    state have usual values.
+    """Return the facts about an image's MPI. ``name`` is the implementation, such as ``openmpi``. For all
+    facts except implementation and release, toolkit assumes common values.
     """
     is_open = name == "openmpi"
     device = (

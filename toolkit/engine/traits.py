@@ -1,4 +1,7 @@
-"""Derive properties of a host or an image that rules and plans use: MPI, PMIx, GPUs, namespaces."""
+"""Derive properties of a host or an image from its facts: MPI, PMIx, GPUs and namespaces.
+
+toolkit uses these properties to plan a launch and to predict the outcome.
+"""
 
 import posixpath
 from itertools import pairwise
@@ -15,7 +18,7 @@ from toolkit.runtime import Runtime, apptainer, enroot, runtime_of_name
 from toolkit.versions import parse, within
 
 OPAL_FOLDERS = frozenset(("OPAL_PREFIX", "OPAL_LIBDIR", "OPAL_PKGLIBDIR"))
-"""Variables that change the folders in which Open MPI searches plugins
+"""Variables that change the folders in which Open MPI searches for its plugins
 (open-mpi/ompi:opal/mca/installdirs/env).
 """
 HYDRA = {"mpich", "intelmpi", "mvapich2"}
@@ -27,12 +30,14 @@ PROCESSOR = ("host.cpu_vendor", "host.cpu_threads")
 _BINDS = {"-B", "--bind", "-v", "--volume", "-b"}
 """Options of container runtimes that mount a folder of the host."""
 _SYSTEM = {"/", "/usr", "/usr/local"}
-"""Folders, such as ``/usr``, that every container has. A launch must not mount these folders of the host,
-because the mounts would hide the image's folders.
+"""Folders that every image has. A launch must not mount these folders of the host, because the mounts would
+hide the image's folders.
 """
 
 HOST_FOLDERS = ("/tmp", "/var/tmp")  # noqa: S108 - folder names, not temporary files
-"""Folders that a runtime mounts from the host. The mounts hide the image's folders with the same paths."""
+"""Folders of the host that a container runtime mounts by default. The mounts hide the image's folders with
+the same paths.
+"""
 
 
 def host_launcher(host: HostFacts) -> HostMpi | None:
@@ -41,8 +46,8 @@ def host_launcher(host: HostFacts) -> HostMpi | None:
 
 
 def is_same_mpi(host: HostMpi | None, image: ImageMpi) -> bool:
-    """Return whether the MPIs of host and image have the same implementation and release, and therefore the
-    same protocol.
+    """Return whether the MPIs of host and image have the same implementation and release. Such MPIs have the
+    same protocol between launcher and ranks.
     """
     if host is None or not host.version or host.implementation != image.implementation:
         return False
@@ -52,9 +57,10 @@ def is_same_mpi(host: HostMpi | None, image: ImageMpi) -> bool:
 def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
     """Return the MPI of the host that the launch mode ``bind`` mounts.
 
-    The launch mounts the first MPI outside the system folders that has the soname of the image's library. For
-    an image without MPI, any MPI outside the system folders fits. If no MPI fits, return the MPI whose mpirun
-    is first on PATH.
+    This is the first MPI outside the system folders whose library has the soname of the image's MPI library.
+    For an image without MPI, the soname does not matter. If no MPI matches, the result is the MPI whose
+    mpirun is first on PATH, or the first MPI without an mpirun on PATH. The result is ``None`` if the host
+    has no MPI.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None
@@ -65,7 +71,8 @@ def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
 def amd_unthreaded(host: HostFacts) -> bool | None:
     """Return whether the processors are from AMD and have one thread per core; ``None`` if unknown.
 
-    CPUID 0x8000001E returns the number of threads per core minus one: zero for a core with one thread.
+    On such processors, Intel MPI 2019.4's mpiexec crashes, because it divides by a number from CPUID
+    0x8000001E. This number is the number of threads per core minus one.
     """
     if host.cpu_vendor is None or host.cpu_threads is None:
         return False if "cpu_vendor" in host.absent else None
@@ -81,7 +88,7 @@ def pmix_type(host: HostFacts) -> str | None:
 
 
 def pmix_majors(host: HostFacts) -> tuple[int, ...]:
-    """Return the major releases that Slurm's PMIx may have; empty if no plugin name contains a release.
+    """Return the possible major releases of Slurm's PMIx; empty if no PMIx plugin has a release in its name.
 
     A plugin refuses a libpmix whose major release differs from the plugin's name
     (SchedMD/slurm:src/plugins/mpi/pmix/mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is a link to a
@@ -98,11 +105,12 @@ def pmix_majors(host: HostFacts) -> tuple[int, ...]:
 def launcher_pair(
     host: HostMpi | ImageMpi, client: str, request: Request, unset: tuple[str, ...] | None = None
 ) -> Pair | None:
-    """Return the row of ``pmix.toml`` about a pair: a launcher, usually the host's mpirun, and a PMIx client.
-    Return ``None`` if no row matches.
+    """Return the first row of ``pmix.toml`` that applies to the launcher ``host`` (usually the host's mpirun)
+    and the PMIx release ``client`` in the image; ``None`` if no row applies.
 
-    ``unset`` names the launcher's variables that the launch removes before the container starts. If ``unset``
-    is ``None``, return a row whose outcome is ``ok``.
+    ``unset`` names the launcher's variables that the launch removes before the container starts. A row with
+    ``unset`` applies only if the launch removes all variables that the row lists. If the argument ``unset``
+    is ``None``, only rows with the outcome ``ok`` apply.
     """
     rows = [row for row in knowledge.pmix().mpirun if _fits(row, host, client, request)]
     if unset is None:
@@ -128,17 +136,15 @@ def computes_on_gpus(host: HostFacts, image: ImageFacts) -> bool:
 
 
 def asks_for_gpus(host: HostFacts, request: Request, plan: Plan) -> bool:
-    """Return whether a job requests GPUs, or the plan's options mount NVIDIA or AMD GPUs into
-    its container.
-    """
+    """Return whether a job requests GPUs, or the container options in ``plan`` mount NVIDIA or AMD GPUs."""
     kind = runtime_of(host)
     options = (kind.GPUS, kind.AMD_GPUS)
     return request.gpus or any(words and set(words) <= set(plan.container) for words in options)
 
 
 def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the runtime options that mount the host's GPUs; empty if the image has no software for these
-    GPUs.
+    """Return the options with which the container runtime mounts the host's GPUs; empty if the host has no
+    GPUs, or the image has no software for these GPUs.
     """
     if image.pytorch_rocm and host.amd_gpus:
         return runtime_of(host).AMD_GPUS
@@ -146,8 +152,8 @@ def gpu_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 def nvidia_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
-    """Return the runtime options that mount NVIDIA GPUs; empty for enroot if a variable of the image requests
-    GPUs.
+    """Return the options with which the container runtime mounts NVIDIA GPUs. If the image sets
+    NVIDIA_VISIBLE_DEVICES, enroot needs no option, so the result is empty.
     """
     kind = runtime_of(host)
     of_enroot = kind in (enroot.PYXIS, enroot.RUNTIME)
@@ -155,8 +161,8 @@ def nvidia_options(host: HostFacts, image: ImageFacts) -> tuple[str, ...]:
 
 
 DRIVER = "/.singularity.d/libs"
-"""The folder where Apptainer mounts the host's GPU driver. A script of the image adds the driver's folder to
-LD_LIBRARY_PATH.
+"""The folder in the container where Apptainer mounts the libraries of the host's GPU driver. Usually, a
+script of the image adds this folder to LD_LIBRARY_PATH.
 """
 
 
@@ -179,13 +185,13 @@ def runtime_of(host: HostFacts) -> Runtime:
 
 
 def has_option(host: HostFacts, option: str) -> bool:
-    """Return whether the release of the host's runtime has an option, such as ``--sharens``."""
+    """Return whether the host's container runtime has an option, such as ``--sharens``, in its release."""
     found = host.runtime
     return found is not None and knows(found.name, found.version or "", option)  # an empty release is unknown
 
 
 def program_of(launcher: tuple[str, ...]) -> str:
-    """Return the name of the program that starts the ranks: ``srun``, ``jsrun``, ``mpirun``."""
+    """Return the name of the program that starts the ranks, such as ``srun``, ``jsrun`` or ``mpirun``."""
     return posixpath.basename(launcher[0])
 
 
@@ -196,8 +202,8 @@ def bind_target(bind: str) -> str:
 
 
 def bind_targets(made: Plan) -> tuple[str, ...]:
-    """Return the paths in the container where a launch mounts folders: from the plan's binds, and from
-    container options.
+    """Return the paths in the container where a launch mounts folders: the targets of ``binds``, and the
+    targets in options such as ``--bind``.
     """
     words = made.container
     after = (given for word, given in pairwise(words) if word in _BINDS)
@@ -207,8 +213,8 @@ def bind_targets(made: Plan) -> tuple[str, ...]:
 
 
 def made_by_user(host: HostFacts) -> bool | None:
-    """Return whether the runtime creates containers with the user's rights, in a user namespace; ``None`` if
-    unknown.
+    """Return whether the container runtime creates containers in a user namespace, without root rights;
+    ``None`` if unknown.
     """
     by_root = runtime_of(host).BY_ROOT
     if by_root is None:
@@ -241,8 +247,9 @@ def copies_across_namespaces(mpi: ImageMpi) -> bool:
     """Return whether an MPI hangs when ranks in different user namespaces exchange large messages.
 
     btl/vader of Open MPI 4 copies large messages from one process to another (cross-memory attach). If the
-    kernel refuses these copies, btl/vader detects this, but waits for fragments that no rank sends. Open MPI
-    5 does not hang, because it has a separate framework for copies between processes (opal/mca/smsc).
+    kernel refuses these copies, btl/vader detects the refusal, but waits for fragments that no rank sends.
+    Open MPI 5 does not hang, because it has a separate framework for copies between processes
+    (opal/mca/smsc).
     """
     return brings_orte(mpi)
 
@@ -250,7 +257,8 @@ def copies_across_namespaces(mpi: ImageMpi) -> bool:
 def mounted_folders(provider: HostMpi | None) -> tuple[str, ...]:
     """Return the folders that a launch mounts for the host's MPI.
 
-    The result is empty if the MPI is in a system folder, or if the facts mask a part of a folder's path.
+    The result is empty if the MPI is in a system folder, or if the facts mask a part of a path (see
+    :func:`is_masked`).
     """
     if provider is None or not provider.prefix or provider.prefix in _SYSTEM:
         return ()
@@ -287,7 +295,7 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
 
 
 def needs_named_components(image: ImageFacts) -> bool:
-    """Return whether the image's PMIx client fails if it lacks a component that the server names.
+    """Return whether the image's PMIx client fails if it lacks a component that the PMIx server names.
 
     Two changes in PMIx together cause this failure. From PMIx 3.2.0 on, the client turns the variables
     PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters, which are PMIx's settings
@@ -306,11 +314,11 @@ def sends_by_ucx(mpi: ImageMpi) -> bool:
 
 
 def families(image: ImageFacts) -> tuple[tuple[ImageMpi, tuple[str, ...]], ...]:
-    """If programs of the image load MPIs that start in different ways, return each MPI with its programs.
+    """Return each MPI of an image with the programs that load this MPI, if the MPIs start in different ways.
 
     Two MPIs start in the same way if they have the same implementation, major release and launch interfaces.
-    The result is empty if the job's command says which program runs, or if all programs start in the same
-    way.
+    The result is empty if all MPIs start in the same way, or if toolkit knows from the job's command which
+    program runs.
     """
     if image.program is not None:
         return ()

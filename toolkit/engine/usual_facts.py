@@ -1,4 +1,6 @@
-"""Complete the facts of a support ticket with usual facts about clusters and images."""
+"""Complete the facts of a support ticket: for each unknown fact, assume the usual value from ``usual.toml``,
+which most clusters and images have.
+"""
 
 import posixpath
 from typing import Any, TypeVar
@@ -18,11 +20,12 @@ _Facts = TypeVar("_Facts", HostFacts, ImageFacts)
 
 
 def possible_images(host: HostFacts, image: ImageFacts, mode: Mode) -> tuple[ImageFacts, ...]:
-    """Return the facts of the image. If the image's MPI is unknown, return one copy of the facts for each
-    usual MPI; the copy with the usual MPI of the launch mode is first.
+    """Return the facts of the image. If the image's MPI is unknown, return one copy of the facts for each MPI
+    that images usually have. The first copy has the most likely MPI.
 
-    In the modes ``mpirun-host`` and ``bind``, this MPI is the host's MPI. If toolkit knows no usual MPI for a
-    mode, the unchanged facts come first.
+    In the mode ``mpirun-host``, the most likely MPI is the host's Open MPI or MPICH-like MPI; in the mode
+    ``bind``, it is the host's Open MPI. In other modes, or if the host has no such MPI, ``usual.toml`` names
+    the most likely MPI. If ``usual.toml`` names no MPI for the mode, the first copy has an unknown MPI.
     """
     if image.mpi is not None or "mpi" in image.absent:
         return (image,)
@@ -43,9 +46,9 @@ def _with_named_mpi(image: ImageFacts, name: str) -> ImageFacts:
 
 
 def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[HostFacts, ImageFacts]:
-    """Return the facts with usual values in place of unknown values.
+    """Return the facts of host and image with usual values in place of unknown values.
 
-    If the image has no MPI and the mode is ``bind``, unknown MPIs of the host stay unknown.
+    If the image has no MPI, the mode is ``bind``, and the host's MPIs are unknown, they stay unknown.
     """
     known, found = usual_properties(), host.runtime
     if found is not None and not found.version:
@@ -79,7 +82,9 @@ def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[
 
 
 def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
-    """Return usual facts about an image that follow from the known facts."""
+    """Return usual facts about an image that follow from known facts about image and host. For example, an
+    image with Ubuntu 22.04 has the glibc of this release.
+    """
     known, mpi, found = usual_properties(), image.mpi, dict[str, Any]()
     if mpi is not None and (mpi.implementation == "intelmpi" or sends_by_ucx(mpi)):
         found |= known.beside["intelmpi" if mpi.implementation == "intelmpi" else "ucx"]
@@ -94,7 +99,9 @@ def _usual_additions(host: HostFacts, image: ImageFacts) -> dict[str, Any]:
 
 
 def _of_host(host: HostFacts) -> dict[str, Any]:
-    """Return usual facts about a host that follow from the known facts."""
+    """Return usual facts about a host that follow from known facts about this host. For example, a host with
+    Rocky Linux 8 has the kernel of this release.
+    """
     known, found, runtime = usual_properties(), dict[str, Any](), host.runtime
     if release := distribution_release(host.distribution):
         found |= {name: getattr(release, name) for name in ("kernel", "glibc", "user_namespaces")}
@@ -107,8 +114,8 @@ def _of_host(host: HostFacts) -> dict[str, Any]:
 
 
 def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
-    """Return the host's facts, with usual facts about the host's MPI in place of unknown facts. If the ticket
-    does not state the host's MPI, assume that the host has a copy of the image's MPI.
+    """Return the host's facts, with usual values in place of unknown facts about the host's MPI. If the
+    host's MPI itself is unknown, assume that the host has a copy of the image's MPI.
     """
     mpi = image.mpi
     if host.mpis:
@@ -132,8 +139,8 @@ def _with_mpi(host: HostFacts, image: ImageFacts) -> HostFacts:
 def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
     """Return a host MPI with usual values in place of unknown values.
 
-    A usual MPI is in one folder with all its dependencies, contains PMIx, and has the components of the
-    image's MPI.
+    By default, toolkit assumes that the MPI is in one folder with all its dependencies, and that an Open MPI
+    contains PMIx. If the image's MPI is of the same implementation, the host's MPI has the same components.
     """
     is_open = mpi.implementation == "openmpi"
     prefix = mpi.prefix or posixpath.dirname(posixpath.dirname(mpi.launcher))
@@ -159,8 +166,8 @@ def _usual_host_mpi(mpi: HostMpi, image: ImageFacts) -> HostMpi:
 
 
 def _of_plugin(host: HostFacts) -> str | None:
-    """Return a PMIx release for the newest numbered plugin that srun lists, such as ``4.2.9`` for
-    ``pmix_v4``.
+    """Return a PMIx release for the last numbered PMIx plugin in srun's list, such as ``4.2.9`` for
+    ``pmix_v4``. If srun lists only ``pmix``, return ``5.0.7``; without a PMIx plugin, return ``None``.
     """
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     newest = {"pmix_v2": "2.2.5", "pmix_v3": "3.2.3", "pmix_v4": "4.2.9", "pmix_v5": "5.0.7"}
@@ -181,7 +188,9 @@ def _of_one_architecture(host: HostFacts, image: ImageFacts) -> tuple[HostFacts,
 def _fill_usual(facts: _Facts, usually: dict[str, Any], absent: tuple[str, ...]) -> _Facts:
     given = msgspec.to_builtins(facts)
     merged = _merge_facts(given, usually, {*facts.absent})
-    lacking = {name: "not stated; absent on a typical cluster" for name in absent if merged.get(name) is None}
+    lacking = {
+        name: "not stated; toolkit assumes that this is absent" for name in absent if merged.get(name) is None
+    }
     merged["absent"] = {**merged.get("absent", {}), **lacking}
     merged["unknown"] = {
         name: why for name, why in merged.get("unknown", {}).items() if _is_missing(name, merged)
@@ -214,5 +223,5 @@ def with_fact(facts: _Facts, name: str, value: object) -> _Facts:
     for book in books.values():
         book.pop(name, None)
     if value is None:
-        books["absent"][name] = "absent on a typical cluster"
+        books["absent"][name] = "toolkit assumes that this is absent"
     return msgspec.structs.replace(facts, **{name: value}, **books)

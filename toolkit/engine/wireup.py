@@ -1,7 +1,7 @@
 """Find how a launcher passes each rank its number, and which launch interface the image's MPI uses.
 
-A rank learns its number from variables, and from a server that the variables name. Launcher, Slurm and
-container options decide which variables reach the rank.
+A rank learns its number from variables of its environment, and from a server that these variables name. The
+launcher, Slurm and the options of the container runtime decide which variables reach the rank.
 """
 
 from collections.abc import Set as AbstractSet
@@ -42,8 +42,8 @@ class Offer:
     """The launch interfaces that a launcher offers to its ranks.
 
     ``pmix`` names the PMIx server (``slurm`` or ``launcher``); it is empty without PMIx. ``pmi`` is true if
-    the launcher offers PMI-1 and PMI-2. ``shared`` is true if all ranks of a node inherit one PMIx identity.
-    srun gave this identity to the proxy (the process of Hydra) on that node.
+    the launcher offers PMI-1 and PMI-2. ``shared`` is true if all ranks of a node have the same PMIx
+    identity: srun gives this identity to Hydra's proxy on the node, and the ranks inherit it.
     """
 
     pmix: str = ""
@@ -52,15 +52,17 @@ class Offer:
 
     @property
     def first_interface(self) -> Sees:
-        """Return the name in ``mpi.toml`` of the interface that a rank finds first."""
+        """Return the interface that a rank finds first, as ``mpi.toml`` writes it: ``pmix``, ``pmi2`` or
+        ``none``.
+        """
         return "pmix" if self.pmix else "pmi2" if self.pmi else "none"
 
 
 def offer(case: Case) -> Offer | None:
-    """Return the interfaces that the launcher offers in this launch; ``None`` if a fact that decides the
-    interfaces is unknown.
+    """Return the interfaces that the launcher offers in this launch; ``None`` if they depend on an unknown
+    fact.
 
-    The result does not consider container options that remove the launcher's variables; see
+    Container options that remove the launcher's variables do not change the result; see
     :func:`clearing_options`.
     """
     match case.mode:
@@ -77,7 +79,7 @@ def offer(case: Case) -> Offer | None:
 
 
 def _to_mounted(case: Case) -> Offer | None:
-    """Return the interfaces that the launcher offers to ranks that load the host's MPI.
+    """Return the interfaces that the launcher offers to ranks that load the host's mounted MPI.
 
     Slurm's Cray plugin, and PALS and aprun (launchers of Cray systems), offer Cray's PMI.
     """
@@ -111,11 +113,11 @@ def _of_launcher(case: Case, host: HostMpi | None) -> Offer | None:
 
 
 def spoken_interfaces(case: Case) -> set[str]:
-    """Return the launch interfaces that the programs' MPI tries by default.
+    """Return the launch interfaces that the MPI of the ranks tries.
 
-    An MPICH 4.2 or 4.3 that was built with PMI and PMIx tries PMI-1, unless MPIR_CVAR_PMI_VERSION chooses
+    An MPICH 4.2 or 4.3 that was built with PMI and PMIx tries only PMI, unless MPIR_CVAR_PMI_VERSION selects
     PMIx. From 5.0 on, MPICH looks for PMI and for PMIx (pmodels/mpich:src/util/mpir_pmi.c). Open MPI uses PMI
-    through Slurm's library, which does not work under mpirun.
+    only through Slurm's library, which does not work under mpirun.
     """
     mpi = case.image_facts.mpi
     faces = set((mpi.interfaces if mpi else None) or ())
@@ -156,9 +158,11 @@ def in_slurm(case: Case) -> bool:
 
 
 def step_default(case: Case) -> str | None:
-    """Return the MPI type of a Slurm step without ``--mpi``. Hydra starts its proxies (one process on each
-    node) in such a step. Without Slurm, the result is the text ``none``; if the type is unknown, the result
-    is ``None``.
+    """Return the MPI type that srun uses without the option ``--mpi``. Hydra starts its proxies (one process
+    on each node) with such an srun.
+
+    Outside a Slurm allocation, the result is the text ``none``. If the type is unknown, the result is
+    ``None``.
     """
     if not in_slurm(case):
         return "none"
@@ -177,21 +181,24 @@ def in_step(case: Case) -> bool:
     host = host_launcher(case.host_facts)
     if case.mode != "mpirun-host" or host is None or host.implementation in HYDRA:
         return True
-    # mpirun (PRRTE) itself starts the ranks on its own node, without srun, outside any Slurm step. If mpirun
-    # does not run in a batch script, its node is outside the job, so all ranks are in a Slurm step.
+    # On the node where mpirun runs, mpirun starts the ranks without srun, so these ranks are outside any
+    # Slurm step. If mpirun does not run in a batch script, it runs on a node outside the job, so srun starts
+    # all ranks in a Slurm step.
     slurm = case.host_facts.slurm
     told = bool(slurm and slurm.version and within(slurm.version, knowledge.mpi().outside_step.told_by_slurm))
     return told or not case.request.batch
 
 
 def sees_allocation(case: Case) -> bool:
-    """Return whether a launcher in the container has Slurm's variables about the allocation."""
+    """Return whether a launcher inside the container gets Slurm's variables about the allocation, such as
+    SLURM_JOB_ID.
+    """
     return in_slurm(case) and not clearing_options(case) and not set(case.plan.unset) & _JOB
 
 
 def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
-    """Return the container options among ``wanted`` that apply: option → origin (the plan, or a variable that
-    the runtime reads).
+    """Return the options in ``wanted`` that the container runtime gets in this launch: option → origin. The
+    origin is the plan's options, or a variable that the runtime reads instead of an option.
     """
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
@@ -201,15 +208,15 @@ def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
 
 
 IN_NAMESPACE = frozenset({"-u", "--userns", "-f", "--fakeroot"})
-"""Options that make even a setuid installation start the container in a user namespace."""
+"""Options with which even a setuid installation of Apptainer starts the container in a user namespace."""
 
 
 def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
-    """Return the options that separate a container from these aspects of the node, such as its network or
-    home folder: option → origin.
+    """Return the options that separate a container from these aspects of the node, such as the node's network
+    or home folder: option → origin.
 
-    The result contains options that the plan or a variable sets. If the runtime separates an aspect by
-    default, and the plan has no option that shares the aspect, the result also contains this default.
+    The plan or a variable sets these options. Some container runtimes separate an aspect by default. If the
+    plan has no option that shares this aspect, the result has a text for the default, such as ``no --home``.
     """
     kind = runtime_of(case.host_facts)
     found: dict[str, str] = {}
@@ -223,12 +230,15 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
 
 
 ENV_I = "`env -i`"
-"""A command in a script of the image that removes all variables."""
+"""The name, in the result of :func:`clearing_options`, of the command ``env -i`` in a script of the image.
+The command removes all variables.
+"""
 
 
 def clearing_options(case: Case) -> dict[str, str]:
-    """Return the runtime options that remove the launcher's variables before the program starts: option →
-    origin. The result also contains ``env -i`` if a script of the image runs this command.
+    """Return the options of the container runtime that remove the launcher's variables before the program
+    starts: option → origin. The result also contains OCI mode, and the command ``env -i`` in a script of the
+    image, if they remove these variables.
     """
     oci, program = in_oci_mode(case), case.image_facts.program
     return (
@@ -239,7 +249,8 @@ def clearing_options(case: Case) -> dict[str, str]:
 
 
 def in_oci_mode(case: Case) -> str:
-    """Return the setting that makes SingularityCE 4 use an OCI runtime; empty without such a setting.
+    """Return the origin of SingularityCE 4's OCI mode (an option, a variable or singularity.conf); empty if
+    the launch does not use this mode.
 
     In OCI mode, the container gets the host's variables only with --no-compat
     (sylabs/singularity:internal/pkg/runtime/launcher/oci at v4.3.7: process_linux.go, getProcessEnv;
@@ -256,7 +267,7 @@ def in_oci_mode(case: Case) -> str:
 
 
 def binds_devices(case: Case) -> bool:
-    """Return whether the launch mounts the host's complete /dev; the runtime must support this mount."""
+    """Return whether the plan mounts the host's complete /dev and the runtime supports this mount."""
     asked = any(bind.partition(":")[0] == "/dev" for bind in case.plan.binds)
     return asked and has_option(case.host_facts, "--bind /dev")
 
@@ -265,7 +276,8 @@ def own_shared_memory(case: Case) -> str:
     """Return the setting that gives each container a private /dev/shm; empty if containers share the host's
     /dev/shm.
 
-    With 'mount dev = no', the container has no /dev/shm, and the MPI uses files in /tmp.
+    With ``mount dev = no`` in the runtime's configuration, the container has no /dev/shm. The result is then
+    also empty, because the MPI uses files in /tmp.
     """
     runtime = case.host_facts.runtime
     minimal = runtime is not None and runtime.settings.get("mount dev") == "minimal"
@@ -276,7 +288,7 @@ def own_shared_memory(case: Case) -> str:
 
 
 def leaves_out_home(case: Case) -> bool:
-    """Return whether the launch leaves the host's home folder out of the container."""
+    """Return whether the container does not get the host's home folder, because of an option or a setting."""
     runtime = case.host_facts.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
     return forbidden or bool(hides(case, "home"))
@@ -285,9 +297,10 @@ def leaves_out_home(case: Case) -> bool:
 def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
     """Return whether the host's launcher continues to wait after a rank fails in MPI_Init.
 
-    Hydra of Intel MPI 2021.13 continues to wait if the failed rank had connected to Hydra (``met``). Hydra
-    usually also waits if the job has several nodes (tests/matrix/truth: pmix with venv-impi-2021.13.1,
-    mpirun-host). MPICH's Hydra stops the other ranks. Other releases of Intel MPI were not measured.
+    ``met`` is true if the failed rank had connected to the launcher. Hydra of Intel MPI 2021.13 then
+    continues to wait. This Hydra usually also waits if the job has several nodes (tests/matrix/truth: pmix
+    with venv-impi-2021.13.1, mpirun-host). MPICH's Hydra stops the other ranks. Other releases of Intel MPI
+    were not measured.
     """
     host = host_launcher(case.host_facts)
     if (
@@ -302,8 +315,11 @@ def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
 def after_failed_rank(
     case: Case, failure: Outcome, because: str, *, met: bool = False
 ) -> tuple[Outcome, str, tuple[Outcome, ...]]:
-    """Return the outcome of a launch whose ranks have the outcome ``failure``, the reason, and other outcomes
-    that occur by chance. If the launcher waits for the failed rank, the launch hangs.
+    """Return the outcome of a launch in which a rank fails, the reason, and other outcomes that occur by
+    chance.
+
+    ``failure`` and ``because`` are the outcome and the reason of the failed rank. If the launcher waits for
+    this rank, the launch hangs, but may also end with ``failure``.
     """
     if not waits_for_failed_rank(case, met=met):
         return failure, because, ()
@@ -320,11 +336,11 @@ def alone_in_namespace(case: Case) -> bool | None:
 
 
 def needs_hint(case: Case) -> bool:
-    """Return whether each rank of the image's Open MPI 4 starts as a world of size 1 if it detects no Slurm
-    step.
+    """Return whether each rank starts as a world of size 1 if the rank detects no Slurm step. This is the
+    case for most releases of Open MPI before 5, unless ORTE on the host starts the ranks.
 
-    ORTE, Open MPI 4's own launcher, sets variables that Open MPI 4 accepts instead of a Slurm step
-    (open-mpi/ompi:orte/mca/ess); PRRTE, the launcher of Open MPI 5, does not set these variables.
+    ORTE, the launcher of Open MPI 4, sets variables that Open MPI 4 accepts instead of a Slurm step
+    (open-mpi/ompi:orte/mca/ess). PRRTE, the launcher of Open MPI 5, does not set these variables.
     """
     mpi = case.image_facts.mpi
     if mpi is None or not brings_orte(mpi) or knowledge.mpi().release.ignores_slurm.of(mpi):

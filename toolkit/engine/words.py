@@ -1,4 +1,4 @@
-"""Format names and versions for sentences."""
+"""Format names and versions of MPIs and container runtimes for messages."""
 
 from toolkit.model.mpifacts import HostMpi, ImageMpi
 from toolkit.versions import upstream
@@ -23,11 +23,13 @@ _RUNTIMES = {
     "enroot": "enroot",
     "podman-hpc": "podman-hpc",
 }
-"""Command → name of the container runtime, if the name is not the capitalized command."""
+"""Command → name of the container runtime, if this name differs from the command with a capital letter."""
 
 
 def plain(version: str | None) -> str:
-    """Return the upstream version number without the distribution's suffix; ``?`` for ``None``."""
+    """Return a version without the suffix that a distribution adds, such as ``4.2.2`` for
+    ``4.2.2-1+deb12u1``; ``?`` for an unknown version.
+    """
     return upstream(version) if version else "?"
 
 

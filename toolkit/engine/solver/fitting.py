@@ -1,4 +1,7 @@
-"""Compare two rows of ``stacks.toml``, and give the reason if the rows are not compatible."""
+"""Compare two rows of ``stacks.toml``, and give the reason if the rows are not compatible.
+
+A row is one version of one component from one provider, such as Debian or PyPI.
+"""
 
 from collections.abc import Iterable
 from fnmatch import fnmatchcase
@@ -12,8 +15,8 @@ _PLURAL = {"works": "work", "is": "are", "brings": "bring", "needs": "need"}
 
 
 class Fact(NamedTuple):
-    """A statement about one row of ``stacks.toml``; ``says`` is the rest of a sentence that begins with
-    component and version.
+    """A sentence about one row of ``stacks.toml``. The sentence begins with component and version; ``says``
+    is the rest of the sentence.
     """
 
     component: Component
@@ -25,8 +28,11 @@ class Fact(NamedTuple):
 
 
 def fits(component: Component, row: Version, wish: str | tuple[str, ...]) -> bool:
-    """Return whether a row of ``stacks.toml`` satisfies a version constraint; the constraint on a base is a
-    name or a name pattern.
+    """Return whether a row of ``stacks.toml`` satisfies a constraint. If ``wish`` has several constraints,
+    one of them is enough.
+
+    A constraint on a base image is its name or a pattern for names. Other constraints are version bounds,
+    which may follow the name of a provider: ``source 4.2.2``.
     """
     wishes = (wish,) if isinstance(wish, str) else wish
     return any(_matches(component, row, one) for one in wishes)
@@ -47,8 +53,8 @@ def objection(component: Component, row: Version, other: Component, taken: Versi
 def brought(
     table: Stacks, component: Component, row: Version, other: Component, taken: Version
 ) -> Fact | None:
-    """If one row is a base that already contains the other row's component, return a :class:`Fact` that
-    states this; otherwise ``None``. The solver must not add a component that the base already contains.
+    """Return a conflict if one row is a base image that already contains the other row's component; otherwise
+    ``None``. The solver must not add a second copy of a component.
     """
     for one, base, another, on_it in ((component, row, other, taken), (other, taken, component, row)):
         if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":
@@ -67,8 +73,8 @@ def excludes(component: Component, row: Version, other: Component) -> Fact:
 
 
 def needs_asking(component: Component, row: Version, other: Component) -> Fact:
-    """Return the fact that a row needs another component, which the recipe must name before the solver may
-    use it.
+    """Return the fact that a row needs another component, although the recipe does not name this component.
+    The solver uses such a component only if the recipe names it.
     """
     return Fact(component, row.version, f"needs {other}, which the recipe does not name")
 
@@ -81,7 +87,7 @@ def name_version(component: Component, version: str) -> str:
 
 
 def as_sentences(facts: Iterable[Fact]) -> tuple[str, ...]:
-    """Return facts as sentences; versions with the same fact share a sentence."""
+    """Return facts as sentences. One sentence lists all versions of a component that have the same fact."""
     versions: dict[tuple[Component, str], list[str]] = {}
     for fact in facts:
         versions.setdefault((fact.component, fact.says), []).append(fact.version)

@@ -1,8 +1,9 @@
 """Find the newest stack that satisfies every constraint, by backtracking over rows of ``stacks.toml``.
 
-The solver decides components in a fixed order, and tries the rows of each component in order of preference.
-The first complete stack that the solver finds is the preferred stack: it has the newest TensorFlow, then the
-newest Horovod, and so on.
+A stack has one row for each component of an image. The solver chooses a row for one component after the
+other, in a fixed order. For each component, the solver tries the preferred rows first. The first complete
+stack is the preferred stack: it has the newest possible TensorFlow, then the newest Horovod that is
+compatible with this TensorFlow, and so on.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,14 +33,16 @@ _LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
 ChosenRows = dict[Component, Version]
 Pair = frozenset[Component]
-"""Two components that may conflict, or a single component if a fact concerns an architecture."""
+"""The two components of a conflict; only one component if its row lacks the architecture."""
 Works = Callable[[str, ChosenRows], bool]
-"""A function that returns whether a stack works on the cluster: (architecture, rows of the stack) → bool."""
+"""A function (architecture, rows of a stack) → whether the stack works on the cluster."""
 
 
 @dataclass(frozen=True, slots=True)
 class RowOrder:
-    """The rows of ``stacks.toml`` in order of preference, and a cache of conflicts between two rows."""
+    """The rows of ``stacks.toml`` in order of preference. ``quarrels`` caches the conflict of two rows, or
+    ``None`` for compatible rows; the key has the ``id`` of each row.
+    """
 
     table: Stacks
     rows: dict[Component, tuple[Version, ...]]
@@ -48,12 +51,12 @@ class RowOrder:
 
 @dataclass(frozen=True, slots=True)
 class SearchProblem:
-    """The input of a search, and the facts that made the search reject rows.
+    """The input of a search, and the reasons why the search rejected rows.
 
-    ``asked`` are the components that the recipe names; the solver may use opt-in rows (field ``asked``) only
-    for these components. The solver does not check whether the pairs of components in ``spared`` are
-    compatible. ``seen`` has, for each fact that rejected a row, the pair of components that the fact
-    concerns.
+    ``asked`` lists the components that the recipe names. Only for these components may the solver use opt-in
+    rows, which have ``asked = true`` in ``stacks.toml``. The solver ignores conflicts between the pairs of
+    components in ``spared``. ``works`` checks a stack on the cluster. The search adds to ``seen`` each reason
+    why it rejected a row, with the components of this conflict.
     """
 
     book: RowOrder
@@ -78,8 +81,8 @@ def find_stack(problem: SearchProblem) -> tuple[str, ChosenRows] | None:
 def order_rows(table: Stacks) -> RowOrder:
     """Return the rows of ``stacks.toml`` for each component, in order of preference.
 
-    Rows with the distribution's packages come first, then wheels, then components to compile. Of rows with
-    the same source, the row with the newest version comes first. Base images keep the order of
+    First come Debian packages and components of the base image, then wheels and published images, then
+    components to compile. Within each group, the newest version comes first. Base images keep the order of
     ``stacks.toml``.
     """
     rows = {component: _best_first(component, table.rows(component)) for component in solving_order()}
@@ -87,13 +90,15 @@ def order_rows(table: Stacks) -> RowOrder:
 
 
 def matches_demand(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Return whether a row of ``stacks.toml`` satisfies the constraints on its component."""
+    """Return whether a row of ``stacks.toml`` satisfies the constraints on its component. The result is False
+    for an opt-in row of a component that the recipe does not name.
+    """
     return _within(problem, component, row) and not _is_opt_in(problem, component, row)
 
 
 def _is_opt_in(problem: SearchProblem, component: Component, row: Version) -> bool:
-    """Return whether the search must skip a row of ``stacks.toml``, because it is an opt-in row (field
-    ``asked``). Only a recipe that names the component may use an opt-in row.
+    """Return whether a row is an opt-in row (``asked = true`` in ``stacks.toml``) of a component that the
+    recipe does not name.
     """
     return row.asked and component not in problem.asked
 
@@ -139,9 +144,10 @@ def _candidates(
 
 
 def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
-    """Return whether the solver may use opt-in rows of a component that the recipe does not name. The result
-    is True only if another chosen row needs the component, and the solver ignores the conflict with each row
-    that needs it. The function records in ``problem.seen`` each conflict that the solver does not ignore.
+    """Return whether the solver may use opt-in rows of a component that the recipe does not name.
+
+    The result is True only if rows in ``taken`` need the component, and ``problem.spared`` has the pair of
+    the component and each such row's component. The function adds the other pairs to ``problem.seen``.
     """
     if component == "base":
         return False  # every stack has a base
@@ -179,8 +185,8 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
 
 
 def _starts(problem: SearchProblem, architecture: str, taken: ChosenRows) -> bool:
-    """Return whether the stack works on the cluster. As long as the solver has not decided all components
-    that affect the launch, the result is True.
+    """Return whether a possibly incomplete stack works on the cluster. The result is True without a cluster,
+    and while the stack lacks a component that affects the launch.
     """
     if not (problem.demand.cluster and problem.works) or "base" not in taken:
         return True

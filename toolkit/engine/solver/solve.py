@@ -1,8 +1,8 @@
 """Choose one version of each component for a recipe, or report the constraints that contradict each other.
 
-The solver chooses the newest combination that satisfies the recipe, the compatibility tables and the cluster,
-if one is given. At least one launch mode must work on the given cluster. A better launch mode has precedence
-over newer versions.
+The solver chooses the newest combination that satisfies the recipe and the compatibility tables. If the user
+names a cluster, at least one launch mode must work there. The solver then prefers a better launch mode to
+newer versions.
 """
 
 from collections.abc import Iterator
@@ -36,11 +36,12 @@ _FACTS = 8
 
 
 class Conflict(msgspec.Struct, frozen=True, kw_only=True):
-    """Constraints that no stack satisfies together. If the user drops any one of the constraints, a stack
-    exists.
+    """Constraints of a recipe that no stack satisfies together. If the user drops any one of them, a stack
+    satisfies the rest of them.
 
-    ``relax`` has one sentence for each constraint: the stack that is possible without the constraint.
-    ``because`` lists the facts that cause the contradiction.
+    ``relax`` has one sentence for each of these constraints. The sentence names the stack that the recipe
+    gives without this constraint. If no such stack exists, the sentence names the constraints that still
+    contradict each other. ``because`` lists the facts that cause the contradiction.
     """
 
     schema: str = "toolkit.conflict/1"
@@ -57,8 +58,8 @@ def solve_rows(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> tuple[Solution, ChosenRows] | Conflict:
-    """Return the preferred stack of a recipe and its rows of ``stacks.toml``, or the reason why no stack
-    exists.
+    """Return the preferred stack of a recipe and the stack's rows of ``stacks.toml``. If no stack exists,
+    return the constraints that contradict each other.
 
     ``name`` is the recipe's name. If ``host`` is given, a job with the nodes and ranks of ``request`` must
     work on this host.
@@ -74,7 +75,9 @@ def solve(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | Conflict:
-    """Return the result of :func:`solve_rows` without the rows."""
+    """Return the preferred stack of a recipe, or the constraints that contradict each other; see
+    :func:`solve_rows`.
+    """
     found = solve_rows(recipe, name, table, host, request)
     return found if isinstance(found, Conflict) else found[0]
 
@@ -86,16 +89,17 @@ def find(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> Solution | None:
-    """Return the result of :func:`solve`, or ``None`` if no stack exists. This function is faster than
-    :func:`solve`, because it does not look for the reason why no stack exists.
+    """Return the preferred stack of a recipe, or ``None`` if no stack exists.
+
+    Without a stack, ``find`` is faster than :func:`solve`, because ``find`` does not look for the reason.
     """
     found = _Solver(recipe, name, table, host, request).answer()
     return found[0] if found else None
 
 
 class _Solver:
-    """Solves one recipe with one table of component versions for one host, and caches the predictions for
-    each stack.
+    """The solver for one recipe, one table of component versions and at most one host. It caches the
+    predictions for each stack.
     """
 
     def __init__(
@@ -123,7 +127,7 @@ class _Solver:
 
     def predict_stack(self, architecture: str, taken: ChosenRows) -> Ways:
         """Return, for each launch mode, why the mode fails on the cluster with a stack; the text is empty if
-        the mode works. The table is empty for a stack without MPI.
+        the mode works. Without a cluster, and for a stack without MPI, the dictionary is empty.
         """
         if self.host is None or not {"openmpi", "mpich"} & set(taken):
             return {}
@@ -170,8 +174,8 @@ class _Solver:
         return find_stack(self.problem(asks)) is not None
 
     def find_conflict(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return constraints that contradict each other. If the user drops any one of these constraints, the
-        other constraints have a solution.
+        """Return constraints among ``asks`` that contradict each other. If the user drops any one of the
+        returned constraints, a stack satisfies the rest of them.
         """
         core = asks
         for ask in asks:
@@ -181,8 +185,8 @@ class _Solver:
         return core
 
     def smallest(self, core: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return the smallest set of contradicting constraints; among sets of the same size, the set with the
-        weakest constraints.
+        """Return the smallest set of constraints that contradict each other. Among sets of the same size, a
+        set with ``tensorflow, any version`` precedes a set with ``tensorflow = "2.15.*"``.
         """
         for size in range(1, len(core) + 1):
             for few in combinations(self.asks, size):
@@ -191,12 +195,14 @@ class _Solver:
         return core
 
     def describe_relaxation(self, ask: StackConstraint) -> str:
-        """Return a sentence about the stack that is possible without a constraint."""
+        """Return a sentence that names the stack that is possible without the constraint ``ask``, or the
+        constraints that still contradict each other.
+        """
         rest = without(self.asks, ask)
         found = find_stack(self.problem(rest))
         if found is None:
             others = "; ".join(a.text for a in self.find_conflict(rest))
-            return f"without {ask.text}: still no solution, because of {others}"
+            return f"without {ask.text}: still no solution, because these contradict each other: {others}"
         architecture, taken = found
         words = [
             f"{c} {taken[c].version}" for c in components() if c in taken and c not in {"base", "python"}
@@ -206,11 +212,11 @@ class _Solver:
         )
 
     def troubles(self, core: tuple[StackConstraint, ...]) -> Iterator[str]:
-        """Yield, for each launch mode, why a stack fails on the cluster. The stack is the solver's choice for
-        the recipe without the cluster.
+        """Yield, for each launch mode, why the preferred stack fails on the cluster. The preferred stack is
+        the solver's choice for the recipe without the cluster.
 
-        If no stack satisfies the recipe, the stack is the solver's choice for the constraints in ``core``
-        without the cluster.
+        If no stack satisfies the recipe even without the cluster, the preferred stack is the solver's choice
+        for the constraints in ``core`` without the cluster.
         """
         if not any(ask.cluster for ask in core):
             return
@@ -220,11 +226,11 @@ class _Solver:
             yield f"{mode}: {trouble}"
 
     def facts(self, core: tuple[StackConstraint, ...]) -> tuple[str, ...]:
-        """Return the facts that cause the contradiction. If the solver ignored the conflicts that the facts
-        describe, a stack would exist.
+        """Return the facts that cause the contradiction between the constraints in ``core``. Without these
+        facts, a stack would exist.
 
-        If the cluster is a constraint, the result omits facts about pairs of components, because the
-        predictions for the cluster are more useful to the user.
+        If the cluster is a constraint in ``core``, the result omits conflicts between two components. The
+        predictions for the cluster are then more useful to the user.
         """
         problem = self.problem(core)
         find_stack(problem)
@@ -241,8 +247,8 @@ class _Solver:
 
 
 def _key(architecture: str, taken: ChosenRows, host: HostFacts) -> tuple[str, ...]:
-    """Return the part of a stack that affects predictions for a cluster. If the host has no GPU driver, the
-    CUDA version has no effect.
+    """Return the key of the cache of predictions: the architecture, and the version of each component that
+    affects the launch. If the host has no GPU driver, the key does not contain the CUDA version.
     """
 
     def seen(component: Component) -> str:

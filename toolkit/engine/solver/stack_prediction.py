@@ -1,4 +1,4 @@
-"""Predict how an image would run on a host before the image is built."""
+"""Predict, before an image is built, which launch modes would work with this image on a host."""
 
 import msgspec
 
@@ -12,15 +12,15 @@ from toolkit.model.prediction import Mode, Prediction, Request
 from toolkit.model.recipe import Operation
 from toolkit.versions import older
 
-_GUESSED = "not built yet; the value is from recipes/knowledge/stacks.toml"
+_GUESSED = "the image is not built yet; the value is from recipes/knowledge/stacks.toml"
 _CITED = ("mpi", "mpi.interfaces", "pmix", "glibc", "distribution", "ucx", "cuda", "horovod", "horovod_built")
 _WITH_SSH = {"openmpi-bin", "openssh-client"}
-"""Debian packages with which an image has ssh: openmpi-bin depends on openssh-client."""
+"""Debian packages that install ssh in an image: openmpi-bin depends on openssh-client."""
 
 _ABSENT = ("stack", "glibc_needed", "cpu_level", "ssh", "cuda", "horovod", "pmix", "ucx")
 
 Ways = dict[Mode, str]
-"""Launch mode → reason why the mode fails; empty if the mode works."""
+"""Launch mode → reason why the mode fails; the reason is an empty text if the mode works."""
 
 
 def predict_stack(
@@ -31,12 +31,14 @@ def predict_stack(
     operations: tuple[Operation, ...],
     request: Request,
 ) -> Ways:
-    """Predict each launch mode for an image of a stack on a host; the best launch mode comes first."""
+    """Predict each launch mode on a host, for an image with the components in ``taken``. The best launch mode
+    comes first in the result.
+    """
     image = stack_facts(table, architecture, taken, operations)
     if short := _driver(host, taken):
         return dict.fromkeys(RANKING, short)
     ranking: tuple[Mode, ...] = (*RANKING, "gloo") if "gloo" in operations else RANKING
-    # Programs without MPI use other launch modes.
+    # If no launch mode of ``ranking`` has a prediction, return the modes for programs without MPI.
     judged = {prediction.mode: prediction for prediction in outcomes(host, image, request)}
     return {mode: _trouble(judged[mode]) for mode in ranking if mode in judged} or {
         mode: _trouble(prediction) for mode, prediction in judged.items()
@@ -46,10 +48,10 @@ def predict_stack(
 def stack_facts(
     table: Stacks, architecture: str, taken: ChosenRows, operations: tuple[Operation, ...] = ()
 ) -> ImageFacts:
-    """Return the facts that an image of a stack would have."""
+    """Return the facts that an image with the components in ``taken`` would have."""
     base = table.base_of(taken["base"].version)
     mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
-    # If only another component needs PMIx or UCX, leave it out, because the MPI does not use it.
+    # If the MPI does not require PMIx or UCX, leave this component out, because the MPI does not use it.
     used = {c: row.version for c, row in taken.items() if mpi and c in mpi[1].requires}
     version = {component: row.version for component, row in taken.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations
@@ -100,7 +102,9 @@ def _mpi(implementation: str, row: Version) -> ImageMpi | None:
 
 
 def _driver(host: HostFacts, taken: ChosenRows) -> str:
-    """Return why the host's GPU driver is too old for a stack's CUDA; empty if the driver is new enough."""
+    """Return why the host's GPU driver is too old for a stack's CUDA; an empty text if the driver is new
+    enough, the host has no GPU driver, or the stack has no CUDA.
+    """
     cuda = taken.get("cuda")
     least = least_driver(cuda.version) if cuda else None
     if cuda is None or host.gpu_driver is None or not older(host.gpu_driver, least):

@@ -1,5 +1,6 @@
-"""Explain why the solver chose a version: what requires the component, and which facts exclude newer
-versions.
+"""Explain why the solver chose a version of a component.
+
+The explanation says why the image needs the component, and which fact excludes a newer version.
 """
 
 from dataclasses import replace
@@ -21,8 +22,10 @@ def why(
     recipe: Recipe,
     mode: Mode | None = None,
 ) -> str:
-    """Return the reason for one component's version as a sentence. ``mode`` is the launch mode that works
-    with this version.
+    """Return why the image has the component ``component`` in this version.
+
+    ``taken`` is the stack that the solver chose. ``mode`` is the launch mode that works with this stack on
+    the cluster; ``None`` without a cluster or if the recipe does not name an MPI.
     """
     asked = _origin(component, taken, recipe, mode)
     kept = _kept_out(component, problem, architecture, taken, mode)
@@ -32,11 +35,13 @@ def why(
 def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode | None) -> str:
     wish = recipe.base if component == "base" else recipe.want.get(component, "")
     if wish == MATCH_HOST:
-        return f"{mode} works with it on this cluster" if mode else "without a cluster every version fits"
+        return (
+            f"{mode} works with it on this cluster" if mode else "no cluster is given, so every version fits"
+        )
     if wish:
         return "the recipe wants it" if wish == "*" else f"the recipe wants {wish}"
     if component in {"nccl", "cuda"} and "nccl" in recipe.operations:
-        return "the recipe wants Horovod over NCCL"
+        return "the recipe builds Horovod with NCCL"
     if component == "base":
         return "the recipe does not choose a version"
     if component == "python":
@@ -48,8 +53,8 @@ def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode 
 def _kept_out(
     component: Component, problem: SearchProblem, architecture: str, taken: ChosenRows, mode: Mode | None
 ) -> str:
-    """Return why the solver did not choose a more preferred version; empty if no version is
-    more preferred.
+    """Return why the solver did not choose a version that it prefers to the chosen version. If the
+    constraints allow no such version, return ``the newest version that fits`` or an empty text.
     """
     rows, row = problem.book.rows[component], taken[component]
     before = rows[: rows.index(row)]
@@ -81,14 +86,14 @@ def _reason(
     tried = _with(component, row, problem, {})
     if component != "base" and find_stack(tried) is None and tried.seen:
         return str(next(iter(tried.seen)))
-    return "a more important component would then be older"
+    return "another component would then need an older version"
 
 
 def _only_the_cluster_forbids(
     component: Component, row: Version, problem: SearchProblem, taken: ChosenRows
 ) -> bool:
-    """Return whether a version fails only because of the cluster. The solver keeps the versions of components
-    that it decided before this component.
+    """Return whether a version of a component is impossible only because of the cluster. The components that
+    the solver chooses earlier keep their versions from ``taken``.
     """
     order = solving_order()
     before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
@@ -98,7 +103,9 @@ def _only_the_cluster_forbids(
 
 
 def _with(component: Component, row: Version, problem: SearchProblem, before: ChosenRows) -> SearchProblem:
-    """Return the search problem with the versions of some components fixed."""
+    """Return the search problem with two more constraints: ``component`` has the version of ``row``, and the
+    components in ``before`` have their versions in ``before``.
+    """
     given = {**before, component: row}
     bounds = [(c, f"{r.provider} {r.version}") for c, r in given.items() if c != "base"]
     base = (given["base"].version,) if "base" in given else ()
