@@ -9,8 +9,9 @@
     │   └── Lost        3   a connection broke or could not be opened; a retry may help
     └── Interrupted   130   the user pressed Ctrl-C, or the process got SIGTERM or SIGHUP
 
-A message is one line that names an input, such as a file, and its fault. ``fix`` is one line that says what
-to do. ``detail`` may have more lines, such as the end of a log; toolkit prints ``detail`` before the message.
+A message is one line that names an input, such as a file, and the fault of this input. ``fix`` is one line
+that says what the user can do. ``detail`` may have several lines, such as the end of a log; toolkit prints
+``detail`` before the message.
 """
 
 from collections.abc import Sequence
@@ -29,7 +30,7 @@ class ToolkitError(Exception):
 
 
 class CheckFailed(ToolkitError):
-    """A check (such as the check of a checksum), a build or a job failed."""
+    """A check (such as a comparison of checksums), a build or a job failed."""
 
     code = 1
 
@@ -47,7 +48,7 @@ class ProgramFault(CheckFailed):
 
 
 class BadInput(ToolkitError):
-    """An option or a file is wrong; the message names file, line and field if there are any."""
+    """An option or a file is wrong. The message names the file, and the line and field if known."""
 
     code = 2
 
@@ -59,7 +60,9 @@ class Missing(ToolkitError):
 
 
 class Lost(Missing):
-    """A connection broke or could not be opened; the remote command may still run."""
+    """A connection broke or could not be opened. A command that toolkit started on the remote machine may
+    still run there.
+    """
 
 
 class Interrupted(ToolkitError):

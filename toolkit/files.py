@@ -1,4 +1,4 @@
-"""Read files that a user names, up to a maximum size, and write files completely or not at all."""
+"""Read files that a user names, up to a maximum size. Write files completely or not at all."""
 
 import contextlib
 import errno
@@ -20,13 +20,15 @@ has at most 255 bytes.
 def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
     """Open a regular file that a user named, for reading.
 
-    The function follows a symbolic link. It rejects devices, FIFOs, sockets and folders at once. An ordinary
-    ``open`` would wait for the writer of a FIFO, and ``/dev/zero`` never ends. The caller closes the file.
+    The function follows symbolic links. It rejects devices, FIFOs, sockets and folders at once. An ordinary
+    ``open`` of a FIFO would wait for a writer, and reading ``/dev/zero`` would never end. The caller closes
+    the file.
 
     Args:
         path: the file as the user wrote it.
-        label: the option that names the file, as in ``--facts``; it precedes the path in messages.
-        fix: what to do if the file cannot be read.
+        label: the option that names the file, such as ``--facts``; messages begin with the option and the
+            path.
+        fix: the advice for the user if toolkit cannot read the file.
 
     Raises:
         BadInput: the path is not a regular file, or cannot be read.
@@ -61,17 +63,19 @@ def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> byte
     with open_given(path, label=label, fix=fix) as file:
         content = _read(file, most + 1, name, fix)
     if len(content) > most:
-        raise BadInput(f"{name}: longer than {format_memory(most)}", fix=fix)
+        raise BadInput(f"{name}: the file is longer than {format_memory(most)}", fix=fix)
     return content
 
 
 def read_private(path: Path, *, most: int, label: str = "") -> bytes:
-    """Return the content of a file that only this user may read. ssh has the same rule for private keys.
+    """Return the content of a file that no user except its owner and root may read. ssh has the same rule for
+    private keys.
 
     See :func:`read_given` for the arguments.
 
     Raises:
-        BadInput: another user owns the file or may read it, or :func:`read_given` rejects the file.
+        BadInput: the file's owner is not this user and not root, other users may read or change the file, or
+            :func:`read_given` rejects the file.
     """
     name = f"{label} {path}".lstrip()
     with open_given(path, label=label) as file:
@@ -84,7 +88,7 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise BadInput(
                 f"{name}: other users may read or change the file (mode {stat.S_IMODE(found.st_mode):04o})",
-                fix=f"let only yourself read the file: `chmod 600 {path}`",
+                fix=f"run `chmod 600 {path}`, so that only you can read the file",
             )
     return read_given(path, most=most, label=label)
 
@@ -99,10 +103,11 @@ def check_given(path: Path, *, label: str = "", fix: str = "") -> None:
 
 
 def is_there(path: Path, *, label: str = "") -> bool:
-    """Return whether anything exists at a path that a user named, including a dangling link.
+    """Return whether anything exists at a path that a user named, including a link to a missing file.
 
     Raises:
-        BadInput: no file can exist at the path: a name is too long, or a parent folder is a file.
+        BadInput: a name in the path is too long, a parent is not a folder, or toolkit may not search a parent
+            folder.
     """
     try:
         os.lstat(path)
@@ -114,7 +119,7 @@ def is_there(path: Path, *, label: str = "") -> bool:
 
 
 def is_dangling(path: Path) -> bool:
-    """Return whether a path is a link to a missing file; False for a loop of links."""
+    """Return whether a path is missing or is a link to a missing file; False for a loop of links."""
     try:
         path.stat()
     except FileNotFoundError:
@@ -138,7 +143,9 @@ def hash_file(path: Path) -> str:
 
 
 def has_content(path: Path, size: int, sha256: str) -> bool:
-    """Return whether a file exists with this size in bytes and this SHA-256. A size of 0 means any size."""
+    """Return whether a file exists and has this size in bytes and this SHA-256. With ``size`` 0, the file may
+    have any size.
+    """
     try:
         found = path.stat().st_size
     except (FileNotFoundError, NotADirectoryError):
@@ -149,9 +156,10 @@ def has_content(path: Path, size: int, sha256: str) -> bool:
 def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
     """Write a file so that a reader sees either the whole old or the whole new content.
 
-    The function writes a temporary file beside ``path`` and renames it. Without ``mode``, the umask decides
-    the mode, as for any new file. With ``mode``, users without permission cannot read the file, even while
-    toolkit writes it. If anything fails, the old file is unchanged and no temporary file remains.
+    The function writes a temporary file in the folder of ``path``, then renames the temporary file to
+    ``path``. Without ``mode``, the umask decides the permissions, as for any new file. With ``mode``, the new
+    file has these permissions, and no other user can read the temporary file before. If anything fails, the
+    old file is unchanged and no temporary file remains.
 
     Raises:
         OSError: the folder does not exist or is not writable, or the disk is full; the error names ``path``.
@@ -168,7 +176,7 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
             os.close(number)
         beside.replace(path)
     except BaseException as error:
-        with contextlib.suppress(OSError):  # the file may never have been created
+        with contextlib.suppress(OSError):  # the temporary file may not exist
             beside.unlink()
         if isinstance(error, OSError):  # this error names the temporary file or no file
             error.filename, error.filename2 = str(path), None
@@ -183,11 +191,12 @@ def write_all(number: int, content: bytes) -> None:
 
 
 def require_own(path: Path, mark: str, fix: str) -> None:
-    """Check that toolkit may overwrite a file: the file does not exist, or starts with ``mark``, the text
-    with which toolkit begins such files.
+    """Check that toolkit may overwrite a file: the file does not exist, or toolkit wrote the file. The files
+    that toolkit writes begin with the text ``mark``.
 
     Raises:
-        BadInput: toolkit did not write the file, or cannot read it; ``fix`` says how to keep the file.
+        BadInput: the file does not begin with ``mark``, or toolkit cannot read it. ``fix`` is the advice for
+            the user in this error.
     """
     if not is_there(path):
         return
@@ -208,7 +217,9 @@ def _read(file: BinaryIO, count: int, name: str, fix: str) -> bytes:
 
 
 def _unreadable(path: Path, name: str, error: OSError | ValueError, fix: str) -> BadInput:
-    """Return the error for a file that cannot be opened, with a clearer reason than the system's message."""
+    """Return the error for a file that toolkit cannot open. For a link to a missing file and for a socket,
+    the reason is clearer than the system's message.
+    """
     reason = error.strerror if isinstance(error, OSError) else str(error)
     with contextlib.suppress(OSError, ValueError):
         if isinstance(error, FileNotFoundError) and path.is_symlink():

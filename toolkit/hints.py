@@ -17,15 +17,15 @@ from toolkit.files import write_whole
 _Value = TypeVar("_Value")
 
 SETTLED_SECONDS = 2.0
-"""If a file changed less than this number of seconds ago, a later change may have the same time stamp. The
-file system FAT has the coarsest time stamps: 2 s.
+"""If a file changed less than this number of seconds ago, a second change may leave the time stamp unchanged.
+The file system FAT has the coarsest time stamps: 2 s.
 """
 
 
 def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
-    """Return the value ``name`` from a folder of the cache; ``None`` if the value is missing or unreadable.
+    """Return the value with the name ``name`` and the type ``kind`` from a folder of the cache.
 
-    The function also returns ``None`` if another user could have written the value.
+    The result is ``None`` if the value is missing or unreadable, or if another user could have written it.
     """
     file = _file(folder, name)
     try:
@@ -36,8 +36,8 @@ def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
 
 
 def keep(folder: str, name: str, value: object, most: int | None = None) -> None:
-    """Write a value into the cache, as a file that only this user can read. Keep at most ``most`` values in
-    the folder, and delete the oldest values.
+    """Write a value into a folder of the cache, as a file that only this user can read. Without ``most``, the
+    folder may have any number of values; with ``most``, delete the oldest values above this number.
     """
     file = _file(folder, name)
     with contextlib.suppress(OSError):

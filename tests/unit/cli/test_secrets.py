@@ -39,7 +39,7 @@ def text_below(folder):
 def test_an_env_file_that_others_may_read_is_refused(tmp_path, mode):
     with pytest.raises(BadInput, match="other users may read or change the file") as raised:
         layering.merge_request({"env_file": env_file(tmp_path, mode=mode)}, ("true",))
-    assert raised.value.fix == f"let only yourself read the file: `chmod 600 {tmp_path}/my.env`"
+    assert raised.value.fix == f"run `chmod 600 {tmp_path}/my.env`, so that only you can read the file"
 
 
 def test_an_env_file_gives_hidden_values_and_options_win(tmp_path):

@@ -1,4 +1,4 @@
-"""Find the faults of a build file that do not depend on the cluster (pure functions)."""
+"""Find the faults of a build file (Dockerfile or definition file) that occur on every cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -34,9 +34,9 @@ def faults(
 
     Args:
         name: the name of the build file.
-        mpis: every MPI that the file installs.
-        packages: the Python packages that the file installs, by their names in the facts of an image: for
-            example, ``pytorch`` for the package ``torch``.
+        mpis: every MPI that the build file installs.
+        packages: the Python packages that the build file installs. The keys are the names of fields in
+            :class:`~toolkit.model.facts.ImageFacts`, such as ``pytorch`` for the package ``torch``.
         base: the row of ``buildfiles.toml`` for the base image, or None if no row matches.
         versions: the versions in the name of the base image, for example ``{"cuda": "12.2"}``.
     """
@@ -54,7 +54,7 @@ def faults(
         yield _fault(
             "several-mpis",
             "warning",
-            "The file installs several MPIs; a program may load a different MPI than it was built with",
+            "The file installs several MPIs, so a program may load an MPI that it was not built with",
             tuple(mpi.shown for mpi in mpis),
             "install only one MPI",
         )
@@ -65,7 +65,7 @@ def faults(
             "error",
             "mpi4py needs an MPI library, but the file does not install one",
             (f"{name}:{package.line}: mpi4py, installed by {package.installer}",),
-            "install an MPI before mpi4py, such as libopenmpi-dev and openmpi-bin",
+            "install an MPI before mpi4py, for example the packages libopenmpi-dev and openmpi-bin",
         )
     yield from _cuda(name, packages, versions)
 
@@ -84,13 +84,13 @@ def _horovod(
             "error",
             "Horovod is installed before the MPI, so Horovod is built without MPI",
             (horovod_line, later[0].shown),
-            "install the MPI first, and set HOROVOD_WITH_MPI=1 so that the build stops if it finds no MPI",
+            "install the MPI before Horovod; HOROVOD_WITH_MPI=1 makes Horovod's build fail without MPI",
         )
     elif not mpis:
         yield _fault(
             "horovod-without-mpi",
             "warning",
-            "The file installs no MPI: Horovod is built only with Gloo",
+            "The file installs no MPI, so Horovod is built only with Gloo",
             (horovod_line,),
             "install libopenmpi-dev and openmpi-bin before Horovod, or launch with --mode gloo",
         )
@@ -102,14 +102,14 @@ def _horovod(
             "error",
             "No framework is installed before Horovod, so Horovod supports neither TensorFlow nor PyTorch",
             (horovod_line, *(f"{name}:{package.line}: {package.name}" for package in frameworks)),
-            "install the framework first, in a step before Horovod",
+            "install TensorFlow or PyTorch in a step before Horovod",
         )
 
 
 def _cuda(
     name: str, packages: Mapping[str, PackageInstall], versions: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Yield a fault if TensorFlow's wheel needs a major release of CUDA that the base image lacks."""
+    """Yield a fault if the CUDA in the base image has another major release than TensorFlow's wheel needs."""
     tensorflow, cuda = packages.get("tensorflow"), parse(versions.get("cuda", ""))
     if tensorflow is None or not tensorflow.version or cuda is None or tensorflow.name == "tensorflow-cpu":
         return

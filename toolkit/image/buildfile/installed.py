@@ -1,4 +1,4 @@
-"""List the packages that a build file installs, with their versions."""
+"""List the packages that a build file (Dockerfile or definition file) installs, with their versions."""
 
 import posixpath
 import re
@@ -30,15 +30,17 @@ _PACKAGE = re.compile(
 )
 
 ListReader = Callable[[str], str | None]
-"""A function that returns the text of a package list, such as ``requirements.txt``, from the build file's
-folder; None if the folder lacks the list.
+"""A function that returns the text of a package list, such as ``requirements.txt``. It looks in the folder of
+the build file, and returns None if the list is not there.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PackageInstall:
-    """A package that a build file installs; ``order`` is the number of the installing command, from 0, among
-    all commands of the build file.
+    """A package that a build file installs, or an MPI that it compiles from an archive (``source``).
+
+    ``line`` is the line of the build step. ``order`` is the number of the command that installs the package,
+    counted from 0 over all commands of the build file.
     """
 
     installer: Installer | Literal["source"]
@@ -50,15 +52,15 @@ class PackageInstall:
 
 @dataclass(frozen=True, slots=True)
 class UnreadList:
-    """A package list that a build file names, although the build file's folder does not contain the list."""
+    """A package list that a build file names, but that is not in the folder of the build file."""
 
     name: str
     line: int
 
 
 def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator[PackageInstall | UnreadList]:
-    """Yield each package that a build file's steps install or compile, and each package list that is
-    missing.
+    """Yield each package that a build file's steps install, each MPI that they compile, and each package list
+    that ``read`` cannot find.
     """
     run = (step for step in steps if step.kind == "run")
     for order, (line, words) in enumerate(
@@ -71,7 +73,7 @@ def package_installs(steps: tuple[BuildStep, ...], read: ListReader) -> Iterator
 
 
 _Place = tuple[int, int]
-"""The place of a command: the line number of its step, and the command's number in the build file."""
+"""The place of a command: the line of its step, and the number of the command in the build file, from 0."""
 
 
 def _of_command(words: list[str], place: _Place, read: ListReader) -> Iterator[PackageInstall | UnreadList]:
@@ -117,7 +119,9 @@ def _package(word: str, installer: Installer, place: _Place) -> Iterator[Package
 
 
 def _plain(version: str, installer: Installer) -> str:
-    """Return a version without Debian's epoch and revision, or without conda's build string."""
+    """Return the version of an apt package without Debian's epoch and revision, or the version of a conda
+    package without the build string. Versions of other installers are unchanged.
+    """
     if installer == "apt":
         return re.sub(r"^\d+:|[-+~].*$", "", version)
     return version.partition("=")[0].rstrip(".*") if installer == "conda" else version

@@ -9,14 +9,16 @@ import msgspec
 from toolkit.knowledge.reading import Row, read
 
 Installer = Literal["apt", "dnf", "conda", "pip"]
-"""The programs that install packages; ``dnf`` also means yum and microdnf."""
+"""The programs that install packages; ``dnf`` also stands for yum, microdnf and zypper."""
 
 
 class BaseName(Row, frozen=True, kw_only=True):
     """A row of ``buildfiles.toml`` for a base image.
 
-    The regular expression ``pattern`` matches the image's name; its named groups are versions. ``opaque``
-    says which facts toolkit cannot derive from the image's name.
+    The regular expression ``pattern`` matches the image's name; its named groups are versions. ``release`` is
+    the release of the image's distribution, if the name does not contain the release. ``musl`` is true if the
+    image has the C library musl instead of glibc. ``opaque`` says which facts toolkit cannot derive from the
+    image's name.
     """
 
     pattern: str
@@ -29,9 +31,8 @@ class BaseName(Row, frozen=True, kw_only=True):
 class Distribution(Row, frozen=True, kw_only=True):
     """A row of ``buildfiles.toml`` for a release of a distribution, with the versions of its packages.
 
-    A package's version is empty if toolkit does not know it, or if updates of the distribution change it.
-
-    ``pmix`` is the version of the PMIx library with which the distribution links its Open MPI.
+    A version is empty if toolkit does not know the version, or if the distribution's updates change it.
+    ``pmix`` is the version of the PMIx library that the distribution's Open MPI uses.
     """
 
     names: tuple[str, ...]
@@ -43,7 +44,9 @@ class Distribution(Row, frozen=True, kw_only=True):
 
 
 class MpiPackage(Row, frozen=True, kw_only=True):
-    """A row of ``buildfiles.toml`` for a package that contains an MPI."""
+    """A row of ``buildfiles.toml`` for packages that contain the MPI ``mpi``. The regular expression
+    ``pattern`` matches the names of these packages.
+    """
 
     installer: Installer
     pattern: str
@@ -51,7 +54,9 @@ class MpiPackage(Row, frozen=True, kw_only=True):
 
 
 class MpiArchive(Row, frozen=True, kw_only=True):
-    """A row of ``buildfiles.toml`` for an MPI's source archive; ``pattern`` has a group named ``version``."""
+    """A row of ``buildfiles.toml`` for the source archives of the MPI ``mpi``. The regular expression
+    ``pattern`` matches a command with the archive's name; its group ``version`` is the MPI's version.
+    """
 
     pattern: str
     mpi: str
@@ -74,7 +79,9 @@ def buildfiles() -> BuildFileKnowledge:
 
 
 def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
-    """Return the row for a base image and the versions in its name, or None if no row matches the name."""
+    """Return the row for the base image ``reference``, and the versions in the image's name; None if no row
+    matches the name.
+    """
     name = re.sub(r"^(?:docker\.io/)?(?:library/)?", "", reference.partition("@")[0])
     for row in buildfiles().base:
         if match := re.fullmatch(row.pattern, name):
@@ -83,15 +90,15 @@ def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
 
 
 def distribution_named(release: str) -> Distribution | None:
-    """Return the distribution whose release number or code name is ``release``, for example ``12`` or
-    ``bookworm``.
+    """Return the row of the distribution whose release number or code name is ``release``, such as ``12`` or
+    ``bookworm``; None if no row has this name.
     """
     return next((row for row in buildfiles().distribution if release in row.names), None)
 
 
 def mpi_of_package(installer: str, package: str) -> tuple[str, str] | None:
-    """Return the MPI that a package contains and the version in the package's name; None if
-    ``buildfiles.toml`` lists no MPI for the package.
+    """Return the MPI that a package contains, and the version in the package's name (often empty). Return
+    None if no row of ``buildfiles.toml`` matches the package.
     """
     for row in buildfiles().package:
         if row.installer == installer and (match := re.fullmatch(row.pattern, package)):

@@ -1,4 +1,7 @@
-"""Read a build file: predict the facts of its image, and list its faults and the facts that it omits."""
+"""Read a build file (Dockerfile or definition file) before the build.
+
+toolkit predicts the facts of the image, and lists the faults of the build file and the facts that it omits.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -32,7 +35,11 @@ _FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI", "
 
 @dataclass(frozen=True, slots=True)
 class FoundMpi:
-    """An MPI that a build file installs; ``version`` is empty if toolkit cannot find the version."""
+    """An MPI that a build file installs; ``version`` is empty if toolkit cannot find the version.
+
+    ``order`` is the number of the command that installs the MPI. ``shown`` is the line of a report about it.
+    ``pmix`` is the version of the PMIx library that the MPI uses; empty if unknown.
+    """
 
     name: str
     version: str
@@ -43,10 +50,10 @@ class FoundMpi:
 
 @dataclass(frozen=True, slots=True)
 class BuildFile:
-    """What toolkit reads in a build file: the predicted facts of its image, notes and faults.
+    """The predicted facts of a build file's image, and the lines and faults for a report.
 
-    ``notes`` are report lines about software that the file installs. ``unknown`` are report lines about facts
-    that the build file does not state. ``faults`` are the faults that do not depend on a cluster.
+    ``notes`` are the report's lines about software that the build file installs. ``unknown`` are the lines
+    about facts that the build file does not state. ``faults`` are the faults that occur on every cluster.
     """
 
     image: ImageFacts
@@ -84,8 +91,8 @@ def read_buildfile(path: Path) -> BuildFile:
 
 
 def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFile:
-    """Return what toolkit reads in the text of a build file; ``read`` returns the text of a package list by
-    name.
+    """Return the predicted facts, report lines and faults of a build file with the text ``text``. ``read``
+    returns the text of the package list with a given name, such as ``requirements.txt``.
     """
     all_steps = steps(name, text)
     last = _last_stages(all_steps)
@@ -112,8 +119,8 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
 def _last_stages(all_steps: tuple[BuildStep, ...]) -> set[int]:
     """Return the numbers of the stages whose files are in the image.
 
-    The image contains the files of the last stage and of its base stages, and files that these stages copy
-    from other stages.
+    These are the last stage, each stage on which it builds (``FROM stage``), and each stage from which these
+    stages copy files (``COPY --from=stage``).
     """
     starts = [step for step in all_steps if step.kind == "from"]
     if not starts:
@@ -143,8 +150,8 @@ def _label(text: str) -> str:
 
 
 def _begin(step: BuildStep, parts: _Parts, all_steps: tuple[BuildStep, ...]) -> None:
-    """Store the facts of a stage's base image in ``parts``; they replace the facts of an earlier stage's base
-    image.
+    """Store the facts of the base image in the ``FROM`` step ``step`` in ``parts``. These facts replace the
+    facts of an earlier stage's base image. If the step names another stage, store nothing.
     """
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
@@ -185,18 +192,22 @@ def _take(package: PackageInstall, parts: _Parts) -> None:
         parts.mpis.append(FoundMpi(name, version, package.order, shown, pmix))
         parts.notes.append(parts.mpis[-1].shown)
         if not version:
-            parts.unknown.append(f"{where}: the release of {family}: {package.name} is not pinned")
+            parts.unknown.append(f"{where}: the release of {family}: the file does not pin {package.name}")
     elif package.name in buildfiles().python and package.installer in {"pip", "conda"}:
         parts.packages[buildfiles().python[package.name]] = package
         parts.notes.append(
             f"{where}: {package.name} {package.version or '(not pinned)'}, installed by {package.installer}"
         )
         if not package.version:
-            parts.unknown.append(f"{where}: the version of {package.name}; the next build may differ")
+            parts.unknown.append(
+                f"{where}: the version of {package.name}; the next build may install another version"
+            )
 
 
 def _packaged_version(name: str, package: PackageInstall, parts: _Parts) -> str:
-    """Return the version of an MPI's package in the base image's distribution, or an empty text."""
+    """Return the version of an MPI that apt installs in the base image's distribution; an empty text if
+    unknown.
+    """
     if package.installer != "apt" or parts.distribution is None:
         return ""
     return {"openmpi": parts.distribution.openmpi, "mpich": parts.distribution.mpich}.get(name, "")
@@ -211,7 +222,9 @@ def _environment(all_steps: tuple[BuildStep, ...], last: set[int]) -> dict[str, 
 
 
 def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
-    """Return the predicted facts of the image; a fact that the file does not state is unknown."""
+    """Return the predicted facts of the image; a fact that neither the build file nor its base image states
+    is unknown.
+    """
     glibc = parts.distribution.glibc if parts.distribution else None
     opaque = bool(parts.row and parts.row.opaque)
     pinned = [mpi for mpi in parts.mpis if mpi.version]
@@ -238,7 +251,7 @@ def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
         stack_fields["horovod"] = parts.packages["horovod"].version or "0.28.1"
         stack_fields["horovod_built"] = ("mpi", "gloo") if before else ("gloo",)
     absent |= {
-        name: f"{parts.name} does not install it"
+        name: f"{parts.name} does not install {name}"
         for name in ("horovod", "pytorch", "jax", "tensorflow", "cuda")
         if stack_fields.get(name) is None and parts.row is not None and not opaque
     }
@@ -261,8 +274,8 @@ def _text_beside(path: Path) -> str | None:
 
 
 def lines_on(build: BuildFile) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Yield each section of a report about a build file: its title and its lines."""
+    """Yield the title and the lines of each section of a report about a build file."""
     if build.notes:
-        yield "In the file", build.notes
+        yield "In the build file", build.notes
     if build.unknown:
-        yield "The file does not say", build.unknown
+        yield "Unknown from the build file", build.unknown

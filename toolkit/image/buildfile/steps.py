@@ -1,4 +1,4 @@
-"""Split a Dockerfile or an Apptainer definition file into its steps (pure functions).
+"""Split a build file (Dockerfile or Apptainer definition file) into its steps.
 
 Sources: https://docs.docker.com/reference/dockerfile/, https://apptainer.org/docs/user/latest/definition_files.html
 """
@@ -20,7 +20,10 @@ _SECTION = re.compile(r"%(\w+)")
 
 @dataclass(frozen=True, slots=True)
 class BuildStep:
-    """A step of a build file: the number of its first line, its kind, its text, and its stage (from 0)."""
+    """A step of a build file: an instruction of a Dockerfile, or a command in a definition file.
+
+    ``line`` is the number of the step's first line. ``stage`` is the number of the build stage, from 0.
+    """
 
     line: int
     kind: Kind
@@ -34,7 +37,9 @@ def is_buildfile(name: str) -> bool:
 
 
 def steps(name: str, text: str) -> tuple[BuildStep, ...]:
-    """Return the steps of a build file, with each variable replaced by its value."""
+    """Return the steps of a build file, with variables replaced by their values. A ``name`` that ends with
+    ``.def`` means a definition file; any other name means a Dockerfile.
+    """
     raw_steps = _definition(text) if name.endswith(".def") else _dockerfile(text)
     return tuple(_substitute_variables(raw_steps))
 
@@ -90,7 +95,9 @@ def _header(header: dict[str, tuple[int, str]], stage: int) -> Iterator[BuildSte
 
 
 def _join_lines(lines: list[str]) -> Iterator[tuple[int, str]]:
-    """Yield the number of the first line and the text of each instruction, without comments."""
+    """Yield the first line's number and the text of each instruction. The text joins continued lines, and has
+    no comments.
+    """
     waiting, begun, until = "", 0, ""
     for number, line in enumerate(lines, 1):
         if until:
@@ -124,15 +131,17 @@ def _substitute_variables(raw_steps: Iterator[BuildStep]) -> Iterator[BuildStep]
 
 
 def _fill_variables(text: str, values: dict[str, str]) -> str:
-    """Return a text with its variables replaced by their values, which may contain further variables."""
+    """Return a text with its variables replaced by their values. Values may contain other variables, up to
+    three levels deep.
+    """
     known = values | assignments("run", text)
-    for _ in range(3):  # the value of a variable may contain further variables
+    for _ in range(3):
         text = _VARIABLE.sub(lambda m: known.get(m[1] or m[3], m[2] if m[2] is not None else m[0]), text)
     return text
 
 
 def assignments(kind: Kind, text: str) -> dict[str, str]:
-    """Return the variables that a step of the kind ``kind`` sets, with their values."""
+    """Return the variables, with their values, that a step with this kind and text sets."""
     if kind == "env" and "=" not in text:
         name, _, value = text.partition(" ")
         return {name: value.strip()} if value.strip() else {}
@@ -142,8 +151,8 @@ def assignments(kind: Kind, text: str) -> dict[str, str]:
 
 
 def commands(text: str) -> Iterator[list[str]]:
-    """Yield the words of each command in a shell text, such as ``["pip", "install", "torch"]``, without
-    ``sudo`` and leading assignments.
+    """Yield the words of each command in a shell text, such as ``["pip", "install", "torch"]``. The words
+    omit leading assignments (``NAME=value``) and prefixes such as ``sudo``.
     """
     for part in re.split(r"&&|\|\||[;|\n]", text):
         try:

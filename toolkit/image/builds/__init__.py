@@ -1,2 +1,1 @@
-"""Build an image in the Docker engine from a lock, or write a folder from which another machine builds the
-image."""
+"""Build an image from a lock file with Docker, or write a folder for a build on another machine."""
