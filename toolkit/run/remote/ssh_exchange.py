@@ -18,6 +18,11 @@ if TYPE_CHECKING:
 _CHUNK = 1 << 16
 _POLL_SECONDS = 0.01
 _GONE_SECONDS = 0.3
+_DRAIN_SECONDS = 2.0
+"""The number of seconds to wait for the end of the output after the exit status. The end does not arrive
+while a background process of the command keeps the output open.
+"""
+
 _BY_SIGNAL = 255
 
 
@@ -53,8 +58,11 @@ def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> 
     rest = memoryview(command.stdin or b"")
     if not rest:
         channel.shutdown_write()
+    exited: float | None = None
     try:
-        while not _has_ended(channel):
+        while not _has_ended(channel, exited):
+            if exited is None and channel.exit_status_ready():
+                exited = time.monotonic()
             if deadline is not None and time.monotonic() > deadline:
                 _end(channel)
                 return Completed(command, -1, bytes(out.all), bytes(err.all), timed_out=True)
@@ -84,9 +92,17 @@ def _status(channel: "paramiko.Channel") -> int:
     return _BY_SIGNAL
 
 
-def _has_ended(channel: "paramiko.Channel") -> bool:
-    # Check the exit status before the output, because the last output may arrive after the exit status.
-    return channel.exit_status_ready() and not channel.recv_ready() and not channel.recv_stderr_ready()
+def _has_ended(channel: "paramiko.Channel", exited: float | None) -> bool:
+    """Return whether toolkit has received all output of a command, whose exit status arrived at ``exited``.
+
+    sshd sends the exit status as soon as the command exits, and may send the last output after it (OpenSSH,
+    session.c, session_exit_message).
+    """
+    if exited is None:
+        return False
+    # Check for the end of the output first: output that arrived before the end is then in the buffers.
+    complete = channel.eof_received or channel.closed or time.monotonic() - exited > _DRAIN_SECONDS
+    return complete and not channel.recv_ready() and not channel.recv_stderr_ready()
 
 
 def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
