@@ -182,7 +182,7 @@ def test_no_way_starts_an_unsigned_image_if_settings_require_a_key(way: str, key
     (sif.parent / "toolkit.toml").write_text('[launch]\nverify_key = "centre.asc"\n')
     said = refused(way, sif)
     assert "has no signature" in said
-    assert "toolkit.toml:2: verify_key requires a key in" in said
+    assert "toolkit.toml:2: verify_key requires a signature by a key in" in said
 
 
 @every_row("way", list(WAYS))
@@ -229,10 +229,10 @@ def test_a_key_that_a_site_requires_cannot_be_dropped_or_replaced(keys: Keys, si
     profile = site(sif.parent, override=False)
     for way in ("launch", "notebook", "scale"):
         assert "requires a signature" in refused(way, sif, "--site", profile, "--no-verify")
-        assert "image.verify_key requires a key in" in refused(way, sif, "--site", profile)
+        assert "image.verify_key requires a signature by a key in" in refused(way, sif, "--site", profile)
     sign(sif, OTHER, Silent())
     said = refused("launch", sif, "--site", profile, "--verify-key", str(other))
-    assert "image.verify_key requires a key in" in said
+    assert "image.verify_key requires a signature by a key in" in said
     sign(sif, USER, Silent())
     assert tk(*with_options(WAYS["launch"](sif), "--site", profile, "--verify-key", str(other))) is None
     assert len(records.every()[-1].image_check.signers) == 2

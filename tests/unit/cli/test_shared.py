@@ -132,11 +132,11 @@ def test_a_notebook_takes_it_too(pushed):
 @every_row(
     ("given", "said"),
     [
-        ("cluster:", "the path on the cluster is not absolute"),
-        ("cluster:a/b.sif", "the path on the cluster is not absolute"),
-        ("cluster:/a\nb.sif", "the path on the cluster is not absolute"),
-        ("cluster:..", "the path on the cluster is not absolute"),
-        ("cluster:tiny", "the site profile names no shared folder"),
+        ("cluster:", "expected an absolute path or a name after `cluster:`"),
+        ("cluster:a/b.sif", "expected an absolute path or a name after `cluster:`"),
+        ("cluster:/a\nb.sif", "expected an absolute path or a name after `cluster:`"),
+        ("cluster:..", "expected an absolute path or a name after `cluster:`"),
+        ("cluster:tiny", "the job has no site profile with a shared folder"),
     ],
 )
 def test_what_names_no_image_there_is_refused(given, said):
@@ -236,7 +236,7 @@ def test_data_that_are_not_there_end_in_3(image, project, tmp_path):
 @every_row("given", ["cluster:", "cluster:a/b", "cluster:."])
 def test_what_names_no_data_there_is_refused(image, tmp_path, given):
     (tmp_path / "net.py").write_text("from toolkit.trainers.command import run\nrun(None)\n")
-    with pytest.raises(BadInput, match=r"--data .*: the path on the cluster is not absolute"):
+    with pytest.raises(BadInput, match=r"--data .*: expected an absolute path or a name after `cluster:`"):
         prepared(image, (), trainer="net.py", data=given)
 
 

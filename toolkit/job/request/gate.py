@@ -32,7 +32,7 @@ from toolkit.run.command import Runner
 
 @dataclass(frozen=True, slots=True)
 class ImageClearance:
-    """An image that may start: its digest (``sha256:…``) and the result of its signature check."""
+    """An image that toolkit may start: its digest (``sha256:…``) and the result of its signature check."""
 
     digest: str
     check: ImageCheck
@@ -44,17 +44,23 @@ class ImageClearance:
 
 
 def demand_of(request: JobRequest, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the keys that must have signed a job's image, from the job's options, settings and site profile.
+    """Return the signatures that a new job's image needs, from options, settings and the job's site profile.
+
+    Args:
+        request: the job, with its site profile and the key file that the settings require.
+        verify_key: the value of ``--verify-key``.
+        no_verify: whether the user gave ``--no-verify``.
 
     Raises:
-        BadInput: as in :func:`toolkit.job.request.keys.merge_demands`.
+        BadInput: if the options conflict with each other or the profile, or a key file does not exist.
     """
     return merge_demands(verify_key, no_verify, request.key, request.site, request.job.site)
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the keys that must have signed the image of a recorded job, from options, current settings and
-    the site profile.
+    """Return the signatures that a recorded job's image needs before toolkit submits the job again.
+
+    toolkit uses the present options, settings and site profile, and ignores the values at the first launch.
 
     Args:
         site: the name of the site profile; empty or ``None`` without a site.
@@ -66,9 +72,9 @@ def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Key
 
 
 def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageClearance:
-    """Check the signatures of an image before the image starts.
+    """Check the signatures of an image before the image starts, and return the permission to start it.
 
-    Without a required key, an image without a signature may start.
+    If ``demand`` requires no key, an unsigned image may start.
 
     Raises:
         CheckFailed: if a signature is wrong, a required signature is missing or unreadable, or the image file
@@ -93,16 +99,16 @@ def clear_again(
 ) -> tuple[ImageClearance, ImageFacts | None]:
     """Check a recorded job's image again, and return the image's facts if this machine has a copy.
 
-    toolkit first compares the digest of the image with the digest in the record. If the image is on another
-    machine, toolkit checks the signatures of an identical copy on this machine. Without a copy on this
-    machine and without a required key, toolkit uses the check in the job's record.
+    toolkit first compares the digest of the image on the job's host with the digest in the record. For a job
+    on another machine, toolkit then checks the signatures of an identical copy on this machine. If this
+    machine has no copy, and ``demand`` requires no key, toolkit uses the result in the job's record.
 
     Args:
-        remote: whether the host of the job is another machine.
+        remote: whether the job's host is another machine.
 
     Raises:
         CheckFailed: if the image has changed, or for the reasons of :func:`clear`.
-        Missing: if the image no longer exists, or the check needs gpg and gpg cannot run.
+        Missing: if the image no longer exists on the host, or the check needs gpg and gpg cannot run.
     """
     check_image(runner, record)
     local_file = _copy_here(record) if remote else Path(record.spec.image)
@@ -121,14 +127,15 @@ def clear_again(
         facts = ImageFacts(path=record.spec.image, format="sif")
         return clear(StartableImage(name, facts, digest, None, record.spec.image), demand, tell), None
     tell.step(
-        f"{name} is unchanged since the check for job {record.key}; signature: {record.image_check.signature}"
+        f"{name} is unchanged since its signature check for job {record.key}; "
+        f"the result of this check was: {record.image_check.signature}"
     )
     return ImageClearance(record.image_digest, record.image_check), None
 
 
 def _view(record: JobRecord, *, remote: bool) -> RankView:
     view = view_of_command(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
-    # toolkit does not read an environment image on another machine.
+    # The environment image of a job on another machine is on that machine, so toolkit cannot read it here.
     return view if remote else msgspec.structs.replace(view, env=record.spec.env_image)
 
 
@@ -141,7 +148,7 @@ def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageC
             raise CheckFailed(
                 f"{required.by}: {image.cluster_path} is not on this machine, so its signatures cannot be "
                 "checked",
-                fix="launch on the login node, or copy the image to this machine and give the copy",
+                fix="launch on the login node, or copy the image to this machine and name it with `--image`",
             )
         return ImageCheck(signature="not-checked")
     form = image.facts.format
@@ -149,7 +156,7 @@ def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageC
         for required in demand.required[:1]:
             raise CheckFailed(
                 f"--image {image.local_file}: a {form} has no signature{_why(required)}",
-                fix="give the signed SIF",
+                fix="give a signed SIF file",
             )
         return ImageCheck(signature="none")
     check = _signatures(image.local_file, demand)
@@ -172,10 +179,13 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
 
 
 def _why(required: RequiredKey) -> str:
-    """Return the end of an error message: the site or file that requires a key; empty if an option requires
-    the key.
+    """Return the end of an error message, which names the site profile or the settings that require a key.
+
+    The result is empty if ``--verify-key`` requires the key, because the user knows the option.
     """
-    return "" if required.by == OPTION else f" ({required.by} requires a key in {required.key})"
+    return (
+        "" if required.by == OPTION else f" ({required.by} requires a signature by a key in {required.key})"
+    )
 
 
 def _tell_signature(name: str, check: ImageCheck, tell: Tell) -> None:
@@ -186,7 +196,7 @@ def _tell_signature(name: str, check: ImageCheck, tell: Tell) -> None:
         case "unknown-key":
             tell.step(f"{name} is undamaged; the signer is unknown, because gpg does not have the key {keys}")
         case "no-gpg":
-            tell.step(f"The signature of {name} is not checked, because gpg is not installed")
+            tell.step(f"The signature of {name} is not checked, because this machine has no gpg")
         case _:
             pass
 

@@ -1,4 +1,4 @@
-"""Find shared images and data on a cluster, and compare digests to avoid a copy."""
+"""Find images and data that a cluster already has, so that toolkit does not copy them again."""
 
 import posixpath
 from collections.abc import Iterable, Sequence
@@ -48,10 +48,10 @@ class OnCluster:
 
 @dataclass(frozen=True, slots=True)
 class StartableImage:
-    """An image that a job can start: its facts, its SHA-256 digest and its paths.
+    """An image for a job: its facts, its SHA-256 digest in hexadecimal, and its paths.
 
-    ``local_file`` is the file on this machine. ``cluster_path`` is the path on the cluster; it is empty if
-    toolkit must copy the image.
+    ``local_file`` is the file on this machine, or ``None`` if the image is only on the cluster.
+    ``cluster_path`` is the path on the cluster; it is empty if toolkit must copy the image to the cluster.
     """
 
     name: str
@@ -64,18 +64,19 @@ class StartableImage:
     (:func:`toolkit.image.files.filelock.identity`).
     """
     offers: Contents | None = None
-    """The commands and modules in an image on this machine."""
+    """The commands and modules in the image, or ``None`` if toolkit cannot read the image on this machine."""
 
 
 def image_of(option: str, site: Site | None) -> Path | OnCluster:
     """Return the image that ``--image`` names.
 
-    The value is a local file, ``cluster:/PATH``, or ``cluster:NAME`` for an image in the site's shared
-    folder.
+    ``option`` is a file on this machine, a recipe's name, ``cluster:/PATH``, or ``cluster:NAME`` for an image
+    in the site's shared folder.
 
     Raises:
-        BadInput: if the value has another form.
-        Missing: if the name is a recipe whose image the user has not built.
+        BadInput: if the file on this machine does not exist or is not an image, the path after ``cluster:``
+            is relative, or the site has no shared folder.
+        Missing: if toolkit finds no built image with the recipe's name.
     """
     if not option.startswith(ON_CLUSTER):
         return find_image(option)
@@ -86,10 +87,13 @@ def image_of(option: str, site: Site | None) -> Path | OnCluster:
 def data_of(option: str | None, dataset: str, site: Site | None) -> Path | OnCluster:
     """Return the data that ``--data`` names.
 
-    The value is a local folder, ``cluster:/PATH``, or ``cluster:NAME`` for data in the site's shared folder.
+    ``option`` is a folder on this machine, ``cluster:/PATH``, or ``cluster:NAME`` for data in the site's
+    shared folder. If ``option`` is ``None``, the result is the folder to which toolkit downloaded
+    ``dataset``.
 
     Raises:
-        BadInput: if the value has another form.
+        BadInput: if the folder on this machine does not exist, the path after ``cluster:`` is relative, or
+            the site has no shared folder.
         Missing: if the user has not downloaded the data set.
     """
     if option is None or not option.startswith(ON_CLUSTER):
@@ -120,7 +124,7 @@ def inspect_input(
         view: the command of a rank, and the image's folders that mounts hide.
 
     Raises:
-        BadInput: if the image is not a SIF file, or toolkit cannot read its facts file.
+        BadInput: if the file is not an image, or toolkit cannot decode the image's facts file.
         CheckFailed: if the image does not match the digest in its facts file.
         Missing: if the image or its facts file does not exist.
     """
@@ -149,8 +153,8 @@ def inspect_input(
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:
     """Return the image unchanged; raise an error if the container runtime cannot start the image's format.
 
-    ``command`` is the runtime's command. With an empty ``command``, any supported runtime may start the
-    image.
+    ``command`` is the runtime's command, such as ``apptainer``. If ``command`` is empty, toolkit accepts
+    each format that at least one supported runtime can start.
 
     Raises:
         BadInput: if the runtime cannot start the image's format.
@@ -165,7 +169,7 @@ def find_startable(image: StartableImage, command: str = "") -> StartableImage:
     program = posixpath.basename(command)
     raise BadInput(
         f"--image {name}: the file is a {form}; {program} needs a {' or '.join(sorted(able))}",
-        fix="give the archive that the image was made from: `docker save -o my.tar IMAGE`",
+        fix="give an archive of the image, such as an archive that `docker save -o my.tar IMAGE` writes",
     )
 
 
@@ -182,10 +186,11 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
 
 
 def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
-    """Return the data set's folder in the site's shared folder, or an empty string.
+    """Return the path of the data set in the site's shared folder, or an empty string.
 
-    The result is empty if a file of the data set is missing in the shared folder, or differs from the file on
-    this machine. ``own`` is the folder to which toolkit copies the files if the result is empty.
+    The result is empty if the site has no shared folder, or if a file of the data set ``name`` is missing
+    there or differs from the file on this machine. If the result is empty, toolkit copies the files to the
+    folder ``own`` on the cluster.
     """
     if site is None or not site.shared or not parcels:
         return ""
@@ -195,8 +200,9 @@ def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: 
 
 
 def facts_beside(image: Path, digest: str, tell: Tell) -> bytes:
-    """Return the content of the facts file that toolkit writes beside an image, for users who have no copy of
-    the image.
+    """Return the content of the facts file that toolkit writes beside a shared image.
+
+    With this file, users can launch the shared image without a copy on their own machines.
 
     Raises:
         BadInput: if ``image`` is not an image.
@@ -220,12 +226,12 @@ def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
         return OnCluster(posixpath.normpath(word))
     if "/" in word or not word.strip(".") or not word.isprintable():
         raise BadInput(
-            f"--{option} {value}: the path on the cluster is not absolute",
+            f"--{option} {value}: expected an absolute path or a name after `{ON_CLUSTER}`",
             fix=f"give the full path, as in {ON_CLUSTER}/work/shared/{_LIKE[option]}",
         )
     if site is None or not site.shared:
         raise BadInput(
-            f"--{option} {value}: the site profile names no shared folder",
+            f"--{option} {value}: the job has no site profile with a shared folder",
             fix=f"give `--site` with a profile that has the key `shared`, or the full path, as in "
             f"{ON_CLUSTER}/work/shared/{_LIKE[option]}",
         )
@@ -235,8 +241,8 @@ def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
 def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
     """Return the path of an identical image in the site's shared folder, or an empty string.
 
-    The shared file has the image's name or, like toolkit's own copies, this name and the first 12 digits of
-    the digest.
+    toolkit looks for two file names: the image's name, and the image's name followed by the first 12 digits
+    of the digest. toolkit's own copies have the second name.
     """
     if site is None or not site.shared:
         return ""

@@ -1,4 +1,4 @@
-"""Find the public keys that must have signed an image, from options, settings and the site profile."""
+"""Find which signatures an image needs, from the options, the settings and the site profile."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +14,8 @@ OPTION = "--verify-key"
 class RequiredKey:
     """A file of public keys; the image needs a signature by one of these keys.
 
-    ``by`` is the option, file or site that requires the signature.
+    ``key`` is the path of the file. ``by`` is the source of the requirement: an option, a variable, a line
+    of a settings file, or a site.
     """
 
     key: str
@@ -40,16 +41,17 @@ def merge_demands(
     site: Site | None,
     name: str | None,
 ) -> KeyDemand:
-    """Return the keys that the options, the settings and the site profile require.
+    """Return the signatures that the options, the settings and the site profile require.
 
-    Options override settings. If the profile sets ``image.override``, the user's keys replace the profile's
-    key. Without ``image.override``, the image needs a signature by a key from each required key file.
+    The options override the settings. If the profile sets ``image.override``, the options and settings also
+    override the profile. If the profile does not set ``image.override``, the image needs a signature by a
+    key of the options or settings, and a signature by a key of the profile.
 
     Args:
         verify_key: the value of ``--verify-key``.
         no_verify: whether the user gave ``--no-verify``.
-        settings: the key that ``toolkit.toml``, the user's settings file or the environment requires, or
-            ``None``.
+        settings: the key file that ``toolkit.toml``, the user's settings file or the variable
+            ``TOOLKIT_VERIFY_KEY`` requires, or ``None``.
         site: the profile of the job's site.
         name: the name of this site.
 
@@ -83,7 +85,8 @@ def _check_file(required: RequiredKey) -> None:
     if not required.key:
         raise BadInput(
             f"{required.by}: the value is empty",
-            fix="give a file of public keys, or leave out the option; if you gave a shell variable, set it",
+            fix="name a file of public keys, or remove this option or variable; if the value is a shell "
+            "variable, set the shell variable",
         )
     from toolkit.run.gpg import check_keyring  # slow import, not needed for --help
 
@@ -91,5 +94,8 @@ def _check_file(required: RequiredKey) -> None:
 
 
 def beside(file: Path, key: str) -> str:
-    """Return a key's path; a path in a settings file or profile is relative to that file's folder."""
+    """Return the path of the key file ``key``, which the settings file or profile ``file`` names.
+
+    A relative path is relative to the folder of ``file``. If ``key`` is empty, the result is empty.
+    """
     return str(file.absolute().parent / at_home(key)) if key else key

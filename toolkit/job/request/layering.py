@@ -1,4 +1,4 @@
-"""Read the settings of a job from settings files, variables, a job file and options, and merge them."""
+"""Merge the settings of a job from settings files, environment variables, a job file and options."""
 
 import os
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ class JobRequest:
     origins: Mapping[str, str]
     site: Site | None = None
     key: RequiredKey | None = None
-    """The key that must have signed an image because of a settings file or a variable, or ``None``."""
+    """The key file that a settings file or ``TOOLKIT_VERIFY_KEY`` requires, or ``None``."""
     project: tuple[str, ...] = ()
     """The names of the fields whose values are from ``toolkit.toml`` in the current folder."""
     note: str = ""
@@ -74,7 +74,7 @@ def merge_request(
 
     ``words`` are the words after ``--``: the arguments of a trainer, or a command. If the name of the trainer
     ends with ``.yaml`` or ``.yml``, the name is the path of a job file. If ``local`` is true, the job runs on
-    this machine, and toolkit ignores the site in the settings.
+    this machine, and toolkit ignores a site from the settings files and the environment variables.
 
     Raises:
         BadInput: if a value is wrong; the message names the source, the field and the valid values.
@@ -107,7 +107,10 @@ def merge_request(
 
 
 def _with_starter_counts(merged: MergedJob) -> MergedJob:
-    """Return the job with the numbers of nodes and ranks that options of torchrun or accelerate set."""
+    """Return the job with the numbers of nodes and ranks from its command, such as ``torchrun --nnodes 2``.
+
+    toolkit uses a number from the command only if no other source sets this number.
+    """
     job, origins = merged.job, merged.origins
     if job.trainer or not job.command:
         return merged
@@ -119,14 +122,14 @@ def _with_starter_counts(merged: MergedJob) -> MergedJob:
 
 
 def announce(*requests: JobRequest, tell: Tell) -> None:
-    """Show the fields from ``toolkit.toml`` and the reason for the partition, even with ``--quiet``.
+    """Show the names of the fields from ``toolkit.toml`` and the reason for an unusual partition.
 
-    toolkit shows these fields because the user may have forgotten ``toolkit.toml``, and jobs may cost more in
-    another partition.
+    toolkit shows both even with ``--quiet``: the user may have forgotten ``toolkit.toml``, and a job may cost
+    more in a partition that is not the site's default.
 
     Args:
-        requests: the jobs of one command; their settings are the same.
-        tell: a function that receives a notice for each value.
+        requests: the jobs of one command, which all have the settings of the same ``toolkit.toml``.
+        tell: a function that receives each notice.
     """
     if requests[0].project:
         tell.notice(f"{PROJECT}: {', '.join(requests[0].project)}")
@@ -147,7 +150,7 @@ def _of_project(
 
 
 def required_by_settings() -> RequiredKey | None:
-    """Return the key that must have signed an image because of a settings file or a variable, or ``None``.
+    """Return the key file that a settings file or a variable requires, or ``None``.
 
     The variable ``TOOLKIT_VERIFY_KEY`` overrides ``toolkit.toml``, which overrides the user's settings file.
 
@@ -158,8 +161,8 @@ def required_by_settings() -> RequiredKey | None:
 
 
 def _required_key(settings: list["_Settings"]) -> RequiredKey | None:
-    # toolkit usually treats an empty variable as unset.
-    # An empty key variable is an error, because toolkit would otherwise skip the signature check.
+    # toolkit treats other empty variables as unset. If it treated an empty TOOLKIT_VERIFY_KEY as unset,
+    # toolkit would silently skip the signature check. Therefore, merge_demands reports an error.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return RequiredKey(key, _KEY_VARIABLE)
     return next((settings_file.key for settings_file in reversed(settings) if settings_file.key), None)
@@ -169,7 +172,8 @@ def env_file(job: JobFile) -> dict[str, str]:
     """Return the variables in a job's env file; toolkit treats all their values as secret.
 
     Raises:
-        BadInput: if other users may read the file, a line is wrong, or a named variable is not set.
+        BadInput: if other users may read the file, a line is wrong, or a line names a variable that is not
+            set.
     """
     if not job.env_file:
         return {}
@@ -179,7 +183,10 @@ def env_file(job: JobFile) -> dict[str, str]:
 
 
 def _with_variables(merged: MergedJob) -> MergedJob:
-    """Add the variables of the env file, and hide values whose names suggest a secret."""
+    """Return the job with the variables of its env file.
+
+    A value is marked as secret if the variable's name suggests a secret.
+    """
     job, origins = merged.job, dict(merged.origins)
     env = variables.hide_secrets({**env_file(job), **(job.env or {})})
     if "env_file" in origins:
@@ -188,8 +195,8 @@ def _with_variables(merged: MergedJob) -> MergedJob:
 
 
 def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return the settings; a variable without a value (``env: [NAME]``) gets its value from the user's
-    environment.
+    """Return the settings ``raw``. If ``env`` names a variable without a value (``env: [NAME]``), the result
+    contains the variable's value in toolkit's environment.
     """
     env, label = raw.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
@@ -202,17 +209,17 @@ def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 class _Settings(NamedTuple):
-    """The job settings in one settings file, and the signing key that this file requires."""
+    """The job settings in one settings file, and the file of public keys that it requires, or ``None``."""
 
     layer: JobLayer
     key: RequiredKey | None
 
 
 def _check_encoding(options: Mapping[str, Any]) -> None:
-    """Raise an error if a file name is not UTF-8: job scripts and records cannot contain such a name.
+    """Check that the values of all options are UTF-8, because job scripts and records contain only UTF-8.
 
     Raises:
-        BadInput: if a name is not UTF-8; the error names the option.
+        BadInput: if a value is not UTF-8; the error names the option.
     """
     for name, value in options.items():
         if isinstance(value, str) and not _is_utf8(value):

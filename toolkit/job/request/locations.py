@@ -19,8 +19,8 @@ ON_CLUSTER = "cluster:"
 """The prefix of an option's value that names an image or data on the cluster."""
 
 _MARK = "toolkit-value:"
-"""The mark that toolkit prints before a value in a login shell, because login files may print banners
-first."""
+"""The mark that toolkit prints before a value in a login shell. Login files such as ``.bash_profile`` may
+print other lines, which do not begin with this mark."""
 
 _RECIPES = "recipes"
 
@@ -31,8 +31,8 @@ def find_image(option: str) -> Path:
     """Return the image file that ``--image`` names: a path, or the SIF file of a recipe.
 
     Raises:
-        BadInput: if the file does not exist, or a job cannot start it.
-        Missing: if the recipe's image was not built.
+        BadInput: if the file does not exist, or is not an image that toolkit can launch.
+        Missing: if toolkit finds no built image with the recipe's name.
     """
     if path := image_here(option):
         # Import `check_startable` here, because the import is slow, and only an image file needs it.
@@ -58,14 +58,13 @@ def image_here(name: str) -> Path | None:
     """Return the file of an image on this machine, or ``None`` if the file does not exist.
 
     Raises:
-        BadInput: if ``name`` is a folder, a device, or an image in a Docker engine or a registry, because a
-            job cannot start it. Also if toolkit found the file by a recipe's name and another user may write
-            the file.
+        BadInput: if ``name`` is a folder, a device, or an image in a Docker engine or a registry. Also if
+            ``name`` is not a path, and another user owns the file that toolkit found or can change it.
     """
     path = at_home(name)
     if path.is_file():
         check_given(path, label="--image")
-        if not is_path(name):  # the value may also be the name of a recipe
+        if not is_path(name):  # the user may have meant a recipe with this name
             require_trusted(path, f"name the file: --image {shlex.quote(f'./{path}')}")
         return path.resolve()
     if name.startswith(TRANSPORTS) or "://" in name:
@@ -96,7 +95,7 @@ def _image_folders() -> tuple[Path, ...]:
 
 
 def _enumerate_folders(folders: tuple[Path, ...]) -> str:
-    *first, last = ("this folder" if folder == Path() else str(folder) for folder in folders)
+    *first, last = ("the current folder" if folder == Path() else str(folder) for folder in folders)
     return f"{', '.join(first)} or {last}"
 
 
@@ -107,10 +106,11 @@ def _sif_of(reference: str) -> str:
 
 
 def named_image(name: str) -> str:
-    """Return the image file of the recipe ``name``; return any other text unchanged.
+    """Return the image file of the recipe ``name``. Return ``name`` unchanged if a file has this name, or if
+    no recipe has this name.
 
     Raises:
-        Missing: if the recipe's image was not built.
+        Missing: if the user has not built the recipe's image.
     """
     if Path(name).exists() or name not in names(_RECIPES, ".toml"):
         return name
@@ -123,7 +123,9 @@ def is_path(image: str) -> bool:
 
 
 def data_folder(option: str | None, dataset: str) -> Path:
-    """Return the folder of a data set on this machine.
+    """Return the folder of the data set ``dataset`` on this machine.
+
+    ``option`` is the value of ``--data``; if it is ``None``, toolkit uses its own folder of downloaded data.
 
     Raises:
         BadInput: if the value of ``--data`` is not a folder.
@@ -144,21 +146,25 @@ def data_folder(option: str | None, dataset: str) -> Path:
 
 
 def program_file(name: str) -> Path:
-    """Return the absolute path of the user's own trainer.
+    """Return the absolute path of the Python file ``name``, which is the user's own trainer.
 
     Raises:
         BadInput: if the file does not exist, or toolkit cannot read it.
     """
     path = at_home(name)
-    check_given(path, fix="check the path; a command goes after `--`")
+    check_given(path, fix="check the path; if you meant a command, write the command after `--`")
     return path.resolve()
 
 
 def directory(runner: Runner, option: str | None, *, remote: bool, variables: bool = False) -> str:
-    """Return the absolute path of the cluster's folder for images, data and runs.
+    """Return the absolute path of the folder for images, data and runs on the machine that runs the job.
 
-    If ``variables`` is true, toolkit replaces ``$NAME`` in the path by the variable's value on the cluster,
-    as in the paths of a site profile.
+    Args:
+        runner: runs commands on this machine, or on the cluster's login node.
+        option: the value of ``--directory``, or ``None`` for the default ``toolkit``. A relative path on a
+            cluster is relative to ``$WORK`` or, if ``WORK`` is not set, to ``$HOME``.
+        remote: whether ``runner`` runs commands on another machine.
+        variables: whether to replace ``$NAME`` in the path by the variable's value on the cluster.
 
     Raises:
         Missing: if neither ``WORK`` nor ``HOME`` is set on the cluster.
@@ -190,8 +196,9 @@ def expand_variables(runner: Runner, path: str) -> str:
 
 
 def image_there(image: Path, digest: str, base: str) -> str:
-    """Return the path of an image's copy on the cluster; the copy's name contains the first 12 digits of the
-    digest.
+    """Return the path of an image's copy on the cluster, below the folder ``base``.
+
+    The copy's name contains the first 12 digits of the image's digest.
     """
     return posixpath.join(base, "images", f"{image.stem}-{digest[:12]}{image.suffix}")
 
@@ -204,10 +211,10 @@ def login_variable(runner: Runner, name: str) -> str:
 
 
 def check_directory(directory: str) -> None:
-    """Raise an error if toolkit cannot expand or mount a folder's path.
+    """Check the value of ``--directory``, whose folder toolkit mounts into the container.
 
     Raises:
-        BadInput: if the path is in another user's home, or contains a separator character of ``--bind``.
+        BadInput: if the path starts with ``~NAME``, or contains a separator character of ``--bind``.
     """
     if directory.startswith("~") and directory != "~" and not directory.startswith("~/"):
         raise BadInput(

@@ -24,7 +24,8 @@ _UNKNOWN = "unrecognized arguments: "
 def trainer_faults(spec: JobSpec, image: ImageFacts, runner: Runner) -> Iterator[LaunchFault]:
     """Yield the faults in the options of a shipped trainer.
 
-    toolkit skips the check if the image contains another release of toolkit, whose options may differ.
+    toolkit skips the check if the image does not contain this release of toolkit, because the options of
+    another release may differ.
 
     Args:
         spec: the job, with the command of a rank.
