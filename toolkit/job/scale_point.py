@@ -62,14 +62,17 @@ def submit(
     begun: bool,
     secrets: Mapping[str, Hidden] = NO_SECRETS,
 ) -> Point:
-    """Submit a run of a study, and save the key of its job before the submission.
+    """Submit a run of a study as a job, and return the run with its new state.
+
+    The state is ``failed`` if a check of the job fails or Slurm refuses the job. ``where`` is the folder of
+    the study; ``opener`` connects to the host.
 
     If ``begun`` is true, an earlier run of the study reached the host, so toolkit retries if the host is
     unreachable. In a new study, the host's name may be wrong, so toolkit does not retry an unreachable host.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.
-        Missing: if the image or the data do not exist, or the host is unreachable.
+        Missing: if the image or the data does not exist, or the host is unreachable.
     """
     fields, words = study_points.job_fields(study, point)
     fields["env"] = {**secrets, **fields.get("env", {})}
@@ -96,8 +99,12 @@ def submit(
 
 
 def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Raise an error if an earlier run of the same series of runs used another image. Performance figures of
-    different images are not comparable.
+    """Check that the earlier runs of the point's series used the same image as the new job ``record``.
+
+    Performance figures of different images are not comparable.
+
+    Raises:
+        BadInput: if an earlier run used another image.
     """
     for earlier in folder.load_points(where, study):
         origin = earlier.origin
@@ -112,7 +119,9 @@ def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> 
 
 
 def job_of(point: Point) -> JobRecord | None:
-    """Return the record of a run's job, or ``None`` if toolkit has not submitted the run."""
+    """Return the record of a run's job. Return ``None`` if toolkit has not submitted the run, has already
+    saved the run's result, or cannot find the record.
+    """
     try:
         return records.find(point.job) if point.job and point.state == "submitted" else None
     except BadInput:
@@ -120,8 +129,9 @@ def job_of(point: Point) -> JobRecord | None:
 
 
 def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
-    """Save the performance figures of an ended job, or the cause of its failure, in the study's file for the
-    run.
+    """Save the performance figures of an ended job, or the cause of its failure, and return the updated run.
+
+    toolkit writes them to the file of this run in the study's folder ``where``.
 
     Raises:
         Missing: if the host with the figures stays unreachable; the run is then unchanged.
@@ -168,8 +178,8 @@ def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
 
 
 def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
-    """Return the metrics of a job from the copy on this machine or, if this copy is incomplete, from the
-    host.
+    """Return the metrics of a job: the copy on this machine, or the file on the job's host if the copy is
+    incomplete.
     """
     copy = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
     if are_whole(copy):
@@ -192,5 +202,7 @@ def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
     file = folder.save_timeline(where, point, content)
     shares = timeline.shares(timeline.tally_events(events(file)))
     if shares is None:
-        raise CheckFailed(f"{file}: the timeline has fewer than three steps, which are too few to measure")
+        raise CheckFailed(
+            f"{file}: the timeline has fewer than three training steps; toolkit needs at least three"
+        )
     return shares

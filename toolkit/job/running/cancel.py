@@ -10,8 +10,9 @@ from toolkit.model.job import FINAL_STATES, JobRecord
 
 
 class CancelResult(NamedTuple):
-    """A job after its cancellation, a phrase such as ``is cancelled``, and the error if the cancellation
-    failed.
+    """The record of a job that toolkit tried to cancel, and a phrase about the job, such as ``is cancelled``.
+
+    If the cancellation failed, ``message`` is empty, and ``error`` is the reason.
     """
 
     record: JobRecord
@@ -20,11 +21,15 @@ class CancelResult(NamedTuple):
 
     @property
     def was_reached(self) -> bool:
+        """Whether toolkit reached the job's host."""
         return not isinstance(self.error, Missing)
 
 
 def cancel_all(job_records: Iterable[JobRecord], say: Callable[[CancelResult], None]) -> list[CancelResult]:
-    """Cancel each job, and call ``say`` with each result that is not an error."""
+    """Try to cancel each job, and return a result for each job.
+
+    Call ``say`` with each result that contains no error.
+    """
     tried = []
     for record in job_records:
         try:
@@ -37,7 +42,7 @@ def cancel_all(job_records: Iterable[JobRecord], say: Callable[[CancelResult], N
 
 
 def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
-    """Return one error for all jobs whose cancellation failed, or ``None``."""
+    """Return one error for all jobs whose cancellation failed, or ``None`` if no cancellation failed."""
     bad = [(result.record, result.error) for result in tried if result.error]
     if not bad:
         return None

@@ -31,7 +31,10 @@ _OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
 
 @dataclass(frozen=True, slots=True)
 class ResultFile:
-    """A file that a job wrote: its path on the cluster, its path on this machine, and its size in bytes."""
+    """A file that a job wrote: its path on the cluster, and its size in bytes.
+
+    ``path`` is the path below the folder on this machine to which toolkit copies the file.
+    """
 
     remote_path: str
     path: str
@@ -41,7 +44,8 @@ class ResultFile:
 def list_results(runner: Runner, record: JobRecord) -> list[ResultFile]:
     """Return the files that a job wrote to its folder, sorted by path.
 
-    The result omits toolkit's own files, and files of the copied project that the job did not change.
+    The result omits the files that toolkit writes for its own use. It also omits the files of the user's
+    project that toolkit copied to the job's folder, unless the job changed them.
 
     Raises:
         CheckFailed: if toolkit cannot list the folder.
@@ -50,7 +54,7 @@ def list_results(runner: Runner, record: JobRecord) -> list[ResultFile]:
     command = Command.of("find", folder, "-type", "f", "-printf", r"%s\t%T@\t%P\0", timeout=_LIST_SECONDS)
     done = runner.run(command)
     if not done.stdout:
-        done.require(f"listing {folder} on {runner.place}", "the folder of the run may have been deleted")
+        done.require(f"listing {folder} on {runner.place}", "the job's folder may have been deleted")
     array = bool(record.spec.array)
     entries = (_entry(folder, line, array=array) for line in done.text.split("\0") if line)
     return sorted((file for file in entries if file is not None), key=lambda file: file.path)
@@ -84,9 +88,10 @@ def match_patterns(results: Iterable[ResultFile], patterns: Sequence[str]) -> li
     files = list(results)
     for pattern in patterns:
         if not any(_matches(file, pattern) for file in files):
-            names = ", ".join(file.path for file in files[:10]) or "nothing"
+            names = ", ".join(file.path for file in files[:10]) or "(the job wrote no files)"
             raise BadInput(
-                f"{pattern}: no file of the job matches", fix=f"choose from the files of the job: {names}"
+                f"{pattern}: no file of the job matches this pattern",
+                fix=f"choose from the files of the job: {names}",
             )
     return [file for file in files if not patterns or any(_matches(file, p) for p in patterns)]
 
@@ -98,10 +103,10 @@ def _matches(file: ResultFile, pattern: str) -> bool:
 
 
 def fetch(runner: Runner, files: Sequence[ResultFile], target: Path, tell: Tell) -> list[Path]:
-    """Copy files to the folder ``target``, and return the paths of the copied files.
+    """Copy files to the folder ``target`` on this machine, and return the paths of the copied files.
 
-    toolkit resumes interrupted copies. It renames a copy to the final name only if the copy's SHA-256 digest
-    equals the digest of the original file.
+    toolkit does not copy a file that ``target`` already contains, and resumes interrupted copies. A copy gets
+    its final name only if its SHA-256 digest equals the digest of the original file.
 
     Raises:
         CheckFailed: if a file changes during the copy.
@@ -145,7 +150,8 @@ def _copy(runner: Runner, result: ResultFile, path: Path, digest: str, detail: C
 def in_words(record: JobRecord, files: Sequence[ResultFile]) -> str:
     """Return a line that names a job's largest result files, and the command that copies all result files.
 
-    The line is empty if the job has no result files. Files with the job's standard output do not count.
+    The line is empty if the job has no result files. The files with the job's standard output and standard
+    error are not result files.
     """
     names = {record.spec.output, record.spec.error}
     names |= {name.replace("%a", str(task.index)) for task in record.tasks for name in names}

@@ -19,15 +19,17 @@ from toolkit.study.figures import history
 
 _MOST_SHOWN = 5
 _PLAIN_SECONDS = 60.0
-"""The time in seconds between two progress lines in a log; a terminal shows each change of the progress."""
+"""The shortest time in seconds between two progress lines, if standard error is not a terminal."""
 
 
 def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = False) -> JobRecord:
     """Show the output of a job until the job ends, and return its final record.
 
+    With ``quiet``, toolkit does not show the output.
+
     Raises:
         Interrupted: on Ctrl-C; the job continues, and the error shows how to follow the job again.
-        Missing: if the host or Slurm becomes unreachable; the job continues.
+        Missing: if the host or Slurm does not answer for ten minutes; the job may still run.
     """
     watch = _Watch(record, tell, quiet=quiet)
     try:
@@ -42,7 +44,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
         )
         _say_results(runner, ended, tell)
     except Missing as error:
-        # Replace the hint "run the command again", because the command would launch a second job.
+        # Replace the hint "run the command again", because `toolkit launch` would submit a second job.
         raise Missing(
             f"{runner.place} is unreachable; job {watch.name} may still run",
             fix=f"when the host answers again: `toolkit jobs logs --follow {record.key}`",
@@ -67,7 +69,10 @@ def _say_results(runner: Runner, record: JobRecord, tell: Tell) -> None:
 
 
 class _Watch:
-    """Print each change of a job once; a terminal also shows the progress of a training."""
+    """Print the changes of a job's state and the progress of its training.
+
+    toolkit updates the progress continuously in a terminal, and prints it at most once a minute elsewhere.
+    """
 
     def __init__(self, record: JobRecord, tell: Tell, *, quiet: bool) -> None:
         self.name = record.id or record.key
@@ -83,13 +88,13 @@ class _Watch:
             self._tell.output(output.displayed_line(text))
 
     def state(self, status: JobStatus) -> None:
-        # Print no new line for a new expected start time, because Slurm updates this time every minute.
+        # Ignore a change of only the expected start time, because Slurm updates this time every minute.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(state_text.sentence(status, self.name))
         self._said, self._status = shown, status
-        # Slurm forgets an array task some minutes after the task's end.
-        # Count a task as ended if Slurm lists the task neither as waiting nor as running.
+        # Slurm stops listing an array task some minutes after the task's end.
+        # Count a task as ended if Slurm does not list the task as waiting or running.
         ended = self._tasks - sum(task.state not in FINAL_STATES for task in status.tasks)
         if status.tasks and ended > self._ended:
             self._ended = ended
@@ -100,7 +105,9 @@ class _Watch:
         moment = time.monotonic()
         if not running or (now := pace.pace(content)) is None:
             if running and self._live:
-                self._tell.detail(f"{moment - self._since:.0f} s, no metrics yet")
+                self._tell.detail(
+                    f"no metrics yet; toolkit has followed the job for {moment - self._since:.0f} s"
+                )
             return
         new = now.done != self._done
         if new:
@@ -120,18 +127,19 @@ class _Watch:
 
 
 def conclude(record: JobRecord, tell: Tell) -> None:
-    """Print that a job has completed.
+    """Print that an ended job is complete.
 
     Raises:
-        CheckFailed: if the job failed; the error has the failed rank's last lines, the cause and the fix.
+        CheckFailed: if the job is not complete; the error has the failed rank's last lines of output, the
+            cause and the fix.
     """
     if record.state != "completed":
         raise failure(record)
     text = jobs.kept_output(record) if record.spec.unsure else ""
     if epoch := same_epochs(text, record.spec.ranks):
         tell.notice(
-            f"each of the {record.spec.ranks} ranks reports `{epoch}`: "
-            f"if the program does not join its ranks, it trained {record.spec.ranks} separate models"
+            f"each of the {record.spec.ranks} ranks reports `{epoch}`; if the ranks do not communicate "
+            f"with each other, the job trained {record.spec.ranks} separate models"
         )
     figures = f"; to see its metrics: toolkit report {record.key}" if _has_figures(record) else ""
     tell.step(f"Job {record.id or record.key} is complete{figures}")
@@ -145,9 +153,9 @@ def _has_figures(record: JobRecord) -> bool:
 
 
 def failure(record: JobRecord) -> CheckFailed:
-    """Return the error of a failed job: the rank that failed first, the cause, and the fix.
+    """Return the error of a job that did not complete: the rank that failed first, the cause, and the fix.
 
-    toolkit reads the copy of the job's output on this machine.
+    toolkit finds them in the copy of the job's output on this machine.
     """
     from toolkit.engine.logs.explanation import causes  # slow import, needed only for a failed job
     from toolkit.job import explanation
@@ -187,7 +195,9 @@ def failure(record: JobRecord) -> CheckFailed:
 
 
 def _failed_rank(text: str) -> list[str]:
-    """Return the lines that name the rank that failed first, with the last lines of its output."""
+    """Return lines that name the rank that failed first, and the last lines of this rank's output. If the
+    output names no such rank, return an empty list, or a line that says that Slurm killed all ranks.
+    """
     if first := output.first_failure(text):
         named = f"rank {first.rank} on {first.node} failed first: {first.reason}"
         return [f"{named}; the last lines of its output:", *(f"    {line}" for line in first.last_lines)]
@@ -233,13 +243,13 @@ def _world_of_one_error(record: JobRecord) -> CheckFailed:
     return CheckFailed(
         f"job {record.id or record.key} is {record.state}{code}: "
         f"each of its {record.spec.ranks} ranks reports a world of size 1",
-        fix=f"use the mode that `toolkit doctor {record.spec.image} -- COMMAND` names",
-        detail=[f"toolkit predicted '{record.predicted}' for {record.mode}"],
+        fix=f"use the launch mode that `toolkit doctor {record.spec.image} -- COMMAND` names",
+        detail=[f"toolkit predicted '{record.predicted}' for launch mode {record.mode}"],
     )
 
 
 def _has_checkpoint(record: JobRecord) -> bool:
-    """Return whether the job finished an epoch, after which a shipped trainer writes a checkpoint."""
+    """Return whether a trainer finished an epoch in the job; trainers write a checkpoint after each epoch."""
     try:
         metrics = (records.folder(record.key) / records.METRICS).read_bytes()
     except OSError:

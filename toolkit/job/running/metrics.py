@@ -11,7 +11,10 @@ from toolkit.model.progress import Tell
 
 
 def folder_of(job: str | None, tell: Tell) -> Path:
-    """Return the folder with the metrics of a job, after toolkit has copied new metrics from the job's host.
+    """Return the folder on this machine with a job's metrics.
+
+    toolkit first copies the metrics from the job's host, unless the folder already has all metrics of an
+    ended job.
 
     Args:
         job: a folder with metrics on this machine, or the key of a job; ``None`` for the last job.

@@ -21,9 +21,10 @@ from toolkit.run.tunnel import Tunnel
 
 _TRIES = 5
 _END_SECONDS = 4
-"""After a relay stops, toolkit queries Slurm for this number of seconds before it restarts the relay.
+"""The seconds for which toolkit queries Slurm after the relay stops, before toolkit restarts the relay.
 
-If the relay stopped because the job ended, Slurm usually reports the job's end within this time.
+The relay is the program on the job's node that forwards connections to Jupyter. If the relay stopped because
+the job ended, Slurm usually reports the job's end within this time.
 """
 
 
@@ -44,9 +45,9 @@ def start_notebook(runner: Runner, job: Prepared, tunnel: Tunnel, session: Tunne
     """Submit the job, and keep the tunnel open until Ctrl-C or the end of the job.
 
     Raises:
-        Interrupted: on Ctrl-C, after toolkit cancelled the job; with ``--keep`` the job continues.
+        Interrupted: on Ctrl-C. toolkit first cancels the job, except with ``--keep``.
         CheckFailed: if the job ends before Jupyter listens.
-        Missing: if the image has no Jupyter.
+        Missing: if the image has no Jupyter, or the host stays unreachable.
     """
     stage(runner, job.parcels, tell)
     token = notebook.prepare(runner, job.record.spec, job.runtime)
@@ -74,7 +75,7 @@ def attach_to_notebook(job: str, session: TunnelSession, tell: Tell) -> None:
 
     Raises:
         BadInput: if the job does not exist, or is not a notebook.
-        Missing: if the job has ended.
+        Missing: if the job has ended, or the host is unreachable.
     """
     record = records.find(job)
     if not notebook.is_notebook(record.spec):
@@ -115,7 +116,7 @@ def _use(
         )
         notebook.clear(patient, record)
     except Lost as error:
-        # Replace the hint "run the command again", because the command would start a second notebook.
+        # Replace the hint "run the command again", because `toolkit notebook` would start a second notebook.
         raise Missing(
             f"{runner.place} is unreachable; job {record.id} may still run",
             fix=f"connect again: `toolkit notebook --attach {record.key}`",
@@ -133,10 +134,12 @@ def _forward_until_end(
     tunnel: Tunnel,
     on_ready: Callable[[], None],
 ) -> JobRecord:
-    """Forward connections until the job ends; restart the relay, a program on the job's node, if it stops.
+    """Forward connections to Jupyter until the job ends, and return the job's record.
+
+    If the relay on the job's node stops before the job ends, toolkit restarts the relay.
 
     Raises:
-        Missing: if the relay stops five times in a row.
+        Missing: if the relay fails to start five times in a row.
     """
     failed, why = 0, ""
     while failed < _TRIES:

@@ -24,9 +24,10 @@ Reach = Callable[[JobRecord], contextlib.AbstractContextManager[Runner]]
 def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Iterator[str]:
     """Yield the output of a job as text; for an array, yield each task's output below a title line.
 
-    For an ended job, toolkit reads the copy on this machine. The copy of a long output lacks the middle, so
-    toolkit reads a long output on the job's host if ``reach`` can connect. Each text ends at the end of a
-    line, unless the line is longer than a chunk.
+    toolkit reads the output of a running job on the job's host, and the output of an ended job on this
+    machine. The copy on this machine lacks the middle of an output of more than 8 MiB. toolkit reads such an
+    output on the host, if ``reach`` can connect. Each text ends at the end of a line, unless the line is
+    longer than a chunk.
 
     Raises:
         Missing: if this machine has no copy and the host is unreachable.
@@ -53,7 +54,7 @@ def ends(record: JobRecord, tell: Tell) -> tuple[str, int]:
 
 
 class _OutputPlace:
-    """The host of a job; toolkit connects to this host only once, at the first read."""
+    """A connection to the host of a job; toolkit opens it at the first read, and tries only once."""
 
     def __init__(self, record: JobRecord, stack: contextlib.ExitStack, reach: Reach) -> None:
         self._record, self._stack, self._reach = record, stack, reach
@@ -100,7 +101,7 @@ def _bytes_of(record: JobRecord, task: JobTask | None, place: _OutputPlace, tell
                 yield from pieces(place.runner(), remote_file)
                 return
         except Missing as error:
-            tell.notice(f"warning: {error.message}; this copy lacks the middle of the output")
+            tell.notice(f"warning: {error.message}; the copy on this machine lacks the middle of the output")
     yield from pieces(LocalRunner(), local_file)
 
 

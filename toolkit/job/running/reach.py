@@ -27,12 +27,14 @@ def on_damage(tell: "Tell") -> "Callable[[str], None]":
 
 
 def find(job: str | None, tell: "Tell") -> JobRecord:
-    """Return the record of a job by its key or Slurm number; print a warning for each damaged record."""
+    """Return the record of the job with the key or Slurm job ID ``job``, or of the last job for ``None``.
+    Print a warning for each damaged record.
+    """
     return records.find(job, on_damage(tell))
 
 
 def find_all(jobs: Iterable[str], tell: "Tell") -> list[JobRecord]:
-    """Return the records of the given jobs without duplicates; without jobs, return the last job's record."""
+    """Return the records of ``jobs`` without duplicates, or the last job's record if ``jobs`` is empty."""
     job_records = [find(job, tell) for job in jobs] or [find(None, tell)]
     return list({record.key: record for record in job_records}.values())
 
@@ -50,7 +52,8 @@ def refresh_everywhere(job_records: list[JobRecord]) -> list[tuple[JobRecord, bo
     """Ask Slurm on several hosts in parallel about the jobs that have not ended.
 
     Returns:
-        each record, and whether Slurm on the job's host answered.
+        each record with its current state, and whether Slurm on the job's host answered. For a job that
+        had already ended, the second value is true.
     """
     places = by_place(job_records)
     if not places:
@@ -104,7 +107,9 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
 
 
 def _look(job_records: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask Slurm about all jobs of one host; if Slurm does not answer, return the old records."""
+    """Ask Slurm about all jobs of one host; return each record, and whether Slurm answered. If the host does
+    not answer, the records are unchanged.
+    """
     from toolkit.launch.tracking import jobs
 
     with contextlib.suppress(ToolkitError), connect_to_job(job_records[0]) as runner:

@@ -1,4 +1,4 @@
-"""Read the start times of a job from its folder, its record or the cluster."""
+"""Find how long each phase of a job's start took, from the times that the job recorded."""
 
 from pathlib import Path
 
@@ -11,10 +11,10 @@ from toolkit.study.start_parts import JobStart, job_start
 
 
 def start_of(job: str | None, tell: Tell) -> JobStart:
-    """Return the measured durations of the phases of a job's start.
+    """Return the measured durations of the phases of a job's start, such as the queue wait and the imports.
 
     Args:
-        job: the folder of a job, or the key or Slurm ID of a job; ``None`` for the last job.
+        job: the folder of a job on this machine, or the key or Slurm ID of a job; ``None`` for the last job.
         tell: a function that receives a notice for each damaged record.
 
     Raises:
@@ -43,7 +43,8 @@ def start_of_record(record: JobRecord) -> JobStart:
                 if content:
                     records.keep(record, name, content)
     times, metrics = (_bytes(folder / name) for name in names)
-    # The queue wait of a restarted job is unknown, because its script is much older than its last submission.
+    # The modification time of the job script shows only the first submission of a job.
+    # Therefore, the queue wait of a restarted or resubmitted job is unknown.
     once = not record.restarts and len(record.numbers) < 2
     size = (record.spec.nodes, record.spec.ranks)
     submitted = _written(folder / records.SCRIPT) if once else None
@@ -74,7 +75,9 @@ def _bytes(path: Path) -> bytes:
 
 
 def _written(script: Path) -> float | None:
-    """Return the Unix time at which toolkit wrote the script, just before its submission, or ``None``."""
+    """Return the Unix time at which toolkit wrote the job script, just before it submitted the job. Return
+    ``None`` if the script does not exist.
+    """
     try:
         return script.stat().st_mtime
     except OSError:

@@ -1,4 +1,4 @@
-"""Submit or run a job again in the same folder, in which a trainer finds its checkpoint."""
+"""Submit or run an ended job again in the job's folder, in which a trainer finds its checkpoint."""
 
 import os
 from collections.abc import Mapping
@@ -22,13 +22,13 @@ def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tel
 
     Args:
         record: the job; it must have ended.
-        verify_key: a file of public keys; one of these keys must have signed the image.
+        verify_key: a file of public keys, one of which must have signed the image; or ``None``.
         no_verify: whether to skip the signature check.
         tell: a function that receives the output of a job on this machine.
 
     Raises:
-        CheckFailed: if the job still runs, the image has changed, its signatures do not permit a start, or
-            sbatch refuses the job.
+        CheckFailed: if the job still runs, the image has changed or fails the signature check, or sbatch
+            refuses the job.
         Missing: if the image or the script no longer exists, or the host is unreachable.
     """
     secrets = secrets_of_record(record.spec.secrets, NO_SECRETS, os.environ)
@@ -50,17 +50,16 @@ def submit_again(
 ) -> JobRecord:
     """Check the image of a job, and submit the job to Slurm again.
 
-    ``options`` are sbatch options that override the script.
-
-    Raises:
-        CheckFailed: as for :func:`resume`.
-        Missing: as for :func:`resume`.
+    ``options`` are sbatch options that override the options in the job script. The errors are the errors of
+    :func:`resume`.
     """
     return resubmit(runner, _check_again(runner, record, demand, tell), secrets, options)
 
 
 def _check_again(runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell) -> JobRecord:
-    """Check a job's image again and return the updated record; the record of a running job is unchanged."""
+    """Check an ended job's image again, and return the record with the result of the check. Return the record
+    of a running job unchanged.
+    """
     if record.state not in FINAL_STATES:
         return record
     cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)

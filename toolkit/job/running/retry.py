@@ -1,6 +1,7 @@
-"""Submit a failed job again if the job has ``--requeue``, and a node fault or a transient fault stopped it.
+"""Submit a job with ``--requeue`` again after a failure that a transient fault or a faulty node caused.
 
-After a time limit or a preemption, the job script submits itself again (``slurm/parts/stop.sh.j2``).
+At the time limit and after a preemption, the job script itself returns the job to the queue
+(``slurm/parts/stop.sh.j2``).
 """
 
 import re
@@ -16,8 +17,7 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
 _MOST = 2
-"""The largest number of retries of a job. A fault that occurs again on other nodes is probably a fault of the
-job itself."""
+"""The largest number of retries of a job. If each retry fails, the job itself is probably faulty."""
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 
@@ -37,7 +37,7 @@ def retry_faults(
         record: the ended job.
         demand: the signatures that the image needs.
         secrets: the secret variables of the job, which its record does not contain.
-        tell: a function that receives the reason why toolkit retries or does not retry the job.
+        tell: a function that receives the reason for a retry, or the reason why toolkit does not retry.
         watch: follows a job until it ends, and returns its record.
     """
     excluded = [record.spec.exclude] if record.spec.exclude else []
@@ -46,13 +46,14 @@ def retry_faults(
             break
         output_explanation = explanation.of_job(record)
         if output_explanation.root is None or output_explanation.retry not in ("transient", "node"):
-            tell.notice(f"--requeue: {ADVICE[output_explanation.retry or 'user']}")
+            tell.notice(f"--requeue: no retry. {ADVICE[output_explanation.retry or 'user']}")
             break
         excluded += _node_of(output_explanation)
         more = (f"--exclude={','.join(dict.fromkeys(excluded))}",) if excluded else ()
         tell.step(f"Job {record.id} failed: {output_explanation.root.text}")
         tell.step(
-            f"Submitting the job again ({count} of {_MOST}){f' without {excluded[-1]}' if more else ''}"
+            f"Submitting the job again (retry {count} of {_MOST})"
+            f"{f', without node {excluded[-1]}' if more else ''}"
         )
         record = watch(submit_again(runner, record, demand, secrets, tell, more))
     return record

@@ -11,6 +11,7 @@ from toolkit.study.figures import best
 from toolkit.study.tasks import SweepResult, TaskResult, figures_of
 
 _MOST = 4 << 20
+"""The number of bytes that toolkit reads from the beginning of a task's output."""
 
 
 def find_sweep(job: str | None) -> JobRecord | None:
@@ -23,7 +24,9 @@ def find_sweep(job: str | None) -> JobRecord | None:
 
 
 def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
-    """Update the record of a sweep from Slurm, and copy the output of its tasks to this machine.
+    """Return the record of a sweep with its current state, and copy the output of its tasks to this machine.
+
+    The record of an ended sweep is unchanged, because toolkit has already copied the output.
 
     Args:
         record: the record of the sweep.
@@ -42,7 +45,7 @@ def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
 
 
 def read_result(record: JobRecord) -> SweepResult:
-    """Return the table of a sweep from the output and metrics on this machine."""
+    """Return the table of a sweep's results, from the tasks' output and metrics on this machine."""
     known = {task.index: task for task in record.tasks}
     local_folder, runner = records.folder(record.key), LocalRunner()
     tasks, mine = [], arrays.indexes(record.spec.array)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 15.0
-"""The pause in seconds between two queries of all hosts: its first value, and its largest value."""
+"""The first and the longest pause, in seconds, between two queries of all hosts."""
 
 _PATIENCE_SECONDS = 600.0
 """The time in seconds for which toolkit retries an unreachable host."""
@@ -28,7 +28,7 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
     """Wait until all jobs have ended or, with ``first``, until any job has ended; return the ended jobs.
 
     Raises:
-        Missing: if a host is unreachable for ten minutes, or refuses the login.
+        Missing: if a host or its Slurm does not answer for ten minutes, or the host refuses the login.
         Interrupted: on Ctrl-C; the jobs continue.
     """
     now = {record.key: record for record in jobs_to_end}
@@ -43,8 +43,8 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
                     job_records
                 ):
                     now[record.key] = record
-                    # Slurm may forget a job that left no exit status, so its result stays unknown.
-                    # Do not wait any longer for a job with the state unknown.
+                    # If Slurm has deleted a job from its list, and the job wrote no exit status, the state is
+                    # "unknown" and never changes. Therefore, do not wait any longer for this job.
                     if record.state in FINAL_STATES or (answered and record.state == "unknown"):
                         left.remove(record.key)
                         tell.step(f"Job {record.id or record.key} ended as {record.state}")
@@ -63,7 +63,10 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
 
 
 def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFailed]) -> CheckFailed | None:
-    """Return one error for all failed jobs, or ``None`` if all jobs completed."""
+    """Return one error for all jobs that did not complete, or ``None`` if all jobs completed.
+
+    ``failure`` returns the error of one job.
+    """
     bad = [record for record in ended if record.state != "completed"]
     if not bad:
         return None
@@ -75,7 +78,7 @@ def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFail
 
 
 class _Reasons:
-    """Print one line for each reason why jobs wait in the queue, except an ordinary wait for free nodes."""
+    """Print each reason why jobs wait in the queue once, except an ordinary wait for free nodes."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -90,7 +93,7 @@ class _Reasons:
 
 
 class _Host:
-    """A host with jobs, and the connection to the host."""
+    """A host on which jobs run, and toolkit's connection to this host."""
 
     def __init__(self, place: Where, tell: Tell, reasons: _Reasons) -> None:
         self._place, self._tell, self._reasons = place, tell, reasons
