@@ -16,7 +16,7 @@ _OF_PMIX = ("pmix", "pmix_components", "pmix_plugins")
 
 def forced_paths(host: HostFacts) -> tuple[str, ...]:
     """Return the names of the host's variables, such as APPTAINERENV_LD_LIBRARY_PATH, that make the runtime
-    set LD_LIBRARY_PATH in the container; the first variable has precedence.
+    set LD_LIBRARY_PATH in the container. If the result has several names, the runtime uses the first.
     """
     named = (name for name in sorted(host.environment) if name_inside(name) == "LD_LIBRARY_PATH")
     return tuple(name for name in named if name.startswith(runtime_prefixes(host)))
@@ -25,7 +25,8 @@ def forced_paths(host: HostFacts) -> tuple[str, ...]:
 def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
     """Return the LD_LIBRARY_PATH that a launch sets in the container; ``None`` if the launch does not set it.
 
-    The result is an empty text if a variable of the host sets LD_LIBRARY_PATH, but the facts lack its value.
+    The result is an empty text if a variable of the host, such as APPTAINERENV_LD_LIBRARY_PATH, sets
+    LD_LIBRARY_PATH, but the facts contain only this variable's name.
     """
     asked = plan.env.get("LD_LIBRARY_PATH")
     forced = (name for name in forced_paths(host) if name not in plan.unset)
@@ -33,10 +34,11 @@ def launch_search_path(host: HostFacts, plan: Plan) -> str | None:
 
 
 def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts:
-    """Return the facts of the image after the launch replaces the image's LD_LIBRARY_PATH.
+    """Return the facts of the image, with the MPI that programs load under the launch's LD_LIBRARY_PATH.
 
-    If only the image's LD_LIBRARY_PATH names the folder of an MPI, the loader no longer finds that MPI.
-    Programs that lose their MPI load another MPI of the image or find no MPI.
+    If the launch replaces the image's LD_LIBRARY_PATH, the loader may no longer find an MPI whose folder only
+    the image's LD_LIBRARY_PATH names. Programs then load another MPI of the image, or find no MPI. If toolkit
+    cannot decide which MPI programs load, the image's MPI is unknown in the result.
     """
     asked = launch_search_path(host, plan)
     if asked is None and _distribution_first(host, image, plan):
@@ -113,8 +115,8 @@ def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
 
 
 def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
-    """Return a table of evidence in which the lines about ``other_mpis[number]`` replace the lines about the
-    first MPI.
+    """Return a copy of ``book``, a table with fact names as keys, in which the lines about
+    ``other_mpis[number]`` replace the lines about the image's MPI (``mpi``).
     """
     place = f"other_mpis.{number}"
     own = {

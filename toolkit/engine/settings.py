@@ -29,8 +29,9 @@ _WHATEVER = {"harmless", "tuning", "path", "any"}
 class Effect:
     """The effect of one setting.
 
-    ``stage`` is the stage of the launch in which the setting stops a rank. ``first`` means that the rank
-    fails before it looks for its launcher.
+    ``where`` says where the setting comes from. ``stage`` is the launch stage in which it stops a rank.
+    ``first`` means that the rank fails before it looks for its launcher. ``measured`` is false if toolkit's
+    developers have not measured how the setting changes the exchange of messages between ranks.
     """
 
     name: str
@@ -63,8 +64,8 @@ def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
 
 
 def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
-    """Return the effect of a setting in a file of the image. If toolkit knows no fault of the setting, the
-    effect is ``ok``, because the image's author chose the setting.
+    """Return the effect of a setting in a configuration file of the image. Unless toolkit knows that the
+    setting makes the launch fail, the effect is ``ok``, because the image's author chose the setting.
     """
     found = attempt(effect, case, name, value, where)
     known = isinstance(found, Effect) and found.fails
@@ -84,7 +85,8 @@ def effect(case: Case, name: str, value: str, where: str) -> Effect:
     if mpi is None:
         return ok
     named = [row for row in settings().setting if fnmatchcase(name, row.name)]
-    named = [row for row in named if row.kind != "tuning"] or named  # use tuning rows only without other rows
+    # Use tuning rows only if no other row matches.
+    named = [row for row in named if row.kind != "tuning"] or named
     _ask_for(case, named)
     rows = [row for row in named if _counts(case, row)]
     if not value and any(map(_turns_on_value, rows[:1])):
@@ -160,7 +162,7 @@ def _counts(case: Case, row: Setting) -> bool:
 
 
 def _device_in_use(case: Case, mpi: ImageMpi) -> str:
-    """Return MPICH's device with the network module that a variable chooses, if MPICH has several."""
+    """Return MPICH's device. If MPIR_CVAR_CH4_NETMOD chooses a network module, the device names only it."""
     module = (setting_value(case, "MPIR_CVAR_CH4_NETMOD") or "").lower()
     return f"ch4:{module}" if module in netmods(mpi) else mpi.device or ""
 
@@ -198,7 +200,9 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a setting that names a path on the host: ``ok`` if the launch mounts this path."""
+    """Return ``ok`` if the launch mounts the path that the setting names, if the image's MPI needs this path,
+    or if the MPI has no plugin files; otherwise ``bad``.
+    """
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok
     of_pmix = ok.name.startswith("PMIX_")
@@ -213,8 +217,8 @@ def _is_bound(case: Case, folder: str) -> bool:
 
 
 def _netmod(mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return the effect of a chosen MPICH network module; the choice has no effect if MPICH has only one
-    module.
+    """Return the effect of a chosen MPICH network module: ``ok`` if the image's MPICH has this module, or has
+    only one module.
     """
     there = netmods(mpi)
     if not there:
@@ -233,7 +237,7 @@ def _transport(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     )
     if not ok.value and way == "open":
         return replace(ok, outcome="unknown", because=f"{ok.name} is set to an unknown value")
-    # Each rank also needs a transport for messages to itself, so even a single rank fails.
+    # Without a transport within the node, a rank cannot send messages to itself, so even a single rank fails.
     return _by_way(way, ok, bad if wanted & {"shm", *settings().ucx.near} else _in_init(bad))
 
 
@@ -245,7 +249,7 @@ def _network(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _library(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect if a value makes the MPI open a library that the image lacks, else ``None``."""
+    """Return ``bad`` if the value makes the MPI open a library that the image lacks, otherwise ``None``."""
     named = set(re.split(r"[,:]", ok.value)) & set(row.value)
     there = case.image_facts.libraries
     return bad if named and there is not None and row.library not in there else None
@@ -293,9 +297,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(found: Effect) -> Effect:
-    """Return the effect of a component. An ``init-failure`` gets the stage ``START``, because every rank
-    opens its components in MPI_Init.
-    """
+    """Return ``found``; an ``init-failure`` gets the stage ``START``, because MPI_Init opens components."""
     return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
 
 
@@ -313,8 +315,8 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
 
 
 def _alone_on_tcp(case: Case, ok: Effect) -> bool:
-    """Return whether ranks of one node can use only TCP. MPI_Init then fails if the named interface is
-    missing.
+    """Return whether the ranks of a node can reach each other only over TCP. If so, MPI_Init fails if the
+    host lacks the interface that the setting names.
     """
     transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
@@ -380,7 +382,9 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
     if lacking is None:
         return ok
     missing = " or ".join(sorted(lacking))
-    because = f"{ok.name}={ok.value} leaves some ranks without a transport between them; add {missing}"
+    because = (
+        f"{ok.name}={ok.value} leaves a rank without a transport to some rank (or itself); enable {missing}"
+    )
     way = fast_network.judge_ucx_layer(case)
     if way == "open":
         return ok

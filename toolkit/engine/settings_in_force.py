@@ -17,9 +17,9 @@ _OF_SLURM = frozenset(("SLURM_NODELIST",))
 def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
     """Return the settings that reach the ranks: name → (value, origin).
 
-    The origins are, in this order: a file of the image, a file in the home folder, and variables. The last
-    origin that sets a value decides. A variable of the image replaces the host's variable of the same name,
-    but not a variable that the runtime sets in the container
+    If several origins set the same name, the last origin in this list decides: a configuration file of the
+    image, a configuration file in the home folder, the host's variables, the image's variables, the host's
+    variables with a prefix such as APPTAINERENV_, and the variables that the launch sets
     (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go; measured: FI_PROVIDER of host
     and image).
     """
@@ -68,8 +68,9 @@ def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
 
 def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
     """Return two tables of the host's variables. The first table has variables that keep their name in the
-    container. The second table has variables that the host sets with a prefix such as APPTAINERENV_, and that
-    the runtime sets in the container without the prefix.
+    container; the table is empty if an option such as --cleanenv removes them. The second table has variables
+    that the host sets with a prefix such as APPTAINERENV_, and that the runtime sets in the container without
+    the prefix.
 
     A variable with the runtime's own prefix has precedence over a variable with Singularity's prefix
     (apptainer/apptainer:internal/pkg/util/env/create.go at v1.4.5, overridesForContainerEnv).

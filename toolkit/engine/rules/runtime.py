@@ -12,8 +12,8 @@ from toolkit.knowledge import runtime
 
 
 def ask_release(case: Case) -> None:
-    """Raise ``Undecided`` if the runtime's behaviour depends on its release, but the release is unknown.
-    toolkit does not ask for the release of a runtime without recorded launches.
+    """Raise ``Undecided`` if the behaviour of the host's runtime depends on its release, but the release is
+    unknown. Do nothing for a runtime that toolkit's developers have not tested (``MEASURED`` is false).
     """
     found = case.host.runtime
     name = found.name if found is not None and found.seen and not found.version else ""
@@ -34,7 +34,7 @@ def ask_release(case: Case) -> None:
 )
 def runtime_cannot_read_image(case: Case) -> Hit | None:
     """Apptainer, and Singularity 3 and later, read SIF files. Only SingularityCE 4 reads OCI-SIF files. Other
-    runtimes fail with 'image format not recognized'.
+    runtimes fail on an OCI-SIF with 'image format not recognized'.
     """
     case.have("host.runtime")
     found = case.host.runtime
@@ -51,8 +51,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     "runtime-not-measured",
     "toolkit's developers have not tested this container runtime",
     severity="warning",
-    fix="before you submit, read the job script that `toolkit launch --dry-run` prints",
-    source="the runtime's documentation, which its module in toolkit/runtime names",
+    fix="before you submit, check the container command in the output of `toolkit launch --dry-run`",
+    source="the runtime's documentation; the runtime's module in toolkit/runtime names the pages",
     facts=("host.runtime",),
     advice=True,
 )
@@ -80,8 +80,8 @@ def runtime_not_measured(case: Case) -> Hit | None:
 def oci_mode(case: Case) -> Hit | None:
     """In the OCI mode of SingularityCE 4, each rank has separate process, IPC and user namespaces. Without
     --no-compat, the container also has its own /tmp, /dev/shm and environment. toolkit's developers have not
-    tested MPI in OCI mode. Without the launcher's variables, each rank is a world of size 1. Without OCI
-    mode, an OCI-SIF does not start: 'native runtime does not support OCI-SIF images, use --oci mode'.
+    tested MPI in OCI mode. If a container lacks the launcher's variables, its rank is a world of size 1.
+    Without OCI mode, an OCI-SIF fails: 'native runtime does not support OCI-SIF images, use --oci mode'.
     """
     asked = setting(case, "oci mode") == "yes" and "--no-oci" not in case.plan.container
     if asked:
@@ -132,7 +132,7 @@ def image_kind_forbidden(case: Case) -> Hit | None:
     ),
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/prepare_linux.go, loadImage, at "
-        "v1.4.5; sylabs/singularity: the same at v4.3.7"
+        "v1.4.5; sylabs/singularity: the same function at v4.3.7"
     ),
     facts=("host.runtime",),
     advice=True,
@@ -158,7 +158,7 @@ def images_limited(case: Case) -> Hit | None:
     ),
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, mountGeneric; "
-        "Apptainer 1.4.5 without /etc/localtime on the node fails, and works with --no-mount /etc/localtime"
+        "measured: without /etc/localtime on the node, Apptainer 1.4.5 needs --no-mount /etc/localtime"
     ),
     facts=("host.runtime",),
 )
@@ -196,7 +196,7 @@ def bind_source_missing(case: Case) -> Hit | None:
 )
 def runtime_retired(case: Case) -> Hit | None:
     """A release without maintenance gets no fixes, not even for security faults. An old release also lacks
-    options of later releases: --env (since 3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
+    later options: --env (Singularity 3.6), --no-mount (3.7), --mount (3.9), --sharens (Apptainer 1.3).
     """
     case.ask("host.runtime")
     ask_release(case)
@@ -261,8 +261,8 @@ def _line(case: Case, name: str) -> str:
     advice=True,
 )
 def home_not_mounted(case: Case) -> Hit | None:
-    """Programs in the container cannot read the files in your home folder. They also cannot write caches
-    there, because the container's file system is read-only.
+    """Programs in the container cannot read the files in your home folder. Programs also cannot write caches
+    to the path of the home folder: without the mount, this path is in the image, which is read-only.
     """
     if setting(case, "mount home") != "no":
         return None
@@ -282,8 +282,8 @@ def home_not_mounted(case: Case) -> Hit | None:
     advice=True,
 )
 def binds_refused(case: Case) -> Hit | None:
-    """With 'user bind control = no', the runtime prints a warning and skips every --bind. The program
-    does not find the folders of a skipped --bind.
+    """With 'user bind control = no', the runtime prints a warning and skips every --bind. Programs in the
+    container then do not find the folders that these options name.
     """
     if setting(case, "user bind control") != "no":
         return None
@@ -329,9 +329,9 @@ def binds_need_folders(case: Case) -> Hit | None:
     modes=("bind",),
 )
 def bind_not_allowed(case: Case) -> Hit | None:
-    """With 'user bind control = no', the runtime prints a warning and skips the bind. If the runtime skips
-    the bind of the host's MPI, programs load the image's MPI, but with variables that configure the host's
-    MPI. Without overlay and underlay, the launch fails if the image lacks the destination folder of a bind:
+    """With 'user bind control = no', the runtime prints a warning and skips every --bind. Without the bind
+    of the host's MPI, programs load the image's MPI, but with variables that configure the host's MPI.
+    Without overlay and underlay, the launch fails if the image lacks the destination folder of a bind:
     "destination … doesn't exist in container".
     """
     case.ask("host.mpis", "host.runtime")
@@ -344,7 +344,7 @@ def bind_not_allowed(case: Case) -> Hit | None:
     if (setting(case, "enable overlay"), setting(case, "enable underlay")) != ("no", "no"):
         return None
     because = (
-        f"a bind needs an existing folder, and toolkit does not know whether the image has "
+        "a bind needs a folder in the image, and toolkit does not know whether the image has "
         f"{', '.join(folders)}"
     )
     evidence = (_line(case, "enable overlay"), _line(case, "enable underlay"))
@@ -391,8 +391,8 @@ def device_files_hidden(case: Case) -> Hit | None:
     advice=True,
 )
 def session_folder_small(case: Case) -> Hit | None:
-    """With --writable-tmpfs, programs write into a tmpfs whose size is 'sessiondir max size'. When the tmpfs
-    is full, a write fails with 'No space left on device'.
+    """With --writable-tmpfs, programs write into a tmpfs. Its size in MiB is the setting 'sessiondir max
+    size'. When the tmpfs is full, a write fails with 'No space left on device'.
     """
     size = setting(case, "sessiondir max size")
     if not size.isdecimal() or int(size) >= runtime.runtime().session.small:

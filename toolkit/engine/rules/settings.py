@@ -13,8 +13,8 @@ from toolkit.engine.wireup import leaves_out_home
     "The MPI in the image does not work with a setting that the launch passes to the container",
     severity="error",
     fix=(
-        "remove the setting: unset the variable, or leave out `--env`; `toolkit launch` unsets the "
-        "host's settings"
+        "remove the setting: unset the variable, leave out `--env`, or edit the file that the finding names; "
+        "`toolkit launch` already unsets the host's variables that configure an MPI"
     ),
     source="recipes/knowledge/settings.toml; tests/matrix: 'env OMPI_MCA_*', 'env UCX_TLS=rc'",
     facts=(
@@ -26,8 +26,8 @@ from toolkit.engine.wireup import leaves_out_home
 )
 def setting_breaks_mpi(case: Case) -> Hit | None:
     """Apptainer passes variables of the host into the container. Variables such as ``OMPI_MCA_btl=openib``
-    and ``OPAL_PREFIX=…`` configure the host's MPI. The MPI in the image also reads these variables, and
-    fails.
+    and ``OPAL_PREFIX=…`` configure the host's MPI. The MPI in the image also reads these variables, and may
+    fail because it lacks the components or folders that they name.
     """
     mpi = case.image.mpi
     reads_home = mpi is not None and mpi.implementation == "openmpi" and not leaves_out_home(case)
@@ -86,7 +86,9 @@ def host_settings_leak(case: Case) -> Hit | None:
     advice=True,
 )
 def mca_params_file(case: Case) -> Hit | None:
-    """The runtime mounts the home folder, so the image's Open MPI reads settings of the host's MPI."""
+    """The runtime mounts the home folder, so the image's Open MPI reads ~/.openmpi/mca-params.conf. The
+    settings in this file may be meant for the host's MPI only.
+    """
     case.ask("host.mca_params", "image.mpi")
     mpi, lines = case.image.mpi, case.host.mca_params
     if mpi is None or not lines or mpi.implementation != "openmpi" or leaves_out_home(case):

@@ -12,7 +12,7 @@ _MOUNTED = ("/tmp", "/var/tmp", "/dev/shm", "~")  # noqa: S108 - Apptainer's def
 
 
 def _bound(case: Case, folder: str) -> bool:
-    """Return whether the container has a folder of the host at the same path."""
+    """Return whether a folder of the host is mounted in the container at the path that it has on the host."""
     sources = ((bind.split(":")[0], bind_target(bind)) for bind in case.plan.binds)
     named = [source for source, target in sources if source == target]
     return any(is_below(folder, top) for top in (*_MOUNTED, *named))
@@ -31,7 +31,7 @@ def _cite_variable(case: Case, name: str) -> str:
     "tmpdir-not-in-container",
     "TMPDIR names a folder that the container does not have",
     severity="warning",
-    fix='set `--env TMPDIR=/tmp`, or bind the folder: `--bind "$TMPDIR"`',
+    fix='add `--env TMPDIR=/tmp`, or bind the folder: `--bind "$TMPDIR"`',
     source="Apptainer user guide, environment and bind paths; Python documentation, tempfile",
     facts=("host.tmpdir",),
     advice=True,
@@ -46,8 +46,8 @@ def tmpdir_not_in_container(case: Case) -> Hit | None:
 
 
 def lacks_tmpdir(case: Case, folder: str | None) -> bool:
-    """Return whether the ranks inherit TMPDIR, and the container does not have the folder that TMPDIR
-    names.
+    """Return whether the ranks inherit TMPDIR from the host, and its value ``folder`` is not mounted in the
+    container.
     """
     set_by_plan = "TMPDIR" in {*case.plan.env, *case.plan.unset}
     return folder is not None and not set_by_plan and not _bound(case, folder)
@@ -57,14 +57,14 @@ def lacks_tmpdir(case: Case, folder: str | None) -> bool:
     "tmpdir-not-usable",
     "TMPDIR names a folder that is not writable",
     severity="warning",
-    fix='create the folder in the job script (`mkdir -p "$TMPDIR"`), or set `--env TMPDIR=/tmp`',
+    fix='create the folder in the job script (`mkdir -p "$TMPDIR"`), or add `--env TMPDIR=/tmp`',
     source="environ(7): TMPDIR; open-mpi/ompi: session directories below TMPDIR",
     facts=("host.tmpdir_usable",),
     advice=True,
 )
 def tmpdir_not_usable(case: Case) -> Hit | None:
-    """The login node's TMPDIR often does not exist on compute nodes. If TMPDIR names a missing folder,
-    programs that create temporary files fail.
+    """A job inherits TMPDIR from the login node, but compute nodes often lack the folder that TMPDIR names.
+    Programs that create temporary files then fail.
     """
     if case.host.tmpdir_usable is not False or "TMPDIR" in {*case.plan.env, *case.plan.unset}:
         return None
@@ -85,9 +85,9 @@ def tmpdir_not_usable(case: Case) -> Hit | None:
     advice=True,
 )
 def slurm_tmp_not_mounted(case: Case) -> Hit | None:
-    """Slurm's PMIx plugin creates a session folder below TmpFS and passes the folder's name to the ranks. If
-    TmpFS is not /tmp, the container does not have the session folder. Since Slurm 22.05, PMIxCliTmpDirBase in
-    mpi.conf can name a different folder.
+    """Slurm's PMIx plugin creates a session folder and passes the folder's name to the ranks. The session
+    folder is below the folder TmpFS (slurm.conf) or, if set, PMIxCliTmpDirBase (mpi.conf, since Slurm 22.05).
+    If TmpFS or PMIxCliTmpDirBase is not /tmp, the container often does not have the session folder.
     """
     case.ask("host.slurm")
     settings = case.host_facts.slurm.settings if case.host_facts.slurm else {}
@@ -115,9 +115,9 @@ def slurm_tmp_not_mounted(case: Case) -> Hit | None:
 )
 def pmix_folder_not_mounted(case: Case) -> Hit | None:
     """PMIx servers before release 5 keep their shared memory in the folder that PMIX_SERVER_TMPDIR names.
-    This folder is below Slurm's SlurmdSpoolDir. A client that cannot read this folder sends messages to the
-    server instead. The launch works, but jobs with thousands of ranks start more slowly than with shared
-    memory.
+    This folder is below Slurm's SlurmdSpoolDir. A PMIx client that cannot read this folder sends messages to
+    the server instead of using shared memory. The launch works, but jobs with thousands of ranks start more
+    slowly than with shared memory.
     """
     case.have("host.pmix", "image.pmix")
     folder = case.host_facts.slurm.settings.get("SlurmdSpoolDir", "") if case.host_facts.slurm else ""
@@ -233,13 +233,13 @@ def library_path_forced(case: Case) -> Hit | None:
     "The compute nodes differ from each other",
     severity="warning",
     fix="request nodes of one kind (`--partition`, `--constraint`), or probe each kind separately",
-    source="toolkit probe on all nodes: facts that differ between them",
+    source="toolkit probe on all nodes: facts that differ between the nodes",
     facts=("host.compute_nodes",),
     advice=True,
 )
 def nodes_differ(case: Case) -> Hit | None:
-    """A job on two kinds of nodes works only if it works on each kind. toolkit's facts describe only the kind
-    with the most nodes.
+    """A job that gets two kinds of nodes works only if it works on each kind. toolkit predicts launches from
+    the facts of only one kind: the kind with the most nodes.
     """
     case.ask("host.compute_nodes")
     lines = tuple(f"host: {name} is {what}" for name, what in sorted(case.host_facts.differs.items()))

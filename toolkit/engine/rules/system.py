@@ -46,7 +46,8 @@ def kernel_too_old(case: Case) -> Hit | None:
     "image-needs-newer-processor",
     "Libraries of the image need a newer processor than the host has",
     severity="error",
-    fix="use an image that was built for x86-64-v2 or a lower level; or use nodes with newer processors",
+    fix="use an image that was built for the x86-64 level of the host's processor or a lower level; or use "
+    "nodes with newer processors",
     source="recipes/knowledge/glibc.toml, cpu; glibc: 'CPU ISA level is lower than required'",
     facts=("image.cpu_level", "host.cpu_level"),
 )
@@ -57,7 +58,7 @@ def image_needs_newer_processor(case: Case) -> Hit | None:
     """
     case.ask("image.cpu_level", failed_only=True)
     wanted = glibc.level(case.image_facts.cpu_level or "")
-    if not wanted:  # no library declares a level above the level of every x86-64 processor
+    if not wanted:  # no library declares a level above x86-64-v1
         return None
     found = glibc.level(case.host.cpu_level or "")
     if found is None or found >= wanted:
@@ -120,8 +121,8 @@ def _judge_lacking(case: Case, row: Instructions) -> Hit | None:
     ),
 )
 def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
-    """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need a glibc
-    at least as new as the glibc of their build. With an older glibc in the image, the driver's libraries fail
+    """``--nv`` mounts libraries of the host's driver into the container. The driver's libraries need at least
+    the glibc version for which they were built. With an older glibc in the image, the driver's libraries fail
     with "version `GLIBC_2.xx' not found". If the driver's libraries do not load, programs built for CUDA do
     not start; other programs run without the GPU. ``--rocm`` mounts the host's libdrm and libnuma, which
     programs for ROCm load; both libraries also need a new enough glibc.
@@ -149,7 +150,7 @@ def gpu_libraries_need_newer_glibc(case: Case) -> Hit | None:
 
 @rule(
     "gpu-rocm-libraries-newer",
-    "ROCm libraries of a newer host may not load in the image",
+    "The host's ROCm libraries may need newer C or C++ libraries than the image has",
     severity="warning",
     fix=(
         "use an image whose distribution is as new as the host's; or leave out `--rocm`, and use the "
@@ -219,7 +220,7 @@ def bind_hides_c_library(case: Case) -> Hit | None:
     "image-glibc-too-old",
     "A program or library in the image needs a newer C library than the image has",
     severity="warning",
-    fix="build the image again from one distribution; do not add programs or wheels of a newer distribution",
+    fix="rebuild the image; add only programs and wheels that were built for the image's or an older glibc",
     source="ld.so(8): version `GLIBC_2.xx' not found",
     facts=("image.glibc", "image.glibc_needed"),
     advice=True,
@@ -239,8 +240,8 @@ def image_glibc_too_old(case: Case) -> Hit | None:
     "pytorch-lacks-gpu-code",
     "PyTorch in the image has no machine code for this kind of GPU",
     severity="error",
-    fix="use an image whose PyTorch was built for a CUDA that supports the GPU; PyTorch's package index has "
-    "one wheel for each CUDA release",
+    fix="use an image whose PyTorch was built for a CUDA release that supports the GPU; PyTorch's package "
+    "index has wheels for several CUDA releases",
     source=(
         "recipes/knowledge/cuda.toml, [[gpu]] and [[pytorch_gpu]]; "
         "pytorch/pytorch:.ci/manywheel/build_cuda.sh; "
@@ -251,10 +252,10 @@ def image_glibc_too_old(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
-    """PyTorch's wheels have machine code for the GPUs that their CUDA supports. For newer GPUs, the driver
-    compiles PTX code; the wheels have PTX code at most for the newest of these GPUs. On any other GPU, each
-    kernel fails: 'no kernel image is available for execution on the device'. The rule does not judge a
-    PyTorch that was built from source, because such a PyTorch may have code for other GPUs.
+    """A PyTorch wheel has machine code for GPUs that the wheel's CUDA release supports. Some wheels also have
+    PTX code, which the driver compiles for newer GPUs. On a GPU for which the wheel has neither, each kernel
+    fails: 'no kernel image is available for execution on the device'. The rule does not judge a PyTorch that
+    was built from source, because such a PyTorch may have code for more GPUs than the wheels.
     """
     case.have("host.gpus", "image.pytorch", "image.pytorch_cuda")
     version, built = case.image.pytorch or "", cuda.series(case.image.pytorch_cuda or "")

@@ -1,4 +1,4 @@
-"""Rules about how ranks find each other: the launcher's interface must suit the image's MPI."""
+"""Rules about how ranks find each other: the launcher must offer an interface that the MPI supports."""
 
 from dataclasses import replace
 
@@ -54,12 +54,11 @@ string; MPICH 4.3 does not.
     modes=(*MPI_MODES, "gloo"),
 )
 def environment_cleaned(case: Case) -> Hit | None:
-    """Launchers pass each rank its number, the world size and the address of their server in variables
-    PMIX_*, PMI_* and SLURM_*.
+    """A launcher passes each rank its number, the world size and the address of the launcher's server in
+    variables PMIX_*, PMI_* and SLURM_*.
 
-    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 aborts if its
-    launcher is missing, but detects this only through Slurm's variables. Open MPI 2 first starts a daemon for
-    each rank, and aborts if it does not find ssh.
+    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 aborts if
+    SLURM_* remain. Each rank of Open MPI 2 starts a daemon, and aborts if it finds no ssh.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -116,9 +115,7 @@ def image_lacks_pmix(case: Case) -> Hit | None:
     modes=("srun-pmi2",),
 )
 def image_lacks_pmi2(case: Case) -> Hit | None:
-    """Slurm's pmi2 plugin offers only PMI-1 and PMI-2. Distribution packages of Open MPI have no
-    PMI client.
-    """
+    """Slurm's pmi2 plugin offers only PMI-1 and PMI-2. Linux distributions build Open MPI without PMI."""
     case.ask("image.mpi.interfaces")
     mpi = case.image.mpi
     if mpi is None or PMI & spoken_interfaces(case):
@@ -131,8 +128,8 @@ def image_lacks_pmi2(case: Case) -> Hit | None:
     "With --mpi=none, srun offers no interface through which ranks find each other",
     severity="error",
     fix=(
-        "give `srun --mpi` an interface that the MPI of the ranks supports (`srun --mpi=list`), or start "
-        "only one rank"
+        "give `srun --mpi` an interface that the MPI in the image supports (`srun --mpi=list` prints what "
+        "Slurm offers), or start only one rank"
     ),
     instead=MPI_MODES,
     source="srun(1): --mpi=none; tests/matrix: srun-none, srun-cray_shasta",
@@ -156,7 +153,7 @@ def nothing_offered(case: Case) -> Hit | None:
     severity="error",
     fix="mount an MPI of the same family and ABI as the MPI in the image",
     instead=MPI_MODES,
-    source="tests/matrix: set bind, where the image's own MPI is loaded; DeiC-HPC/cotainr: examples/LUMI",
+    source="tests/matrix: bind launches in which ranks load the image's MPI; DeiC-HPC/cotainr: examples/LUMI",
     facts=("image.mpi.interfaces", "host.slurm.mpi_default", *LAUNCHERLESS_FACTS),
     modes=("bind",),
 )
@@ -247,9 +244,8 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
 
 
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:
-    """Return the finding about an Open MPI 1, which works only under an mpirun of the same release.
-
-    Return ``None`` if launcher and Open MPI have the same release.
+    """Return the finding about an Open MPI 1, which works only under an mpirun of the same release; ``None``
+    if ``launcher`` has this release. The finding cites ``name``, the fact about the launcher.
     """
     evidence = case.cite(name, "image.mpi")
     row = next(
@@ -278,7 +274,9 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     if case.request.nodes == 1:
         # srun starts Hydra's proxy as the only process of a step, and all ranks inherit the proxy's PMIx
         # identity. A world with this identity has size 1.
-        because = f"{why}; the proxy is alone in its step, so each rank starts as a world of size 1"
+        because = (
+            f"{why}; the proxy is the only process of its step, so each rank starts as a world of size 1"
+        )
         return Hit(evidence, "singletons", because)
     client = case.image_facts.pmix or ""
     row = next((r for r in knowledge.pmix().shared if within(client, r.client)), None)
@@ -299,7 +297,7 @@ def _judge_shared_identity(case: Case, mpi: ImageMpi) -> Hit:
     severity="error",
     fix="hide Slurm's PMIx from mpirun's proxies: `SLURM_MPI_TYPE=none mpirun …`",
     instead=MPI_MODES,
-    source="pmodels/mpich:src/util/mpir_pmi.c; tests/matrix: hybrid-hydra against -mpinone of MPICH 5.0.2",
+    source="pmodels/mpich:src/util/mpir_pmi.c; tests/matrix: MPICH 5.0.2 with SLURM_MPI_TYPE=none",
     facts=("host.mpis", "image.mpi.interfaces", "host.slurm.mpi_default"),
     modes=("mpirun-host",),
 )
@@ -359,9 +357,9 @@ def rank_outside_step(case: Case) -> Hit | None:
     outcome: Outcome = (
         "singletons" if all_outside or (refused and needs_named_components(case.image)) else "hang"
     )
-    # PRRTE names plugins (components) for the image's PMIx. If this PMIx lacks one and needs it, ranks on
-    # other nodes abort (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth). With any other PMIx
-    # that PRRTE does not support, these ranks hang (measured with PMIx 3.2.5 of Open MPI 4.1.8).
+    # PRRTE passes names of plugins (components) to the image's PMIx. Ranks on other nodes abort if their PMIx
+    # needs such a plugin but lacks it (measured under Open MPI 5.0.9: PMIx 3.2.3 of tests/matrix/truth). With
+    # another PMIx that PRRTE does not support, these ranks hang (measured: PMIx 3.2.5 of Open MPI 4.1.8).
     stage = LaunchStage.START if refused and outcome == "hang" else None
     return Hit(case.cite("host.mpis", "image.mpi"), outcome, because, stage=stage)
 

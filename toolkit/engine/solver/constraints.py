@@ -10,11 +10,13 @@ from toolkit.model.solution import Component
 
 @dataclass(frozen=True, slots=True)
 class StackConstraint:
-    """One constraint, which the solver can drop while it keeps the other constraints.
+    """One constraint on a stack. To explain a conflict, the solver tries the constraints without this one.
 
-    ``text`` is the constraint as the recipe writes it. ``has`` lists components that the stack must contain.
-    ``bounds`` limits the versions of components. ``weaker`` is the text of a constraint that this constraint
-    implies: ``tensorflow = "2.15.*"`` implies ``tensorflow, any version``.
+    ``text`` is how messages name the constraint, such as ``tensorflow = "2.15.*"``. ``has`` lists components
+    that the stack must contain. ``bounds`` limits the versions of components. ``base`` is the base image,
+    ``provider`` the provider of the MPI. If ``cluster`` is true, the stack must work on the given cluster.
+    ``weaker`` is the text of a constraint that this constraint implies: ``tensorflow = "2.15.*"`` implies
+    ``tensorflow, any version``.
     """
 
     text: str
@@ -40,8 +42,8 @@ class Demand:
 
 
 def constraints_of(recipe: Recipe, host: HostFacts | None) -> tuple[StackConstraint, ...]:
-    """Return the constraints of a recipe, and of a cluster if given. If a constraint implies a weaker
-    constraint, the weaker constraint comes first.
+    """Return the constraints of a recipe and, if ``host`` has the facts of a cluster, the constraint that the
+    stack must work on this cluster. A weaker constraint comes before the constraint that implies it.
     """
     found: list[StackConstraint] = []
     for name, wish in recipe.want.items():
@@ -85,7 +87,7 @@ def named_components(recipe: Recipe) -> frozenset[Component]:
     """Return the components that the recipe names. The solver may use opt-in rows of ``stacks.toml`` (rows
     with ``asked``) only for components that the recipe names.
 
-    If a recipe names cuDNN or NCCL, the function adds CUDA to the result.
+    The result includes ``base`` if the recipe names a base image, and CUDA if the recipe names cuDNN or NCCL.
     """
     named: set[Component] = set(demand_of(constraints_of(recipe, None)).has)
     if recipe.base:
