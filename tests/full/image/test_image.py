@@ -342,8 +342,9 @@ class TestConverting:
         assert done.returncode == 1
         found = hashlib.sha256(path.read_bytes()).hexdigest()
         assert done.stderr == (
-            f"error: {path}: its content has changed since it was made: its sha256 is {found[:12]}…, "
-            f"but small.sif.sha256 has {small_sif.sha256[:12]}…\nhint: build or copy the image again\n"
+            f"error: {path}: its content has changed since its checksum was written: its SHA-256 is "
+            f"{found[:12]}…, but small.sif.sha256 has {small_sif.sha256[:12]}…\n"
+            "hint: build or copy the file again\n"
         )
         mended = sif.convert(engine, small.tag, path, Silent())
         assert not mended.reused

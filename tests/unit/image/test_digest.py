@@ -23,7 +23,7 @@ def test_a_whole_file_has_the_checksum_that_is_noted(sif):
 
 def test_one_changed_byte_is_told(sif):
     sif.write_bytes(b"cantent")
-    with pytest.raises(CheckFailed, match="its content has changed since it was made") as caught:
+    with pytest.raises(CheckFailed, match="its content has changed since its checksum was written") as caught:
         check_digest(sif)
     assert caught.value.fix
 

@@ -117,5 +117,5 @@ def test_a_digest_is_taken_of_what_is_read_anyway():
     assert inflate(hashed, "x", Budget("x")).read_at(0, len(DATA)) == DATA
     hashed.check()
     other = HashingSource(Memory(PACKED["gzip"] + b"!"), digest, "x")
-    with pytest.raises(CheckFailed, match="not match the digest in its name"):
+    with pytest.raises(CheckFailed, match="not match its digest in the image"):
         other.check()

@@ -17,7 +17,7 @@ from toolkit.image.files.source import ByteSource, FileSource, SourceRange
 from toolkit.image.files.tree import resolve
 
 _MOST = 4 << 20
-"""Maximum size of a manifest in bytes, the same as in registries (opencontainers/distribution-spec)."""
+"""Maximum size of a manifest in bytes; registries have the same limit (opencontainers/distribution-spec)."""
 
 _T = TypeVar("_T")
 
@@ -25,8 +25,8 @@ _T = TypeVar("_T")
 class Blobs(Protocol):
     """The files in which an image is stored.
 
-    ``packed`` is true if the files are in an archive that is compressed as a whole. The checksum of such an
-    archive covers all of its files.
+    ``name`` is the image's name in error messages. ``packed`` is true if the files are in an archive that is
+    compressed as a whole. In this case, the checksum in the compressed file covers all files of the archive.
     """
 
     name: str
@@ -37,7 +37,7 @@ class Blobs(Protocol):
 
 
 class FolderBlobs:
-    """The files of an OCI layout in a folder; the exit stack ``opened`` closes the files."""
+    """The files of an OCI layout in a folder. Leaving the exit stack ``opened`` closes the files."""
 
     packed = False
 
@@ -62,7 +62,7 @@ class FolderBlobs:
 
 
 class ArchiveBlobs:
-    """The files in a tar, which may be compressed as a whole; a link can lead only to a member of the tar."""
+    """The files in a tar, which may be compressed as a whole; links in the tar cannot lead out of the tar."""
 
     def __init__(self, source: ByteSource, size: int, name: str, budget: Budget) -> None:
         self.name = name
@@ -78,17 +78,19 @@ class ArchiveBlobs:
 
 
 def content(blobs: Blobs, path: str) -> bytes | None:
-    """Return the content of a small file, or None if the file does not exist.
+    """Return the content of a manifest or a configuration, or None if no file has this path.
 
     Raises:
-        CheckFailed: if the file is larger than the maximum size of a manifest.
+        CheckFailed: if the file is larger than 4 MiB.
         Damaged: if the file is truncated.
     """
     part = blobs.part(path)
     if part is None:
         return None
     if part.size > _MOST:
-        raise CheckFailed(f"{blobs.name}: {path} has {part.size} bytes, too many for a manifest")
+        raise CheckFailed(
+            f"{blobs.name}: {path} has {part.size} bytes; toolkit accepts at most {_MOST} bytes for this file"
+        )
     data = part.read_at(0, part.size)
     if len(data) < part.size:
         raise Damaged(f"{blobs.name}: the image is damaged: {path} is incomplete", fix="copy the image again")

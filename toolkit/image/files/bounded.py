@@ -6,20 +6,24 @@ from toolkit.image.files.marks import Marks
 from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 _LOOKS = 1_000_000
+"""Maximum number of path lookups in an image."""
 _SIZE = 1 << 30
-"""Maximum numbers of path lookups and of bytes to read in an image. A training image of 1.5 GB needs a
-thirtieth of each limit; reading up to a limit takes a few seconds.
+"""Maximum number of bytes that toolkit reads from the files of an image.
+
+For a training image of 1.5 GB, toolkit uses about 3 % of this limit and of ``_LOOKS``. toolkit reaches either
+limit within a few seconds.
 """
 _ENTRIES = 800_000
+"""Maximum number of tar members in an image's archive and layers."""
 _INDEX = 96 << 20
-"""Memory limit in bytes of toolkit's index of files, enough for 400,000 files; large training images have
-300,000.
+"""Memory limit in bytes of toolkit's index of an image's files: enough for 400,000 files. Large training
+images have 300,000 files.
 """
 _ENTRY = 220
-"""The memory in bytes of one entry of the file index, without the entry's name."""
+"""The memory in bytes of one entry of the file index, not counting the entry's name and link target."""
 _INFLATED = 2 << 30
 _RATIO = 64
-"""Maximum ratio of unpacked bytes to stored bytes.
+"""toolkit unpacks at most ``_INFLATED`` bytes, plus ``_RATIO`` bytes for each stored byte of the image.
 
 A layer unpacks to two to five times its size, and toolkit may unpack parts of the layer several times.
 """
@@ -38,30 +42,30 @@ class Budget:
     def look(self, count: int = 1) -> None:
         self._looks -= count
         if self._looks < 0:
-            raise self._endless("its links form a loop")
+            raise self._endless("the image needs too many path lookups, so its links may form a loop")
 
     def read(self, count: int) -> None:
         self._size -= count
         if self._size < 0:
-            raise self._endless("its files are larger than toolkit's limit")
+            raise self._endless("the files that toolkit needs exceed toolkit's size limit")
 
     def list(self) -> None:
-        """Count one archive member; raise an error if the archive has more members than toolkit's limit."""
+        """Count one tar member; raise ``CheckFailed`` if the image has more members than toolkit's limit."""
         self._entries -= 1
         if self._entries < 0:
             raise self._endless("it lists more files than toolkit's limit")
 
     def keep(self, texts: int) -> None:
         """Subtract the memory of a new entry of the file index from the budget; ``texts`` is the size of the
-        entry's names in bytes.
+        entry's name and link target in bytes.
         """
         self._index -= _ENTRY + texts
         if self._index < 0:
             raise self._endless("it lists more files than toolkit's limit")
 
     def add_stored(self, size: int) -> None:
-        """Increase the limit of unpacked bytes in proportion to ``size``, the size in bytes of one more
-        stored file.
+        """Increase the limit of unpacked bytes in proportion to ``size``, the size of an archive, or of a
+        file of an OCI layout, in bytes.
         """
         self._inflated += _RATIO * size
 
@@ -78,9 +82,11 @@ class Budget:
 
 
 class BoundedTree:
-    """A file tree with a budget; ``unread`` has a reason for each existing file that toolkit cannot read.
+    """A file tree with a budget.
 
-    ``hidden`` are folders whose files a rank cannot read, because the runtime mounts other folders over them.
+    ``unread`` maps the path of each existing file that toolkit cannot read to the reason. ``hidden`` are the
+    folders of the image that a program in the container cannot read, because the runtime mounts other folders
+    over them.
     """
 
     def __init__(self, tree: FileTree, budget: Budget, hidden: tuple[str, ...] = ()) -> None:
@@ -138,7 +144,7 @@ class BoundedTree:
         return piece
 
     def mount_over(self, path: str) -> str | None:
-        """Return the hidden folder that contains ``path``, or None if no mount hides the path."""
+        """Return the hidden folder that is or contains ``path``, or None if no mount hides ``path``."""
         return next((folder for folder in self.hidden if is_below(path, folder)), None)
 
     def _kind(self, path: str) -> Kind | None:

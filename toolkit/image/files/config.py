@@ -17,7 +17,7 @@ BEGINNING = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 """The PATH that Apptainer sets for an image without a PATH (apptainer:internal/pkg/util/env)."""
 _MOST = 1 << 16
 _ARCHITECTURES = {"amd64": "x86_64", "386": "i386", "arm64": "aarch64"}
-"""Linux's name of an architecture for each of Go's names (GOARCH). OCI configurations use Go's names."""
+"""Go's name of an architecture (GOARCH) → Linux's name. OCI configurations use Go's names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class ImageConfig:
     """The configuration of an image.
 
     ``architecture`` is Linux's name of the architecture, such as ``x86_64``. ``origin`` names the source of
-    the configuration in lines of evidence, for example "the image's configuration".
+    the configuration in the evidence that toolkit prints, for example "the image's configuration".
     """
 
     env: Mapping[str, str] = field(default_factory=dict)
@@ -58,8 +58,12 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
     """Return an image's configuration (opencontainers/image-spec:config.md) and the digests of its unpacked
     layers (``diff_ids``).
 
+    Args:
+        content: the configuration, a JSON file.
+        name: the image's name in error messages.
+
     Raises:
-        Damaged: if the configuration is not valid JSON.
+        Damaged: if the configuration is not valid JSON, or a field has the wrong type.
         BadInput: if the image is not for Linux.
     """
     try:
@@ -90,7 +94,7 @@ def architecture(go: str) -> str:
 
 
 def _words(value: list[str] | str | None) -> tuple[str, ...]:
-    # Early Docker images store the command as one text, which Docker starts through a shell.
+    # Old Docker images store the command as one string, which Docker runs in a shell.
     return ("/bin/sh", "-c", value) if isinstance(value, str) else tuple(value or ())
 
 
@@ -98,7 +102,9 @@ def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[s
     """Return the command that ``apptainer run`` starts, and where toolkit read the command. If the command is
     unknown, return None and the reason.
 
-    For a converted OCI image, Apptainer's runscript contains the entrypoint and the command
+    If the image has an OCI configuration, the command is the configuration's entrypoint and command. If
+    ``config`` is None, toolkit reads Apptainer's runscript in the image. If Apptainer converted the image
+    from an OCI image, the runscript contains the entrypoint and the command
     (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go). For any other image, the runscript itself is
     the command.
     """
@@ -118,10 +124,11 @@ def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[s
 
 
 def settings(config: ImageConfig | None, scripts: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment variables of a program in the image; ``scripts`` override the configuration.
+    """Return the environment variables of a program in the image.
 
-    ``scripts`` are the variables that Apptainer's scripts in the image set. toolkit evaluates the scripts
-    with Apptainer's default PATH, and then replaces that default with the image's own PATH.
+    ``scripts`` are the variables that Apptainer's scripts in the image set; they override the variables of
+    ``config``. The PATH in ``scripts`` may end with Apptainer's default PATH. This function replaces that
+    default with the PATH of ``config``.
     """
     if config is None:
         return dict(scripts)

@@ -13,8 +13,8 @@ from toolkit.model.progress import Tell
 from toolkit.units import format_size
 
 _SECONDS = 900
-"""The timeout in seconds for the first byte from the engine. The timeout is long, because the engine may
-first pack the whole image.
+"""The timeout in seconds for a response of the Docker engine. The timeout is long, because the engine may
+write the whole image to its disk before it sends the first byte.
 """
 
 
@@ -22,12 +22,12 @@ first pack the whole image.
 def open_engine_image(name: str, tell: Tell) -> Iterator[BinaryIO]:
     """Open an image of the Docker engine as an archive in the format of ``docker save``.
 
-    toolkit stores the archive in a temporary file in its cache folder, because other folders may have too
-    little space.
+    toolkit stores the archive in a temporary file in toolkit's cache folder, because ``/tmp`` may have too
+    little space for an image.
 
     Raises:
         BadInput: if the Docker engine has no image with this name.
-        Missing: if no Docker engine responds, or the cache folder has too little space.
+        Missing: if no Docker engine responds, or toolkit cannot write the archive to the cache folder.
     """
     from toolkit.run.docker.engine import connect
     from toolkit.run.docker.engine_images import named_image, save, size_of

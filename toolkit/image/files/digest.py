@@ -36,8 +36,9 @@ class _Noted(NamedTuple):
 
 
 def check_digest(sif: Path) -> str:
-    """Compare a SIF with its checksum file, and return the SIF's SHA-256; without a checksum file, return an
-    empty text.
+    """Compare a SIF with its checksum file, and return the SIF's SHA-256.
+
+    Return an empty text if the SIF or its checksum file does not exist.
 
     Raises:
         CheckFailed: if the SIF's SHA-256 differs from the checksum file.
@@ -48,9 +49,9 @@ def check_digest(sif: Path) -> str:
     digest = known_sha256(sif)
     if digest != (wanted := noted_digest(sif, digest)):
         raise CheckFailed(
-            f"{sif}: its content has changed since it was made: its sha256 is {digest[:12]}…, but "
-            f"{digest_file(sif).name} has {wanted[:12]}…",
-            fix="build or copy the image again",
+            f"{sif}: its content has changed since its checksum was written: its SHA-256 is {digest[:12]}…, "
+            f"but {digest_file(sif).name} has {wanted[:12]}…",
+            fix="build or copy the file again",
         )
     return wanted
 
@@ -58,8 +59,8 @@ def check_digest(sif: Path) -> str:
 def noted_digest(sif: Path, digest: str) -> str:
     """Return the SHA-256 that the checksum file has for a SIF; ``digest`` is the SIF's real SHA-256.
 
-    Users may rename a SIF together with its checksum file. A line with a different file name therefore also
-    applies to the SIF if the line contains the SIF's real SHA-256.
+    Users may rename a SIF and its checksum file, so the file name in a line may differ from the SIF's name.
+    Such a line applies to the SIF if the line contains the SIF's real SHA-256.
 
     Raises:
         BadInput: if the checksum file has no line for the SIF.
@@ -100,9 +101,10 @@ def known_sha256(path: Path) -> str:
     """Return the SHA-256 of a file; use the cached value of an earlier command if the file is unchanged.
 
     toolkit treats a file as unchanged if its :func:`toolkit.image.files.filelock.identity`, which no program
-    can forge, is the same. toolkit does not cache the hash of a file that changed in the last two seconds.
-    The file system's clock is coarse: a file may change twice within one clock tick and keep its timestamps.
-    Checks of signatures do not use cached hashes but call :func:`toolkit.files.hash_file`.
+    can forge, is the same as when toolkit cached the hash. toolkit does not cache the hash of a file that
+    changed in the last two seconds. The file system's clock is coarse: if a file changes twice within one
+    clock tick, both changes have the same timestamps. Checks of signatures do not use cached hashes but call
+    :func:`toolkit.files.hash_file`.
     """
     file_identity, now = identity(path), time.time()
     name = hashlib.sha256(repr(file_identity).encode()).hexdigest()
@@ -115,11 +117,15 @@ def known_sha256(path: Path) -> str:
 
 
 def publish(part: Path, target: Path, digest: str) -> None:
-    """Rename a finished SIF to ``target``, then write its checksum file; ``digest`` is its SHA-256.
+    """Rename a finished SIF to ``target``, then write its checksum file.
 
-    toolkit first removes old checksum files, so that a SIF never has a wrong checksum. ``part`` must be in
-    the folder of ``target``, because a rename cannot move a file to another file system. If ``target`` is a
-    link, ``part`` must be in the folder of the linked file.
+    toolkit first removes old checksum files, so that the new SIF is never beside an old checksum.
+
+    Args:
+        part: the path of the finished SIF, in the folder of ``target``, because a rename cannot move a file
+            to another file system. If ``target`` is a link, ``part`` must be in the folder of the linked file.
+        target: the new path of the SIF, or a link to this path.
+        digest: the SHA-256 of the SIF.
     """
     checksums = _checksums(target)
     for noted in checksums:
@@ -129,13 +135,15 @@ def publish(part: Path, target: Path, digest: str) -> None:
 
 
 def note(target: Path, digest: str) -> None:
-    """Write the checksum file of an existing SIF."""
+    """Write the checksum file of the existing SIF ``target``; ``digest`` is the SIF's SHA-256."""
     _write(_checksums(target), digest)
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the paths of the checksum files beside a SIF and beside the link ``target``, each with the file
-    name to write into the checksum file.
+    """Return the paths of the checksum files to write for a SIF, each with the file name for its line.
+
+    If ``target`` is a link to the SIF and already has its own checksum file, the result contains both the
+    checksum file beside the SIF and the checksum file beside the link.
     """
     real = behind_links(target)
     names = {digest_file(real): real.name}

@@ -23,10 +23,10 @@ class _Image(msgspec.Struct, frozen=True):
 
 
 def choose(blobs: Blobs, tag: str) -> StoredImage:
-    """Return the image with the name ``tag``, or the only image of the archive.
+    """Return the image with the name ``tag``. If ``tag`` is empty, return the only image of the archive.
 
-    The digest in the result is the digest of the image's configuration. This digest does not depend on the
-    Docker engine. ``docker images`` shows the same digest as the image's id, unless the engine uses
+    The digest in the result is the digest of the image's configuration, so it is the same for every Docker
+    engine that has the image. ``docker images`` shows this digest as the image's id, unless the engine uses
     containerd's image store.
 
     Raises:
@@ -42,11 +42,15 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
         raise _broken(blobs.name, f"its configuration {image.Config[:80]!r} is missing")
     digest = hashlib.sha256(config).hexdigest()
     if (named := _NAMED_BY_DIGEST.fullmatch(image.Config)) and named[1] != digest:
-        raise _broken(blobs.name, "its configuration does not match the digest in its name")
+        raise _broken(
+            blobs.name, "its configuration does not match the digest in the configuration's file name"
+        )
     settings, inner = read_config(config, blobs.name)
     paths = image.Layers or []
     if len(paths) > _MOST_LAYERS:
-        raise CheckFailed(f"{blobs.name}: the image has {len(paths)} layers, more than any engine accepts")
+        raise CheckFailed(
+            f"{blobs.name}: the image has {len(paths)} layers; toolkit reads at most {_MOST_LAYERS}"
+        )
     if len(inner) != len(paths):
         raise _broken(blobs.name, f"it has {len(paths)} layers, but its configuration names {len(inner)}")
     return StoredImage(settings, tuple(map(_layer, paths, inner)), f"sha256:{digest}")
@@ -63,7 +67,7 @@ def _choose_image(name: str, images: list[_Image], tag: str) -> _Image:
     if not images:
         raise BadInput(f"{name}: the archive contains no image")
     if tag:
-        # docker save writes the full or the short image name, as the user wrote it in the command.
+        # `docker save` stores the image name as the user wrote it in the command: in its full or short form.
         wanted = {tag, f"{tag}:latest", f"docker.io/{tag}", f"docker.io/library/{tag}"}
         images = [i for i in images if wanted & set(i.RepoTags or ())] or _refuse_tag(name, images, tag)
     if len(images) > 1:

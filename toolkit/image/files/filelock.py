@@ -1,4 +1,4 @@
-"""Lock a file that processes replace by a rename, so that only one process at a time replaces it."""
+"""Lock a file that processes replace by a rename, so that two processes never replace it at the same time."""
 
 import contextlib
 import fcntl
@@ -12,9 +12,9 @@ from typing import BinaryIO
 def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
     """Hold an exclusive lock (flock(2)) on the file at ``path``; wait while another process holds the lock.
 
-    If another process replaces the file during the wait, toolkit locks the new file instead. If a network
-    file system has no locks, this function locks nothing; callers then detect a change by another process
-    with :func:`identity`.
+    If another process replaces the file during the wait, toolkit locks the new file instead. If the file
+    system does not support locks, this function locks nothing. In this case, callers detect a change by
+    another process with :func:`identity`.
 
     Args:
         path: an existing regular file.
@@ -34,7 +34,7 @@ def hold_lock(path: Path, on_wait: Callable[[], None]) -> Iterator[None]:
 def identity(path: Path) -> tuple[int, ...]:
     """Return values that change when a file changes: device, inode, size, mtime and ctime in nanoseconds.
 
-    The kernel sets ctime at each write, rename and change of mode, and no program can set it (inode(7)).
+    The kernel sets ctime at each write, rename and change of mode, and no program can set ctime (inode(7)).
     """
     status = path.stat()
     return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns

@@ -1,4 +1,4 @@
-"""Read an image in the form of a folder (a sandbox)."""
+"""Read an image that is a folder (a sandbox)."""
 
 import errno
 import os

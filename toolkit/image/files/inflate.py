@@ -1,9 +1,9 @@
 """Read gzip and zstd files at any offset, with limits on the unpacked size.
 
-toolkit saves the state of a gzip decoder every few megabytes, so that a backward read (at an earlier offset)
-is fast. ``zstandard`` cannot save the state of a decoder. A backward read in a zstd file therefore starts
-from the beginning of the file. For such a source, ``slow`` is true, so that callers cache the content that
-they need later.
+A backward read is a read at an earlier offset than the decoder's current position. toolkit saves the state of
+a gzip decoder every few megabytes, so that backward reads are fast. The library ``zstandard`` cannot save the
+state of a decoder. toolkit therefore starts each backward read in a zstd file from the beginning of the file.
+For a zstd source, ``slow`` is true, so that callers cache the content that they need later.
 """
 
 import bisect
@@ -35,15 +35,17 @@ def is_packed(head: bytes) -> bool:
 
 
 def _is_zstd(head: bytes) -> bool:
-    # zstd files start with a frame, or with a skippable frame (RFC 8878, 3.1.2).
+    # A zstd file starts with a frame of compressed data or with a skippable frame (RFC 8878, 3.1.2).
     return head.startswith(_ZSTD) or (head[1:4] == b"\x2a\x4d\x18" and head[0] & 0xF0 == 0x50)
 
 
 def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
     """Return the unpacked content of a gzip or zstd source, or None if the source is not compressed.
 
+    ``name`` is the source's name in error messages.
+
     Raises:
-        BadInput: if toolkit does not support the compression of the source.
+        BadInput: if the source is compressed with bzip2, xz, lzip or lz4.
     """
     head = source.read_at(0, 6)
     if head.startswith(_GZIP):
@@ -53,14 +55,14 @@ def inflate(source: ByteSource, name: str, budget: Budget) -> ByteSource | None:
     for magic, format_name in _OTHERS.items():
         if head.startswith(magic):
             raise BadInput(
-                f"{name}: compressed with {format_name}",
-                fix="toolkit reads gzip and zstd; unpack the file first",
+                f"{name}: compressed with {format_name}; toolkit reads only gzip and zstd",
+                fix="unpack the file, or compress it with gzip or zstd",
             )
     return None
 
 
 class _Unpacked:
-    """Content that toolkit unpacks chunk by chunk; ``_at`` is the offset after the current chunk."""
+    """Content that toolkit unpacks chunk by chunk; ``_at`` is the offset of the end of the current chunk."""
 
     def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         self._source, self._name, self._budget = source, name, budget
@@ -93,7 +95,7 @@ class _Unpacked:
 
 
 class GzipSource(_Unpacked):
-    """The content of a gzip file with one or several members."""
+    """The content of a gzip file, which consists of one or several members (RFC 1952)."""
 
     def __init__(self, source: ByteSource, name: str, budget: Budget) -> None:
         super().__init__(source, name, budget)
@@ -107,8 +109,8 @@ class GzipSource(_Unpacked):
         return self._source.slow
 
     def _go(self, offset: int) -> None:
-        """Restore the last decoder state before ``offset``, unless the current position is nearer to
-        ``offset``.
+        """Restore the last saved decoder state before ``offset``, unless toolkit reaches ``offset`` sooner
+        from the current chunk.
         """
         mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.at) - 1]
         if offset < self._at - len(self._chunk) or mark.at > self._at:
@@ -147,7 +149,7 @@ class GzipSource(_Unpacked):
             rest += self._take()
         if not rest.startswith(_GZIP):
             return False
-        # Count empty gzip members in the budget, too: a file may contain many, and each member takes time.
+        # Empty gzip members count in the budget too, because a malicious file may contain millions of them.
         self._budget.inflate(1 << 10)
         self._unpacker, self._waiting = zlib.decompressobj(31), rest
         return True
@@ -171,7 +173,7 @@ class _Feed(io.RawIOBase):
 
 
 class ZstdSource(_Unpacked):
-    """The content of a zstd file with one or several frames.
+    """The content of a zstd file, which consists of one or several frames (RFC 8878).
 
     ``zstandard`` reports no error for a truncated frame, so callers must check the length of the content.
     """
@@ -183,7 +185,7 @@ class ZstdSource(_Unpacked):
         self._reader: ZstdDecompressionReader | None = None
 
     def rest(self) -> None:
-        """Free the decoder and its window; the next read starts from the beginning."""
+        """Free the decoder and its window; the next read starts from the beginning of the file."""
         self._chunk, self._at, self._reader = b"", 0, None
 
     def _go(self, offset: int) -> None:

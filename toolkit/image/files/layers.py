@@ -28,7 +28,9 @@ _OPAQUE: Final = ".wh..wh..opq"
 _MAX_NAME = 255
 _MAX_PATH = 4095
 _MAX_LINKS = 40
-"""Linux's limits on links in a path and on the length of a path (path_resolution(7), limits.h)."""
+"""Linux's limits on the length of a file name and of a path, and on the number of links in a path
+(path_resolution(7), limits.h).
+"""
 _HELD = 8 << 20
 _CACHE_BYTES = 24 << 20
 _PIECE = 1 << 20
@@ -53,8 +55,9 @@ class _Leaf:
     """An entry of the tree that is not a folder: a file, a link or a device.
 
     ``layer`` is the number of the layer that added the file, and ``source`` is the number of the layer that
-    contains its bytes. For a hard link, ``layer`` and ``source`` may differ. ``why`` is the reason why
-    toolkit cannot read the file; it is empty for a readable file.
+    contains the file's bytes. For a hard link, ``layer`` and ``source`` may differ. ``offset`` and ``size``
+    are the position of these bytes in that layer's tar. ``why`` is the reason why toolkit cannot read the
+    file; it is empty for a readable file. ``kept`` is a compressed copy of the content, if toolkit cached it.
     """
 
     kind: Kind
@@ -84,7 +87,7 @@ class LayeredTree:
         self._held = 0
 
     def add(self, source: ByteSource, name: str) -> None:
-        """Add a layer from its uncompressed tar.
+        """Add the layer whose uncompressed tar is ``source``; ``name`` is the layer's name in error messages.
 
         Raises:
             CheckFailed: if the layer is damaged, or a container engine would refuse the layer.
@@ -156,9 +159,10 @@ class LayeredTree:
         return data
 
     def _lent(self, number: int) -> ByteSource:
-        """Return the bytes of the layer ``number``.
+        """Return the source of the uncompressed tar of layer ``number``.
 
-        toolkit keeps only one zstd layer open at a time, because each decoder needs memory for its window.
+        toolkit keeps the zstd decoder of only one layer at a time, because each decoder needs memory for its
+        window.
         """
         source = self._sources[number]
         if self._open is not source:
@@ -191,7 +195,9 @@ class LayeredTree:
             node.layer = layer
             return
         if len(entry.target) > _MAX_PATH:
-            raise self._refusal(f"a link in it is {len(entry.target)} characters long")
+            raise self._refusal(
+                f"the target of a link in it has {len(entry.target)} characters; Linux allows {_MAX_PATH}"
+            )
         self._budget.keep(_weight(name) + _weight(entry.target))
         if isinstance(node, _Folder):
             self._last = None
@@ -227,13 +233,15 @@ class LayeredTree:
         return compressed
 
     def _hide(self, folder: _Folder, name: str, layer: int) -> None:
-        """Apply a whiteout file: remove one entry of the lower layers from ``folder``, or remove all of their
-        entries.
+        """Apply the whiteout file ``name`` of a layer to ``folder``.
+
+        ``.wh.NAME`` removes the entry NAME of the lower layers; ``.wh..wh..opq`` removes all entries of the
+        lower layers.
         """
         self._last = None
         if name == _OPAQUE:
             self._prune(folder, layer)
-        elif not name.startswith(_WHITEOUT * 2):  # aufs uses names with this prefix for its own data
+        elif not name.startswith(_WHITEOUT * 2):  # aufs uses the prefix .wh..wh. for its own data
             hidden = name.removeprefix(_WHITEOUT)
             below = folder.children.get(hidden)
             if below is not None and below.layer < layer:
@@ -250,8 +258,9 @@ class LayeredTree:
             waiting += [below for below in branch.children.values() if isinstance(below, _Folder)]
 
     def _folder(self, path: str, layer: int) -> _Folder:
-        """Return the folder of an archive member; follow links without leaving the root, and create missing
-        folders.
+        """Return the folder at ``path``, to which layer ``layer`` adds a file.
+
+        Links in the path cannot lead out of the image's root. This function creates missing folders.
         """
         if self._last and self._last[0] == path:
             return self._last[1]
@@ -262,7 +271,7 @@ class LayeredTree:
                 del above[max(len(above) - 1, 1) :]
                 continue
             below = above[-1].children.get(part)
-            # A folder in this layer replaces the file of a lower layer.
+            # A folder of this layer replaces a file with the same path in a lower layer.
             if below is None or (isinstance(below, _Leaf) and below.kind != "link" and below.layer < layer):
                 self._budget.keep(_weight(part))
                 above[-1].children[part] = below = _Folder(layer)
@@ -272,7 +281,9 @@ class LayeredTree:
                 continue
             links += 1
             if below.kind != "link":
-                raise self._refusal(f"it has a file inside {_short_name(path)}, which is not a folder")
+                raise self._refusal(
+                    f"it has a file below the path {_short_name(path)}, which is not a folder"
+                )
             if links > _MAX_LINKS or len(below.target) > _MAX_PATH:
                 raise self._refusal(f"the links in the path {_short_name(path)} form a loop")
             self._budget.look(1 + len(below.target))
@@ -288,12 +299,12 @@ class LayeredTree:
             CheckFailed: if the path leaves the root, or is longer than Linux allows.
         """
         if len(name) > _MAX_PATH:
-            raise self._refusal(f"it has a path of {len(name)} characters")
+            raise self._refusal(f"it has a path of {len(name)} characters; Linux allows {_MAX_PATH}")
         path = posixpath.normpath(name.lstrip("/")) if name.strip("/") else ""
         if path == ".." or path.startswith("../"):
-            raise self._refusal(f"{_short_name(name)} points outside the image")
+            raise self._refusal(f"its path {_short_name(name)} points outside the image")
         if len(path) > _MAX_NAME and any(len(part) > _MAX_NAME for part in path.split("/")):
-            raise self._refusal(f"it has a name of more than {_MAX_NAME} characters")
+            raise self._refusal(f"it has a file with a name of more than {_MAX_NAME} characters")
         return "" if path == "." else path
 
     def _refusal(self, what: str) -> CheckFailed:

@@ -1,4 +1,4 @@
-"""Save the states of gzip decoders, so that a backward read does not start from the beginning of a stream."""
+"""Save the states of gzip decoders, so that a read at an earlier offset does not start from the beginning."""
 
 from dataclasses import dataclass
 from typing import Protocol
@@ -25,7 +25,7 @@ class Unpacker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A saved decoder state: the offset in the unpacked content, the offset in the file, and the decoder."""
+    """A copy of a decoder, with its offsets in the unpacked content (``at``) and the gzip file (``fed``)."""
 
     at: int
     fed: int
@@ -44,15 +44,17 @@ class Marks:
         self.apart = _APART
 
     def begin(self, first: Mark) -> list[Mark]:
-        """Return a list of decoder states for a new stream; it starts with ``first``, which always stays in
-        the list.
+        """Return the list of saved states of a new stream. The list starts with ``first``, which :meth:`note`
+        never removes.
         """
         self._lists.append([first])
         return self._lists[-1]
 
     def note(self, marks: list[Mark], mark: Mark) -> None:
-        """Add a decoder state to a stream's list. If the lists of all streams together have too many states,
-        remove every second state from each list.
+        """Add a decoder state to a stream's list.
+
+        If the lists of all streams together then have too many states, remove every second state from each
+        list, and double ``apart``.
         """
         marks.append(mark)
         self._count += 1

@@ -8,8 +8,9 @@ from toolkit.image.files.tree import MAX_READ, FileTree, Kind, Sliced
 
 
 class MountedTree:
-    """The files of the image ``base``, with the file system ``over`` mounted at the path ``place``. ``texts``
-    are additional files (path → content).
+    """The files of the image ``base``, with the file system ``over`` mounted at the path ``place``.
+
+    ``texts`` (path → content) are files that replace or complement the files of ``base`` and ``over``.
     """
 
     def __init__(self, base: FileTree, over: FileTree, place: str, texts: Mapping[str, str]) -> None:

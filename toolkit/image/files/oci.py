@@ -60,8 +60,9 @@ class _Candidate:
 def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     """Return the image with the name ``tag`` for the platform ``wanted``, for example ``linux/arm64``.
 
-    If ``wanted`` is empty, the function returns the image for this machine's platform. If the layout has only
-    one image, the function returns this image for any platform.
+    If ``tag`` is empty, all images in the layout must have the same name. If ``wanted`` is empty and the name
+    has only one image, return this image, even if it is for a different platform than this machine's. If
+    ``wanted`` is empty and the name has several images, return the image for this machine's platform.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.
@@ -75,10 +76,12 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
     candidate = _choose_candidate(blobs.name, _candidates_of(blobs.name, candidates, tag), wanted)
     config = candidate.manifest.config
     if config is None:
-        raise BadInput(f"{blobs.name}: its manifest names no configuration, so it is not an image")
+        raise BadInput(f"{blobs.name}: not an image, because its manifest names no configuration")
     layers = candidate.manifest.layers or []
     if len(layers) > _MOST_LAYERS:
-        raise CheckFailed(f"{blobs.name}: the image has {len(layers)} layers, more than any engine accepts")
+        raise CheckFailed(
+            f"{blobs.name}: the image has {len(layers)} layers; toolkit reads at most {_MOST_LAYERS}"
+        )
     for layer in layers:
         if "encrypted" in layer.mediaType:
             raise BadInput(f"{blobs.name}: its layers are encrypted", fix="save the image without encryption")
@@ -93,9 +96,15 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
 def _candidates(
     blobs: Blobs, listed: list[_Descriptor], names: tuple[str, ...], deep: int, digests: set[str]
 ) -> list[_Candidate]:
-    """Return the images that an index lists, directly or through further indexes."""
+    """Return the images that an index lists, directly or through further indexes.
+
+    ``names`` are the index's names, for images without a name; ``deep`` is the number of indexes above this
+    index. This function adds the digests that it read to ``digests``.
+    """
     if deep > _MOST_DEEP or len(listed) + len(digests) > _MOST:
-        raise CheckFailed(f"{blobs.name}: toolkit stopped reading: its indexes form a loop")
+        raise CheckFailed(
+            f"{blobs.name}: toolkit stopped reading: its indexes form a loop or list too many images"
+        )
     candidates: list[_Candidate] = []
     for descriptor in listed:
         notes = descriptor.annotations or {}
@@ -103,7 +112,7 @@ def _candidates(
         if (descriptor.digest, own) in {(c.descriptor.digest, c.names) for c in candidates}:
             continue
         if "vnd.docker.reference.type" in notes or str(descriptor.platform or "").startswith("unknown"):
-            # Skip Docker's attestations, which are records of a build
+            # Skip Docker's attestations: an attestation describes how an image was built
             # (docs.docker.com/build/metadata/attestations).
             continue
         if descriptor.digest in digests and deep:
@@ -150,7 +159,7 @@ def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _
     platform = wanted or this_platform()
     fits = [c for c in candidates if c.platform is None or _fits(c.platform, platform)]
     if not fits or (len({c.descriptor.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
-        shown = ", ".join(sorted({str(c.platform or "unnamed platform") for c in candidates})[:20])
+        shown = ", ".join(sorted({str(c.platform or "unknown") for c in candidates})[:20])
         raise BadInput(
             f"{name}: the layout has no image for {platform}; its platforms: {shown}",
             fix="choose a platform with `--platform`",

@@ -1,16 +1,17 @@
-"""Read only the needed pages of a file in an image, and cache these pages."""
+"""Read a file of an image in pages of 128 KiB: read only the pages that a caller needs, and cache them."""
 
 from collections.abc import Callable
 
 _PAGE = 1 << 17
-"""The size of a page in bytes: mksquashfs's block size, because toolkit unpacks only whole blocks."""
+"""The size of a page in bytes: the default block size of mksquashfs, because toolkit unpacks whole blocks."""
 _MOST = 32 << 20
 
 
 class Pages:
     """A file whose pages toolkit reads when it needs them, and then caches.
 
-    ``read(offset, size)`` returns ``size`` bytes of the file, or fewer bytes at the end of the file.
+    ``read(offset, size)`` returns ``size`` bytes of the file, or fewer bytes at the end of the file. ``held``
+    is the number of cached bytes.
     """
 
     def __init__(self, read: Callable[[int, int], bytes]) -> None:

@@ -1,5 +1,7 @@
-"""Parse the name of an image: a path, or a name with a transport prefix, as Apptainer and skopeo accept
-it."""
+"""Parse the name of an image: a path, a name in the Docker engine, or a name with a transport prefix.
+
+Apptainer and skopeo use the same transport prefixes.
+"""
 
 import re
 import shlex
@@ -28,9 +30,9 @@ _NAME = re.compile(
 class Reference:
     """A parsed image name.
 
-    ``transport`` is the prefix of the image's name, such as ``oci``. It is None if the name is a path;
-    toolkit then reads the file to find its format. ``tag`` selects one image of an archive with several
-    images.
+    ``shown`` is the name in messages. ``transport`` is the prefix of the name, such as ``oci``. It is None if
+    the name is a path; toolkit then reads the file to find its format. ``tag`` selects one image of an
+    archive with several images, or is the image's name in the Docker engine.
     """
 
     shown: str
@@ -40,11 +42,10 @@ class Reference:
 
 
 def refer(image: str | Path) -> Reference:
-    """Parse the name of an image: an existing path, or the name of an image in a container engine.
+    """Parse ``image``: an existing path, a name with a transport prefix, or a name in the Docker engine.
 
     Raises:
-        BadInput: if no file has this path, and the text is not a valid name of an image in a container
-            engine.
+        BadInput: if ``image`` is none of these, or is the address of an image in a registry or on a server.
     """
     text = str(image)
     if isinstance(image, Path) or _exists(text):
@@ -93,7 +94,7 @@ def _with_transport(text: str, transport: str, rest: str) -> Reference:
 
 
 def _fetching(transport: str, text: str) -> str:
-    """Return the command that downloads the image at an address; empty for an unknown prefix."""
+    """Return the command that downloads the image at the address ``text``; empty for an unknown prefix."""
     if transport in _REGISTRIES:
         return f"`toolkit image pull {shlex.quote(text)} -o FILE`"
     if transport in _SERVERS:

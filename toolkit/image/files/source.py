@@ -10,7 +10,10 @@ _STEP = 1 << 20
 
 
 class ByteSource(Protocol):
-    """A source of bytes; ``slow`` is true if a backward read must start from the beginning of the source."""
+    """A source of bytes.
+
+    ``slow`` is true if a read at an earlier offset must start from the beginning of the source.
+    """
 
     @property
     def slow(self) -> bool: ...
@@ -47,8 +50,12 @@ class SourceRange:
 
 
 class HashingSource:
-    """A source that computes its own digest while callers read it from start to end, so toolkit reads each
-    byte once.
+    """A source that computes the digest of its bytes while callers read them, so that toolkit reads each byte
+    only once.
+
+    ``digest`` is the expected digest, for example ``sha256:12ab…``. For a source without
+    an expected digest, ``digest`` is the algorithm, for example ``sha256:``. ``name`` is the source's name in
+    messages.
     """
 
     def __init__(self, source: ByteSource, digest: str, name: str) -> None:
@@ -81,7 +88,7 @@ class HashingSource:
         """
         if (digest := self.finish()) != self._wanted:
             raise CheckFailed(
-                f"{self._name}: its content does not match the digest in its name: "
-                f"{self._hash.name} {digest[:12]}… instead of {self._wanted[:12]}…",
+                f"{self._name}: its content does not match its digest in the image: "
+                f"its {self._hash.name} is {digest[:12]}…, but the image lists {self._wanted[:12]}…",
                 fix="copy or save the image again",
             )

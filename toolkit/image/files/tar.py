@@ -35,8 +35,9 @@ _ENDS = bytes(_BLOCK)
 class TarMember(NamedTuple):
     """A member of a tar.
 
-    ``target`` is the target of a symbolic link. If ``hard`` is true, the member is a hard link, and
-    ``target`` is the name of the linked member.
+    ``offset`` and ``size`` are the position and the length of the member's data in the tar, in bytes. If
+    ``hard`` is true, the member is a hard link, and ``target`` is the name of the linked member. For a
+    symbolic link, ``target`` is the link's target.
     """
 
     name: str
@@ -63,7 +64,7 @@ def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember
     """Yield the members of a tar in their order in the archive.
 
     Raises:
-        Damaged, CheckFailed: if the tar is damaged or truncated, or has more members than an image can have.
+        Damaged, CheckFailed: if the tar is damaged or truncated, or has more members than toolkit's limit.
     """
     at, headers = 0, dict[str, str]()
     while (block := _header(source, at, name)) is not None:
@@ -81,7 +82,7 @@ def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember
             yield _entry(block, kind, headers, at, size)
         at, headers = at + padded_size(size), {}
         if at > _LARGEST:
-            raise _broken(name, "a member of impossible size")
+            raise _broken(name, "it has a member of impossible size")
 
 
 def _header(source: ByteSource, at: int, name: str) -> bytes | None:
@@ -91,8 +92,8 @@ def _header(source: ByteSource, at: int, name: str) -> bytes | None:
         return None
     if len(block) == _BLOCK:
         return block
-    # Container engines accept a tar that does not end with two zero blocks.
-    # In a zstd file, a missing zero block may also mean a truncated frame, which zstd does not report.
+    # Container engines accept a tar without the two zero blocks at its end, and so does toolkit.
+    # In a zstd file, missing zero blocks may also mean that the file is truncated: zstd does not report this.
     if block or source.slow or (at and not source.read_at(at - 1, 1)):
         raise _broken(name, "it is incomplete")
     return None
@@ -101,7 +102,7 @@ def _header(source: ByteSource, at: int, name: str) -> bytes | None:
 def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
     """Return the values of an extended header by name; the values apply to the next member."""
     if size > _EXTENDED:
-        raise _broken(name, f"an extended header of {size} bytes, more than toolkit's limit")
+        raise _broken(name, f"it has an extended header of {size} bytes, more than toolkit's limit")
     # Read the padding too, because a HashingSource hashes only bytes that callers read without gaps.
     raw = source.read_at(at, padded_size(size))[:size]
     match kind:
@@ -128,12 +129,12 @@ def _checked(block: bytes, name: str) -> tuple[bytes, int]:
     """Check the checksum of a header, and return the type and the size in the header."""
     try:
         if _number(block[148:156]) != _sum(block):
-            raise _broken(name, "a header whose checksum is wrong")
+            raise _broken(name, "it has a header with a wrong checksum")
         size = _number(block[124:136])
     except ValueError as error:
-        raise _broken(name, "a header with an impossible number") from error
+        raise _broken(name, "it has a header with an invalid number") from error
     if size > _LARGEST:
-        raise _broken(name, "a member of impossible size")
+        raise _broken(name, "it has a member of impossible size")
     return block[156:157], size
 
 
@@ -141,7 +142,7 @@ def _size(size_text: str | None, size: int, name: str) -> int:
     if size_text is None:
         return size
     if not re.fullmatch(r"[0-9]{1,15}", size_text):
-        raise _broken(name, "a member of impossible size")
+        raise _broken(name, "it has a member of impossible size")
     return int(size_text)
 
 
@@ -161,7 +162,7 @@ def _number(field: bytes) -> int:
 
 def _name(block: bytes) -> str:
     name = _text(block[:100])
-    # In the GNU format, other fields are at the offset of ustar's field `prefix`.
+    # Only ustar has the field `prefix`; the GNU format stores other fields at the same offset.
     prefix = _text(block[345:500]) if block[345] and block[257:263] == b"ustar\0" else ""
     return f"{prefix}/{name}" if prefix else name
 
@@ -178,7 +179,7 @@ def _records(raw: bytes, name: str) -> dict[str, str]:
         record = _RECORD.match(raw, at)
         end = at + int(record[1]) if record else 0
         if record is None or not record.end() < end <= len(raw) or raw[end - 1] != 0x0A:
-            raise _broken(name, "an invalid PAX header")
+            raise _broken(name, "it has an invalid PAX header")
         key = record[2].decode("utf-8", "replace")
         if key in {"path", "linkpath", "size"} or key.startswith("GNU.sparse."):
             records[key] = raw[record.end() : end - 1].decode("utf-8", "surrogateescape")
@@ -187,7 +188,7 @@ def _records(raw: bytes, name: str) -> dict[str, str]:
 
 
 def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int:
-    """Return the offset of the data of an old GNU sparse file, after the blocks with its map of gaps."""
+    """Return the offset of the data of an old GNU sparse file, after the blocks that list the file's gaps."""
     more = block[482]
     while more:
         budget.list()

@@ -12,7 +12,9 @@ from collections.abc import Callable
 WINDOW = 8 << 20
 """Maximum size in bytes of a zstd window, the data that a decoder keeps in memory (RFC 8878, 3.1.1.1.2)."""
 _DICTIONARY = 16 << 20
-"""Memory limit of the xz decoder in bytes; a squashfs from mksquashfs needs at most the size of one block."""
+"""Memory limit of the xz decoder in bytes. For a squashfs from mksquashfs, the decoder's dictionary is at
+most as large as one block.
+"""
 
 
 def expand(codec: str, data: bytes, most: int) -> bytes:
@@ -73,13 +75,13 @@ def _whole(out: bytes, most: int, *, ended: bool) -> bytes:
 
 
 def _lz4(data: bytes, most: int) -> bytes:
-    """Unpack one raw LZ4 block (lz4/lz4:doc/lz4_Block_format.md), and check each length before a copy."""
+    """Unpack one raw LZ4 block (lz4/lz4:doc/lz4_Block_format.md); check each length before copying bytes."""
     out, position = bytearray(), 0
     while position < len(data):
         token = data[position]
         literals, position = _length(data, position + 1, token >> 4)
         if literals > min(most - len(out), len(data) - position):
-            raise ValueError("a run of literals that exceeds the block")
+            raise ValueError("a run of literals exceeds the block")
         out += data[position : position + literals]
         position += literals
         if position >= len(data):
@@ -88,21 +90,22 @@ def _lz4(data: bytes, most: int) -> bytes:
         matched, position = _length(data, position + 2, token & 15)
         length = matched + 4
         if not 0 < distance <= len(out) or length > most - len(out):
-            raise ValueError("a match that exceeds the block")
+            raise ValueError("a match exceeds the block")
         start = len(out) - distance
         if length <= distance:
             out += out[start : start + length]
         else:
-            # If a match (copied earlier output) is longer than its distance from the end, its bytes repeat.
+            # A match copies earlier output. If the match is longer than its distance from the end of the
+            # output, the copied bytes repeat.
             out += (out[start:] * (length // distance + 1))[:length]
     return bytes(out)
 
 
 def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
-    """Return a length of the LZ4 format, and the position after the length.
+    """Return the length of literals or of a match in an LZ4 block, and the position after that length.
 
-    If the first value, ``start``, is 15, the following bytes are added to the length. The first byte below
-    255 is the last byte of the length.
+    If ``start``, the four bits of the length in the token, is 15, the length is ``start`` plus the bytes from
+    ``position``. The first byte below 255 is the last byte of the length.
     """
     total = start
     if start == 15:

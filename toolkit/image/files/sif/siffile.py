@@ -1,4 +1,4 @@
-"""Find the partition of a SIF with the container's root file system (apptainer/sif:pkg/sif/sif.go)."""
+"""Find the SIF partition that contains the container's root file system (apptainer/sif:pkg/sif/sif.go)."""
 
 import struct
 from dataclasses import dataclass
@@ -30,7 +30,11 @@ _ARCHITECTURES = {
 
 @dataclass(frozen=True, slots=True)
 class Sif:
-    """A SIF that Apptainer can start; ``root`` is the partition with the container's root file system."""
+    """A SIF that Apptainer can start.
+
+    ``architecture`` is Linux's name of the architecture, or None if toolkit does not know it. ``root``
+    describes the partition that contains the container's root file system.
+    """
 
     architecture: str | None
     root: SifDescriptor
@@ -46,15 +50,15 @@ def read_sif(file: BinaryIO, path: Path) -> Sif:
     """Read and check the descriptor table of a SIF.
 
     Raises:
-        Damaged: under the same conditions as :func:`~toolkit.image.files.sif.sifobjects.read_table`.
-        BadInput: if the SIF has no squashfs partition with a root file system.
+        Damaged: if the file is truncated or contains invalid numbers.
+        BadInput: if the file is not a SIF, or has no squashfs partition with a root file system.
     """
     table = read_table(file, path)
     root = next((entry for entry in table.used if _is_root(entry)), None)
     if root is None:
         raise BadInput(
-            f"{path}: this SIF has no squashfs partition with a root file system; it may be encrypted, or an "
-            "OCI-SIF",
+            f"{path}: this SIF has no squashfs partition with a root file system; the SIF may be "
+            "encrypted, or be an OCI-SIF",
             fix="build the image without encryption, with `apptainer build`",
         )
     code = root.extra[8:10].decode("ascii", "replace")

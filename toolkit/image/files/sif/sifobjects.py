@@ -12,7 +12,7 @@ DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0
 """The type numbers of SIF objects (apptainer/sif:pkg/sif/sif.go)."""
 
 CYCLONEDX_JSON = struct.pack("<i", 1)
-"""The number by which the descriptor of an SBOM names the format CycloneDX JSON."""
+"""The number of the format CycloneDX JSON in the descriptor of an SBOM."""
 
 MAGIC = b"SIF_MAGIC\0"
 
@@ -23,7 +23,7 @@ _HEADER = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _GROUP = 0xF0000000
 _MOST = 1024
-"""Maximum number of descriptors that toolkit reads; Apptainer writes 48."""
+"""Maximum number of descriptors that toolkit reads; Apptainer creates tables with 48."""
 _CHUNK = 1 << 20
 _AGAIN = "copy or build the SIF again"
 
@@ -33,7 +33,8 @@ class SifHeader:
     """The first 128 bytes of a SIF.
 
     ``fixed`` are the header bytes that a signature covers. ``created`` and ``modified`` are times in Unix
-    seconds.
+    seconds. ``total`` is the number of descriptors, and ``free`` is the number of unused descriptors.
+    ``table`` and ``data`` are the offsets of the descriptor table and of the objects, in bytes.
     """
 
     launch: bytes
@@ -149,7 +150,7 @@ def read_table(file: BinaryIO, path: Path) -> Table:
     file.seek(min(header.table, size))
     raw = file.read(wanted)
     if len(raw) < wanted:
-        raise _cut(path, "its table", header.table + wanted, size)
+        raise _cut(path, "its descriptor table", header.table + wanted, size)
     table = Table(header, tuple(SifDescriptor(*fields) for fields in _DESCRIPTOR.iter_unpack(raw)))
     _check(table.used, path, size)
     return table
@@ -173,7 +174,7 @@ def _damage(path: Path, why: str) -> Damaged:
 
 def _cut(path: Path, what: str, end: int, size: int) -> Damaged:
     return Damaged(
-        f"{path}: the SIF is incomplete: {what} ends at byte {end}, but the file has {size}", fix=_AGAIN
+        f"{path}: the SIF is incomplete: {what} ends at byte {end}, but the file has {size} bytes", fix=_AGAIN
     )
 
 
@@ -210,8 +211,8 @@ class Object:
 def add(file: BinaryIO, path: Path, *objects: Object) -> None:
     """Add objects to a SIF that is open for reading and writing, without moving existing objects.
 
-    The new objects get the creation time from the SIF's header, so that equal input gives equal bytes. Call
-    this function on a copy of a SIF, because the file is not a valid SIF during the write.
+    The new objects get the creation time in the SIF's header, so that equal input gives equal bytes. Call
+    this function on a copy of a SIF, because the file is not a valid SIF while this function writes.
 
     Raises:
         CheckFailed: if the descriptor table is full.
@@ -223,7 +224,7 @@ def add(file: BinaryIO, path: Path, *objects: Object) -> None:
         slot = next((i for i, entry in enumerate(entries) if not entry.used), None)
         if slot is None:
             raise CheckFailed(
-                f"{path}: the table of this SIF has no free entry for another object, such as a signature",
+                f"{path}: the descriptor table has no free entry for another object, such as a signature",
                 fix="build the SIF again, then sign it",
             )
         end = max([header.data, after_table, *(e.offset + e.size for e in entries if e.used)])

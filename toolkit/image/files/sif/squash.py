@@ -1,8 +1,9 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
-The library PySquashfsImage does not support lz4 and reads the whole tree first. It also trusts every number
-in the image, so a damaged image can fill the memory. This module reads only the needed parts of a squashfs
-and checks every number in these parts. Linux's Documentation/filesystems/squashfs.rst describes the format.
+The library PySquashfsImage does not support lz4 and reads the whole tree first. PySquashfsImage also trusts
+every number in the image, so a damaged image can fill the memory. This module reads only the needed parts of
+a squashfs and checks every number in these parts. Linux's Documentation/filesystems/squashfs.rst describes
+the format.
 """
 
 import struct
@@ -27,11 +28,11 @@ _MAX_NAMES = 200_000
 _MAX_NAME = 256
 _MAX_DEPTH = 256
 _COST = {"lz4": 8}
-"""How much slower a codec is than the other codecs. toolkit's LZ4 decoder is Python code, and eight times
-slower than a library in C.
+"""The cost factor of a codec in the budget; other codecs have the factor 1. toolkit's LZ4 decoder is Python
+code, and eight times slower than the other decoders, which are C libraries.
 """
 _MAX_BLOCKS = 1 << 14
-"""Maximum number of blocks of one file: 2 GiB with mksquashfs's default block size."""
+"""Maximum number of blocks of one file; with mksquashfs's default block size, these blocks are 2 GiB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +57,10 @@ class SquashTree:
         self._budget = budget or Budget(name)
         fields = _SUPERBLOCK.unpack(self._bytes(0, _SUPERBLOCK.size))
         if fields[0] != _MAGIC or fields[9] != 4:
-            raise self._broken("it has no squashfs 4 superblock")
+            raise self._broken("it has no superblock of squashfs version 4")
         self._block_size, self._fragments = fields[3], fields[4]
         if not 4096 <= self._block_size <= 1 << 20:
-            raise self._broken(f"an impossible block size of {self._block_size} bytes")
+            raise self._broken(f"it has an impossible block size of {self._block_size} bytes")
         self._codec = codec_of(fields[5], name)
         self.compression = method(fields[5])
         self._root, _, _, _, self._inodes, self._folders, self._fragment_table, _ = fields[11:19]
@@ -84,7 +85,7 @@ class SquashTree:
         return self.piece(path, 0, limit)
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes of a file from ``offset``, without unpacking the blocks before it."""
+        """Return ``size`` bytes of a file from ``offset``, without unpacking the blocks before ``offset``."""
         inode = self._find(path)
         if inode is None or inode.kind != "file":
             return b""
@@ -135,7 +136,7 @@ class SquashTree:
                 self._budget.look()
                 self._budget.keep(len(name))
                 if "/" in name or length >= _MAX_NAME or len(entries) >= _MAX_NAMES:
-                    raise self._broken("a folder with an impossible name or too many names")
+                    raise self._broken("it has a folder with an impossible name or too many names")
                 entries[name] = start << 16 | offset
                 if left <= 0:
                     break
@@ -161,7 +162,7 @@ class SquashTree:
             case 3 | 10:
                 _, length = struct.unpack("<II", take(8))
                 if length > 65536:
-                    raise self._broken("a link of impossible length")
+                    raise self._broken("it has a link of impossible length")
                 return _Inode(kind, length, target=take(length).decode("utf-8", "surrogateescape"))
             case _:
                 return _Inode(kind)
@@ -179,7 +180,7 @@ class SquashTree:
 
     def _tail(self, fragment: int) -> bytes:
         if fragment >= self._fragments:
-            raise self._broken("a fragment that does not exist")
+            raise self._broken("it refers to a fragment that does not exist")
         index = self._bytes(self._fragment_table + fragment // 512 * 8, 8)
         block, _ = self._metadata(struct.unpack("<Q", index)[0])
         start, word, _ = self._unpack("<QII", block, fragment % 512 * 16)
@@ -191,7 +192,7 @@ class SquashTree:
         """
         block = self._block(position, word)
         if len(block) != expected:
-            raise self._broken(f"a block of {len(block)} bytes; expected {expected}")
+            raise self._broken(f"it has a block of {len(block)} bytes where {expected} are expected")
         return block
 
     def _gap(self, size: int) -> bytes:
@@ -200,13 +201,16 @@ class SquashTree:
 
     def _read_block(self, position: int, word: int) -> bytes:
         stored = word & (_STORED - 1)
-        # Linux also refuses a block whose stored size exceeds the block size (fs/squashfs/block.c).
+        # Linux makes the same check (fs/squashfs/block.c).
         if stored > self._block_size:
-            raise self._broken(f"a block with {stored} stored bytes, more than the block size")
+            raise self._broken(f"it has a block with {stored} stored bytes, more than the block size")
         return self._content(position, stored, self._block_size, plain=bool(word & _STORED))
 
     def _cursor(self, table: int, block: int, offset: int) -> Callable[[int], bytes]:
-        """Return a function that reads the next bytes of a metadata table, across its blocks."""
+        """Return a function that reads the next bytes of a metadata table, also across the table's blocks.
+
+        The first read starts at ``offset`` in the unpacked block at position ``block`` of the table.
+        """
         data, following = self._metadata(table + block)
         data = data[offset:]
 
@@ -225,14 +229,18 @@ class SquashTree:
         (word,) = struct.unpack("<H", self._bytes(position, 2))
         stored = word & 0x7FFF
         if not 0 < stored <= _METADATA:
-            raise self._broken("a metadata block of impossible size")
+            raise self._broken("it has a metadata block of impossible size")
         content = self._content(position + 2, stored, _METADATA, plain=bool(word & 0x8000))
         if not content:
-            raise self._broken("an empty metadata block")
+            raise self._broken("it has an empty metadata block")
         return content, position + 2 + stored
 
     def _content(self, position: int, stored: int, most: int, *, plain: bool) -> bytes:
-        """Return the unpacked content of a block, and count the work in the budget."""
+        """Return the unpacked content of a block, and subtract the work from the budget.
+
+        ``stored`` is the block's stored size in bytes, and ``most`` is the maximum size of its content. If
+        ``plain`` is true, the block is not compressed.
+        """
         raw = self._bytes(position, stored)
         self._budget.read(stored if plain else _COST.get(self._codec, 1) * stored)
         if plain:
@@ -240,7 +248,7 @@ class SquashTree:
         try:
             content = expand(self._codec, raw, most)
         except ValueError as error:
-            raise self._broken(f"a block that cannot be decompressed ({error})") from error
+            raise self._broken(f"toolkit cannot decompress a block ({error})") from error
         self._budget.read(len(content))
         return content
 
@@ -248,11 +256,11 @@ class SquashTree:
         try:
             return struct.unpack_from(form, data, offset)
         except struct.error as error:
-            raise self._broken("a table that is too short") from error
+            raise self._broken("its fragment table is too short") from error
 
     def _bytes(self, position: int, count: int) -> bytes:
         if position < 0 or position > 1 << 48:
-            raise self._broken("an address outside the file")
+            raise self._broken("it refers to an address outside the file")
         self._file.seek(self._offset + position)
         data = self._file.read(count)
         if len(data) != count:

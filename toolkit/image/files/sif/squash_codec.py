@@ -7,7 +7,7 @@ _NAMES = {1: "gzip", 2: "lzma", 3: "lzo", 4: "xz", 5: "lz4", 6: "zstd"}
 
 
 def method(number: int) -> str:
-    """Return the name of a compression from its number in the superblock, for example ``zstd`` for 6."""
+    """Return the name of the compression with this number in the superblock, for example ``zstd`` for 6."""
     return _NAMES.get(number, f"method {number}")
 
 

@@ -1,8 +1,8 @@
 """Write a zstd squashfs from a folder in Python, without root; equal folders give equal bytes.
 
 Linux's Documentation/filesystems/squashfs.rst describes the format. All files belong to root, have the same
-modification time, and are readable for all users. The data of compiled Python modules comes first, because a
-program reads these modules when it starts.
+modification time, and are readable for all users. The data of compiled Python modules (``.pyc``) comes first,
+because a Python program reads these modules when it starts.
 """
 
 import os
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 BLOCK = 1 << 18
 """The block size in bytes.
 
-Blocks of 128 KiB need more reads, and blocks of 1 MiB need twice the CPU time (docs/startup.md).
+For ``import torch``, blocks of 128 KiB need more reads, and blocks of 1 MiB need twice the CPU time
+(docs/startup.md).
 """
 _METADATA = 8192
 _LEVEL = 3
@@ -91,11 +92,11 @@ class _Table:
 
 
 def write_squashfs(root: Path, out: BinaryIO, when: int) -> int:
-    """Write the files below ``root`` as a squashfs to ``out`` at position 0; return its size in bytes.
+    """Write the files below ``root`` as a squashfs to ``out``; return the size of the squashfs in bytes.
 
     Args:
-        root: the folder to pack, without following links.
-        out: a new file, open for writing.
+        root: the folder to pack; toolkit does not follow links in this folder.
+        out: a new file, open for writing; the squashfs starts at position 0.
         when: the modification time of every file in Unix seconds.
 
     Raises:
@@ -136,14 +137,14 @@ def _node(path: bytes, name: bytes) -> _Node:
     if stat.S_ISLNK(status.st_mode):
         return _Node(name, 0o777, target=os.readlink(path), kind=3)  # noqa: PTH115 - bytes
     if not stat.S_ISREG(status.st_mode):
-        raise BadInput(f"{os.fsdecode(path)}: toolkit can pack only files, folders and links")
+        raise BadInput(
+            f"{os.fsdecode(path)}: a device, pipe or socket; toolkit can pack only files, folders and links"
+        )
     return _Node(name, executable, path=os.fsdecode(path), size=status.st_size)
 
 
 def _number_inodes(node: _Node) -> Iterator[_Node]:
-    """Number the inodes of all nodes below ``node``, then the inode of ``node``; yield the nodes in this
-    order.
-    """
+    """Number the inodes of the nodes below ``node``, then of ``node``; yield the nodes in this order."""
     count = 0
     waiting = [(node, False)]
     while waiting:
@@ -158,7 +159,7 @@ def _number_inodes(node: _Node) -> Iterator[_Node]:
 
 
 def _write_data(files: list[_Node], out: BinaryIO) -> list[bytes]:
-    """Write the data blocks and return the fragment table; several small files share a block."""
+    """Write the data blocks, and return the fragment table, which lists the blocks that small files share."""
     fragments: list[bytes] = []
     waiting: deque[tuple[Future[bytes], bytes, _Node | None]] = deque()
 
@@ -242,7 +243,7 @@ def _write_inode(node: _Node, parent: int, inodes: _Table, folders: _Table, when
 
 
 def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
-    """Return the type number of an inode, and the fields after the inode's common header."""
+    """Return the type number of an inode, and the fields after the header that all inodes have."""
     if node.below is not None:
         start, offset = folders.place()
         size = sum(map(len, entries := list(_entries(node.below)))) + 3
@@ -281,8 +282,8 @@ def _entries(below: list[_Node]) -> Iterator[bytes]:
 
 
 def _write_index(entries: list[bytes], most: int, out: BinaryIO) -> int:
-    """Write a table in blocks of ``most`` entries, then the positions of these blocks; return the offset of
-    the positions.
+    """Write a table in blocks of at most ``most`` entries, then the offsets of these blocks; return the
+    position in ``out`` of this list of offsets.
     """
     starts = []
     for at in range(0, len(entries), most):
