@@ -123,7 +123,7 @@ def publish(part: Path, target: Path, digest: str) -> None:
 
     Args:
         part: the path of the finished SIF, in the folder of ``target``, because a rename cannot move a file
-            to another file system. If ``target`` is a link, ``part`` must be in the folder of the linked file.
+            to another file system. If ``target`` is a link, ``part`` must be in the linked file's folder.
         target: the new path of the SIF, or a link to this path.
         digest: the SHA-256 of the SIF.
     """
