@@ -1,4 +1,4 @@
-"""Inspect an image without starting it, without root and without unpacking it to disk."""
+"""Inspect an image without root, without starting the image and without unpacking the image to disk."""
 
 import shlex
 from collections.abc import Iterator
@@ -70,16 +70,18 @@ def open_image(
 
     The image is a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or an OCI archive.
 
-    ``image`` may also name an image of the Docker engine, or start with a transport such as ``oci:``
-    (:mod:`toolkit.image.files.reference`). ``platform``, for example ``linux/arm64``, selects one image of a
-    multi-platform index. If the image has no such index, toolkit checks that the image is for ``platform``.
-    If a file ``FILE.sha256`` is beside the image, toolkit first compares the image with this checksum.
-    ``view`` names the program that a rank runs and the folders that are mounted over the image, so that the
-    facts apply to this program.
+    ``image`` is the path of the image, or the name of an image in the Docker engine. It may start with a
+    transport such as ``oci:`` (:mod:`toolkit.image.files.reference`). ``platform``, for example
+    ``linux/arm64``, selects one image of a multi-platform index. If the image has no multi-platform index,
+    toolkit checks that the image is for ``platform``. If the file ``IMAGE.sha256`` is in the folder of the
+    image file, toolkit first compares the image with this checksum. ``view`` names the program that a rank
+    runs and the folders that are mounted over the image. The facts apply to this program.
 
     Raises:
-        BadInput: if the file is not an image, or contains several images and the arguments select none.
-        CheckFailed: if the image is damaged or truncated, or its digest is wrong.
+        BadInput: if toolkit cannot read the file, the file is not an image, or the image is not for
+            ``platform``. Also if the file contains several images, and neither ``image`` nor ``platform``
+            selects one image.
+        CheckFailed: if the image is damaged or truncated, or differs from its checksum.
         Missing: if the Docker engine is needed and does not respond.
     """
     reference = refer(image)
@@ -121,8 +123,8 @@ def _facts(opened_image: _Opened, tree: FileTree, path: str, budget: Budget, vie
 
 
 def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:
-    """Return the image's files with the environment ``env`` (a file with Python packages) mounted over them,
-    and with a script that adds these packages to PATH and PYTHONPATH.
+    """Return the image's files with the environment ``env`` (a squashfs file with Python packages) mounted
+    over these files. A script in the result adds the environment's folders to PATH and PYTHONPATH.
     """
     over = SquashTree(stack.enter_context(open_given(env, label="--env-image")), 0, str(env), budget)
     lock = lock_in(over, f"--env-image {env}")
@@ -148,7 +150,7 @@ def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: Exit
     if ref.transport == "oci":
         raise BadInput(
             f"{ref.shown}: this is a file, but oci: needs a folder",
-            fix="give the archive of one image: oci-archive:FILE",
+            fix="if the file is an OCI archive, write `oci-archive:FILE`",
         )
     fix = "give the path of an image that you can read"
     return _file(stack.enter_context(open_given(ref.path, fix=fix)), ref, platform, budget)
@@ -160,7 +162,7 @@ def _sandbox(path: Path) -> FolderTree:
         system = any(tree.kind(p) for p in ("/bin", "/usr", "/etc"))
     except OSError as error:
         raise BadInput(
-            f"{path}: {error.strerror}", fix="give yourself permission to read the file, or ask its owner"
+            f"{path}: {error.strerror}", fix="get permission to read this folder from its owner"
         ) from error
     if not system:
         raise BadInput(f"{path}: this folder is not a sandbox: it has neither /bin nor /usr nor /etc")
@@ -178,7 +180,7 @@ def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Ope
         raise BadInput(
             f"{ref.shown}: not an image; toolkit reads SIF and squashfs files, sandboxes, "
             "Docker and OCI archives",
-            fix="convert the file first: `toolkit image sif`, or `apptainer build`",
+            fix="make a SIF file with `apptainer build`, or from a Docker image with `toolkit image sif`",
         )
     digest = _digest(ref.path)
     if not is_sif(head):
@@ -196,7 +198,7 @@ def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _
         raise BadInput(
             f"{ref.shown}: this tar archive is not an image: it contains neither {dockersave.MANIFEST} nor "
             f"{oci.INDEX}",
-            fix="use `docker save`, because `docker export` leaves out the settings of the image",
+            fix="write the archive with `docker save`: `docker export` leaves out the settings of the image",
         )
     return _open_layers(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
 
@@ -207,8 +209,10 @@ def _open_layers(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -
 
 
 def _digest(path: Path) -> str | None:
-    """Return the digest of an image file, after a comparison with the checksum file beside the image. Without
-    a checksum file, return None for a large image, because hashing takes long.
+    """Compare an image file with its checksum file ``IMAGE.sha256``, and return the digest of the image.
+
+    If there is no checksum file, return None for an image larger than ``HASHED_UNASKED``, because hashing
+    takes long.
     """
     noted = check_digest(path)
     if not noted and path.stat().st_size > HASHED_UNASKED:

@@ -113,7 +113,7 @@ def test_a_lock_of_an_earlier_release_is_refused_with_the_command_that_renews_it
     assert isinstance(done.exception, EarlierLock)
     assert done.exception.code == 2
     assert done.exception.message == (
-        f"{tmp_path}/mine.lock.json: toolkit.lock/1 is out of date: "
+        f"{tmp_path}/mine.lock.json: schema toolkit.lock/1 is out of date: "
         "it lacks the build steps that toolkit.lock/2 contains"
     )
     assert done.exception.fix == f"lock the recipe again: `toolkit image lock {mine}`"

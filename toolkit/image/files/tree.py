@@ -1,4 +1,4 @@
-"""Read the files of an image in any storage format; no link can lead out of the image."""
+"""Read the files of an image in any storage format. toolkit resolves all links inside the image."""
 
 import fnmatch
 import posixpath
@@ -12,9 +12,13 @@ MAX_READ = 32 << 20
 """Maximum number of bytes that one read returns, so that a malicious image cannot fill the memory."""
 _MAX_LINKS = 40
 _MAX_PATH = 4095
-"""Linux's limits on the number of links in a path, and on the path's length in bytes (path_resolution(7))."""
+"""Linux's limits: how many links it follows to resolve one path, and the length of a path in bytes
+(path_resolution(7)).
+"""
 _MAX_PARTS = 100
-"""Maximum number of path parts in a pattern; toolkit's own patterns have at most ten parts."""
+"""Maximum number of parts, separated by ``/``, in a pattern for :func:`glob`. toolkit's own patterns have at
+most ten parts.
+"""
 
 
 class FileTree(Protocol):
@@ -41,11 +45,14 @@ class Sliced(Protocol):
     """A file tree that can read a part of a file without reading the bytes before that part."""
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes of a file from ``offset``, or fewer at the end of the file."""
+        """Return ``size`` bytes of a file from ``offset``, or fewer bytes if the file ends before."""
 
 
 def resolve(tree: FileTree, path: str) -> str | None:
-    """Return a path after resolving all links inside the image; None if the path does not exist."""
+    """Return ``path`` without links: toolkit replaces each link by its target inside the image.
+
+    The result is None if the path does not exist, or if toolkit must follow more than 40 links.
+    """
     done, rest, links = "/", _parts(path), 0
     while rest:
         part = rest.popleft()
@@ -80,7 +87,7 @@ def is_file(tree: FileTree, path: str) -> bool:
 
 
 def read(tree: FileTree, path: str, limit: int = MAX_READ) -> bytes | None:
-    """Return the first ``limit`` bytes of a file after following links, or None if ``path`` is not a file."""
+    """Return the first ``limit`` bytes of a file; follow links. Return None if ``path`` is not a file."""
     real = resolve(tree, path)
     if real is None or tree.kind(real) != "file":
         return None
@@ -88,19 +95,24 @@ def read(tree: FileTree, path: str, limit: int = MAX_READ) -> bytes | None:
 
 
 def text(tree: FileTree, path: str, limit: int = MAX_READ) -> str | None:
-    """Return a file as text (U+FFFD replaces invalid UTF-8), or None if ``path`` is not a file."""
+    """Return the first ``limit`` bytes of a file as text, or None if ``path`` is not a file.
+
+    U+FFFD replaces invalid UTF-8.
+    """
     content = read(tree, path, limit)
     return None if content is None else content.decode("utf-8", "replace")
 
 
 def names(tree: FileTree, path: str) -> tuple[str, ...]:
-    """Return the sorted printable names in a folder, after following links."""
+    """Return the sorted printable names in the folder ``path``; follow links. Empty if there is no such
+    folder.
+    """
     real = resolve(tree, path)
     return tuple(sorted(name for name in tree.names(real) if name.isprintable())) if real else ()
 
 
 def glob(tree: FileTree, pattern: str) -> Iterator[str]:
-    """Yield the sorted paths that match a pattern such as ``/usr/lib/*/libmpi.so.*``.
+    """Yield the paths that match a pattern such as ``/usr/lib/*/libmpi.so.*``, sorted in each folder.
 
     If several links lead to the same folder, toolkit searches the folder once.
     """

@@ -1,4 +1,7 @@
-"""Create temporary files whose names contain host and process id, so that toolkit can remove stale files."""
+"""Create temporary files, and remove the temporary files of earlier processes that were interrupted.
+
+The name of each temporary file contains the host and the process id of the process that created the file.
+"""
 
 import contextlib
 import os
@@ -18,8 +21,9 @@ _FOLDER = "toolkit-sif."
 def temporary_root() -> Path:
     """Return the folder in which toolkit creates large temporary files.
 
-    The first variable that the user has set names the folder: ``APPTAINER_TMPDIR``, ``SINGULARITY_TMPDIR``,
-    ``TMPDIR``.
+    The folder is the value of the first of these variables that is set: ``APPTAINER_TMPDIR``,
+    ``SINGULARITY_TMPDIR``, ``TMPDIR``. If none of these variables is set, Python chooses the folder, usually
+    ``/tmp``.
     """
     for variable in ("APPTAINER_TMPDIR", "SINGULARITY_TMPDIR"):
         if chosen := os.environ.get(variable):
@@ -34,7 +38,7 @@ def folder() -> Iterator[Path]:
     if not root.is_dir():
         raise CheckFailed(
             f"the temporary folder {root} does not exist",
-            fix="create the folder, or set TMPDIR to another folder",
+            fix="create the folder, or set APPTAINER_TMPDIR to another folder",
         )
     remove_stale(root, rf"{re.escape(_FOLDER)}{_owner_pattern()}\..+")
     folder = Path(tempfile.mkdtemp(prefix=f"{_FOLDER}{_owner()}.", dir=root))
@@ -46,7 +50,9 @@ def folder() -> Iterator[Path]:
 
 @contextlib.contextmanager
 def beside(target: Path) -> Iterator[Path]:
-    """Yield a hidden temporary path beside ``target``; after use, remove a file that remains at that path."""
+    """Yield the path of a hidden temporary file in the folder of ``target``. The caller creates the file.
+    After use, remove the file if it still exists.
+    """
     remove_stale(target.parent, rf"{re.escape(f'.{target.name}.')}{_owner_pattern()}\.part")
     part = target.with_name(f".{target.name}.{_owner()}.part")
     try:
@@ -56,9 +62,10 @@ def beside(target: Path) -> Iterator[Path]:
 
 
 def remove_stale(root: Path, pattern: str) -> None:
-    """Remove each file in ``root`` that matches ``pattern``, if the process that created the file ran on this
-    host and has exited. The groups ``host`` and ``pid`` of the pattern identify the process that created a
-    file.
+    """Remove each file or folder in ``root`` whose name matches ``pattern``, if the process that created it
+    ran on this host and has exited.
+
+    The groups ``host`` and ``pid`` of the pattern identify this process.
     """
     for path in root.iterdir():
         match = re.fullmatch(pattern, path.name)
@@ -75,8 +82,8 @@ def require_space(where: Path, needed: int, what: str, fix: str) -> None:
     """Raise an error if the disk with the folder ``where`` has fewer than ``needed`` free bytes.
 
     Raises:
-        CheckFailed: if the disk has too little space; the message has the free and the needed size, and says
-            that ``what`` needs the space.
+        CheckFailed: if the disk has too little space. The message has the free and the needed size, and says
+            that ``what`` (for example "the SIF") needs the space.
     """
     free = shutil.disk_usage(where).free
     if free < needed:

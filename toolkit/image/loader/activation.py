@@ -1,4 +1,7 @@
-"""Find how the activation of a conda or Python environment changes PATH, without running the scripts."""
+"""Find how commands that activate an environment of conda, Python or Intel change PATH and other variables.
+
+toolkit does not run the commands.
+"""
 
 import re
 from dataclasses import dataclass
@@ -14,34 +17,41 @@ _SETVARS = re.compile(r"(/.*)/setvars\.sh\Z")
 _INTEL_MPI = re.compile(r"(/.*)/(?:env/vars\.sh|bin(?:64)?/mpivars\.sh)\Z")
 _INTEL_LIBRARIES = ("lib", "lib/release", "libfabric/lib", "opt/mpi/libfabric/lib")
 _INTEL_PROVIDERS = ("opt/mpi/libfabric/lib/prov", "libfabric/lib/prov", "lib")
-"""The folders with libfabric's modules below Intel MPI's prefix. Intel MPI 2021.15's script env/vars.sh adds
-only the first existing folder to FI_PROVIDER_PATH, but all existing folders in ``_INTEL_LIBRARIES`` to
-LD_LIBRARY_PATH."""
+"""The folders with libfabric's providers (plugins) below Intel MPI's prefix. Intel MPI 2021.15's script
+env/vars.sh adds only the first existing folder of this list to FI_PROVIDER_PATH. The script adds all existing
+folders in ``_INTEL_LIBRARIES`` to LD_LIBRARY_PATH.
+"""
 _ACTIVATE = re.compile(r"(/.*)/bin/activate\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """An activated environment: its prefix, the variable that contains the prefix, and the scripts that the
-    activation sources.
+    """An activated environment: the prefix of its installation, the name of the variable that contains the
+    prefix, and the paths of the scripts that the activation sources.
     """
 
     prefix: str
     variable: str
     scripts: tuple[str, ...] = ()
     searched: tuple[tuple[str, str], ...] = ()
-    """Pairs of a variable and a folder; the activation puts each folder first in its variable."""
+    """Pairs (variable, folder). The activation inserts each folder at the start of the variable."""
 
 
 def conda_hook_root(tree: FileTree, words: list[str]) -> str | None:
-    """Return the root of the conda installation whose shell functions a command loads, or None."""
+    """Return the root folder of the conda installation whose conda.sh or mamba.sh a command sources.
+
+    ``words`` are the words of the command. The result is None for any other command.
+    """
     match = _HOOK.match(words[1]) if len(words) == 2 and words[0] in _SOURCING else None
     return match[1] if match and UNTOLD not in words[1] and files.is_file(tree, words[1]) else None
 
 
 def read_activation(tree: FileTree, words: list[str], root: str) -> Activation | None:
-    """Return the environment that a command activates, or None. ``root`` is the root of the conda
-    installation that an earlier command loaded, or empty.
+    """Return the environment that a command activates. The result is None if the command activates no
+    environment, or if toolkit cannot predict the effect.
+
+    ``words`` are the words of the command. ``root`` is the root folder of the conda installation whose
+    conda.sh or mamba.sh an earlier command sourced; empty if no command did.
     """
     if any(UNTOLD in word for word in words):
         return None
@@ -67,9 +77,11 @@ def read_activation(tree: FileTree, words: list[str], root: str) -> Activation |
 
 
 def _read_intel(tree: FileTree, script: str) -> Activation | None:
-    """Return the effect of Intel's setvars.sh, or of the script of Intel MPI, on Intel MPI's variables.
+    """Return the environment that Intel oneAPI's setvars.sh, or Intel MPI's vars.sh or mpivars.sh, activates.
 
-    toolkit cannot follow these scripts, because they consist of functions and loops.
+    toolkit derives the environment from the folders of the installation. It cannot evaluate these scripts,
+    because they consist of functions and loops. The result is None for any other script, and if the
+    image does not contain Intel MPI's library.
     """
     whole, own = _SETVARS.match(script), _INTEL_MPI.match(script)
     prefix = f"{whole[1]}/mpi/latest" if whole else own[1] if own else ""

@@ -29,27 +29,29 @@ _TAGS = 1024
 _LONGEST = 4096
 _ALL = 32 << 20
 _MOST_TEXT = 1 << 18
-"""Maximum total size in bytes of the names in one file. In a library of a training image, the names of needed
-libraries and symbol versions take a few thousand bytes.
+"""Maximum total size in bytes of the names that toolkit reads from one file. In a library of a training
+image, the names of needed libraries and symbol versions take a few thousand bytes.
 """
 _FILES = 200
 _VERSIONS = 500
 _SYMBOLS = 200_000
 """Maximum number of symbols of a file; a malicious file may claim to have billions."""
 _ISA_NEEDED = 0xC0008002
-"""The type of the property GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 ABI). Bit n of the property is set if the
-file needs x86-64 level n + 1."""
+"""The type of the property GNU_PROPERTY_X86_ISA_1_NEEDED (x86-64 ABI). Bit n (counted from
+0) of the property is set if the file needs x86-64 level n + 1.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Elf:
     """The headers of an ELF file.
 
-    ``rpath`` and ``runpath`` are the search folders as the file contains them, for example with ``$ORIGIN``.
-    ``rpath`` is empty if the file has a RUNPATH, because ld.so then ignores the RPATH.
+    ``rpath`` and ``runpath`` are the search folders as written in the file: toolkit does not replace
+    ``$ORIGIN``. ``rpath`` is empty if the file has a RUNPATH, because ld.so then ignores the RPATH.
 
     ``versions`` are the symbol versions that the file needs from libraries, for example ``GLIBC_2.34``.
-    ``level`` is the x86-64 level (the set of CPU instructions) that the file needs, from 1 to 4.
+    ``level`` is the x86-64 level (the set of CPU instructions) that the file needs, from 1 to 4; None if the
+    file does not state a level.
     """
 
     architecture: str | None
@@ -128,8 +130,10 @@ class Tables:
         return text.decode("utf-8", "replace")
 
     def data(self) -> bytes:
-        """Return the bytes of the loaded segments that are not executable; if none of them contains the
-        string table, return the bytes of all loaded segments.
+        """Return the bytes of the loaded segments that are not executable, at most 32 MiB.
+
+        If no segment that is not executable contains the string table, return the bytes of all loaded
+        segments.
         """
         loaded = [(offset, size, run) for kind, offset, _, size, run in self._segments if kind == _LOAD]
         start = self.place(self._strings) if self._strings is not None else None
@@ -176,8 +180,8 @@ class Tables:
         return None if address is None else self.place(address)
 
     def level(self) -> int | None:
-        """Return the x86-64 level (the set of CPU instructions) in the file's ``.note.gnu.property``, or
-        None.
+        """Return the x86-64 level (the set of CPU instructions) that the file needs, from its section
+        ``.note.gnu.property``; None if the file states no level.
         """
         for kind, offset, _, size, _ in self._segments:
             if kind != _PROPERTY:
@@ -192,7 +196,9 @@ class Tables:
         return None
 
     def symbol(self, name: str) -> bytes | None:
-        """Return the bytes at a symbol's address up to a NUL byte, or None if the symbol is undefined."""
+        """Return the bytes from a symbol's address to the next NUL byte, or None if the file lacks the
+        symbol.
+        """
         strings, symbols = self._strings, self._first(_SYMTAB)
         names = self.place(strings) if strings is not None else None
         at = self.place(symbols) if symbols is not None else None
@@ -202,9 +208,9 @@ class Tables:
         wanted = self._pages.take(names, length).find(b"\0" + name.encode() + b"\0")
         if wanted < 0:
             return None
-        # The name of a symbol has at least two bytes, so the size of the names limits the number of symbols.
-        # Do not assume that the table of names directly follows the symbols, because some tools move this
-        # table.
+        # The name of a symbol has at least two bytes (with its NUL byte), so the size of the string table
+        # limits the number of symbols. The string table does not always directly follow the symbols, because
+        # some tools move the string table.
         size = min(length // 2, _SYMBOLS) * 24
         entry = self._entry(struct.pack(self._order + "I", wanted + 1), at, size)
         if entry is None:
@@ -230,7 +236,7 @@ def tables(pages: Pages) -> Tables | None:
 
 
 def symbol(pages: Pages, name: str) -> str | None:
-    """Return the text at a symbol's address in a library, or None if the symbol is undefined."""
+    """Return the text at a symbol's address in a library, or None if the library lacks the symbol."""
     file_tables = tables(pages)
     try:
         text = file_tables.symbol(name) if file_tables else None
@@ -240,8 +246,8 @@ def symbol(pages: Pages, name: str) -> str | None:
 
 
 def data(pages: Pages) -> bytes:
-    """Return the part of an ELF file that may contain readable texts, or the first bytes of any other
-    file.
+    """Return the part of an ELF file that may contain readable texts. If the file is damaged or is not an ELF
+    file, return its first 32 MiB.
     """
     file_tables = tables(pages)
     return file_tables.data() if file_tables else pages.take(0, _ALL)

@@ -26,8 +26,9 @@ _MOST_TEXT = 1 << 16
 _MOST_INCLUDED = 200
 _CACHE = "/etc/ld.so.cache"
 _ITSELF = re.compile(r"ld(-linux[\w-]*|64)\.so\.\d\Z")
-"""The names of ld.so itself. toolkit does not search for ld.so, because every process has already loaded it,
-even in images of Nix, Guix or EESSI."""
+"""The names of ld.so itself. toolkit does not report ld.so as a missing library, because every process has
+already loaded ld.so. In images of Nix, Guix or EESSI, ld.so may be outside the search folders.
+"""
 _SHARED = re.compile(r"\.so(\.|\Z)")
 _MOST_CACHE = 8 << 20
 _MOST_PATHS, _MOST_FOLDERS, _MOST_CLOSURES = 50_000, 256, 1000
@@ -38,13 +39,13 @@ _MOST_PATH = 4095
 _MOST_NAMES = 16 << 20
 """Maximum total size in bytes of the names that all programs and libraries list."""
 _CACHE_BYTES = 24 << 20
-"""Maximum size in bytes of the cached file pages, and of the cached texts. The caches allow toolkit to unpack
-each library only once.
+"""Maximum size in bytes of the cache of file pages, and of the cache of texts. With these caches, toolkit
+rarely unpacks a library twice.
 """
 _LIB = {"x86_64": ("lib/x86_64-linux-gnu", "lib64"), "aarch64": ("lib/aarch64-linux-gnu", "lib64")}
 """For each architecture, the value of ``$LIB`` in search folders on Debian and on other distributions."""
 _NAME = 64
-"""The memory in bytes of a Python string without its letters."""
+"""The approximate memory in bytes that an empty Python string needs."""
 _PROGRAMS = ("/bin/sh", "/usr/bin/env", "/bin/ls", "/bin/busybox")
 
 
@@ -98,7 +99,7 @@ class Loader:
 
     @cached_property
     def standard(self) -> tuple[str, ...]:
-        """The default folders that are compiled into ld.so."""
+        """The default search folders of the image's ld.so."""
         if musl := next(files.glob(self.tree, "/lib/ld-musl-*.so.1"), None):
             return _of_musl(self.tree, musl)
         triplets = [p for p in files.glob(self.tree, "/usr/lib/*-linux-gnu*") if _is_folder(self.tree, p)]
@@ -106,7 +107,7 @@ class Loader:
 
     @cached_property
     def default_folders(self) -> tuple[str, ...]:
-        """The folders that ld.so searches last for each program, from ld.so.conf and by default."""
+        """The folders that ld.so searches last: the folders in ld.so.conf, then :attr:`standard`."""
         return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
 
     @cached_property
@@ -125,11 +126,11 @@ class Loader:
         """Return the path of the library that ld.so loads for ``soname``, such as ``libmpi.so.40``, or None
         if ld.so does not find the library.
 
-        ``users`` are the file that needs the library, then the file that loaded that file, up to the program.
-        ld.so searches the RPATH of each file in ``users``, then LD_LIBRARY_PATH, then ldconfig's index, then
-        the default folders. If the file that needs the library has a RUNPATH, ld.so ignores all RPATHs and
-        searches that RUNPATH after LD_LIBRARY_PATH. If the image has no ldconfig index, toolkit searches the
-        folders in ld.so.conf instead.
+        ``users`` are the file that needs the library, then the file that loaded that file, and so on up to
+        the program. ld.so searches the RPATH of each file in ``users``, then LD_LIBRARY_PATH, then ldconfig's
+        index, then the default folders. If the file that needs the library has a RUNPATH, ld.so ignores all
+        RPATHs and searches that RUNPATH after LD_LIBRARY_PATH. If the image has no ldconfig index, toolkit
+        searches the folders in ld.so.conf instead.
         """
         if "/" in soname:
             return soname if self._file(soname) else None
@@ -148,14 +149,20 @@ class Loader:
         return self._in_folders(self.standard, soname, wanted)
 
     def fixes(self, soname: str, *users: str) -> bool:
-        """Return whether ld.so finds ``soname`` through an RPATH, so that LD_LIBRARY_PATH has no effect."""
+        """Return whether ld.so finds ``soname`` in an RPATH folder, so that LD_LIBRARY_PATH has no effect.
+
+        ``users`` are as in :meth:`find`.
+        """
         if self._elf_folders(users[0], "runpath"):
             return False
         inherited = tuple(p for user in users for p in self._elf_folders(user, "rpath"))
         return self._in_folders(inherited, soname, self.elf(users[0])) is not None
 
     def _in_folders(self, folders: tuple[str, ...], soname: str, user: Elf | None) -> str | None:
-        """Return the first file ``soname`` in ``folders``; like ld.so, skip files of other architectures."""
+        """Return the path of the first file ``soname`` in ``folders``; None if no folder contains the file.
+
+        Like ld.so, skip a file if its architecture differs from the architecture of ``user``.
+        """
         for folder in dict.fromkeys(folders):
             path = posixpath.join(folder, soname)
             if not self._file(path):
@@ -183,21 +190,24 @@ class Loader:
         if real not in self._elves:
             if len(self._elves) >= _MOST_FILES:
                 raise CheckFailed(
-                    f"the image has more than {_MOST_FILES} programs and libraries, which is toolkit's limit"
+                    f"the image has more programs and libraries than toolkit's limit of {_MOST_FILES}"
                 )
             pages = self.pages(real)
             self._elves[real] = elf = read_elf(pages)
             self.listed += _weight(elf) if elf else 0
             if self.listed > _MOST_NAMES:
                 raise CheckFailed(
-                    "the image's programs and libraries name more libraries, folders and versions than "
-                    "toolkit's limit allows"
+                    "the image's programs and libraries contain more names of needed libraries, search "
+                    "folders and symbol versions than toolkit's limit allows"
                 )
             self.spent += pages.held
         return self._elves[real]
 
     def pages(self, path: str) -> Pages:
-        """Return the pages of the file at ``path``; toolkit reads a page when a caller needs it."""
+        """Return the file at ``path`` as pages (pieces of a fixed size); empty if there is no such file.
+
+        If possible, toolkit reads only the pages that a caller needs.
+        """
         real = self.real_path(path)
         if real is None or self.tree.kind(real) != "file":
             return pages_of(b"")
@@ -230,9 +240,12 @@ class Loader:
         return self._texts[real]
 
     def closure(self, path: str, *users: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
-        """Return the libraries that a file needs (path by soname), and whether the list is complete.
+        """Return the path by soname of each library that a file needs directly or indirectly, and whether the
+        list is complete.
 
-        ``users`` are the files that load this file, up to the program. A missing library has the path None.
+        A missing library has the path None. ``users`` are the file that loads the file ``path``, then the
+        file that loads that file, and so on up to the program. The list is incomplete if the file needs more
+        than ``most`` libraries.
         """
         key = (path, *users, str(most))
         if key not in self._closures:

@@ -1,10 +1,10 @@
 """Find the components (modules) of Open MPI, PMIx and PRRTE (Open MPI 5's launcher) in a library or plugin.
 
 For each component, the data of its library contains a structure (open-mpi/ompi:opal/mca/mca.h
-``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). A component's structure contains, as text,
-the names and versions of the project, of the framework (the kind of component) and of the component. toolkit
-searches libraries for components' structures and needs no symbol table, so it also finds components in
-stripped libraries.
+``mca_base_component_2_1_0_t``, openpmix/openpmix:src/mca/mca.h). The structure contains the names (as text)
+and the versions (as three numbers) of the project, of the framework (the kind of component) and of the
+component. toolkit searches libraries for such structures. This search needs no symbol table, so toolkit also
+finds components in stripped libraries.
 """
 
 import re
@@ -23,7 +23,7 @@ _START = re.compile(
 _WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
 _MOST = 2000
 _LARGEST = 100
-"""The largest plausible version number; bytes with a larger number are not a component."""
+"""Each number in a version is smaller than this limit. Bytes with a larger number are not a component."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,16 +51,16 @@ def components(content: bytes) -> tuple[McaComponent, ...]:
 
 
 def release(components: tuple[McaComponent, ...], *projects: str) -> str | None:
-    """Return the version that most components of ``projects`` have, such as ``pmix``. Return None if no
-    component belongs to these projects.
+    """Return the most frequent version of the components of ``projects`` (names such as ``pmix``). Return
+    None if no component belongs to these projects.
     """
     named = Counter(c.release for c in components if c.project in projects)
     return named.most_common(1)[0][0] if named else None
 
 
 def by_framework(components: tuple[McaComponent, ...], *frameworks: str) -> dict[str, tuple[str, ...]]:
-    """Return the sorted names of the components of each framework. The name ``base`` is not a component, so
-    the result omits it.
+    """Return the sorted names of the components, by framework. ``base`` is not the name of a component, so
+    the result omits ``base``. The result also omits frameworks without components.
     """
     return {
         framework: names

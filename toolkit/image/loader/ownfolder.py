@@ -22,8 +22,8 @@ _MOST = 20
 
 
 def with_own_folder(tree: FileTree, path: str, text: str) -> str:
-    """Return the text of the script ``path``, in which the script's folder replaces the expressions that
-    compute this folder.
+    """Return ``text``, the text of the script ``path``, with each expression that computes the script's
+    folder replaced by the path of this folder.
     """
     plain = posixpath.dirname(path)
     resolved = posixpath.dirname(files.resolve(tree, path) or path)

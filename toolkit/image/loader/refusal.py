@@ -13,12 +13,13 @@ _BASE = re.compile(r"(libc\.so\.6|libc-2[.\d]*\.so|ld-.*)\Z")
 """The names of the C library and of ld.so, which are always from the same build."""
 _MOST_PROGRAMS = 8
 _MOST = 150
-"""Maximum number of libraries of a program whose symbols toolkit compares. An MPI program loads about
-forty."""
+"""Maximum number of libraries of a program. If a program loads more libraries, toolkit predicts no error. An
+MPI program loads about forty libraries.
+"""
 
 
 class SymbolCheck:
-    """Check whether the libraries of a program define its symbols; read the symbols of each library once."""
+    """Check whether libraries define the symbols that a program needs; read each library only once."""
 
     def __init__(self, loader: Loader) -> None:
         self._loader = loader
@@ -36,7 +37,8 @@ class SymbolCheck:
         None means that ld.so loads the file, or that toolkit cannot predict whether ld.so loads the file.
 
         ``scope`` are files that the process has already loaded. If ``symbols`` is false, toolkit compares
-        only versions: for example for a Python extension, whose symbols the interpreter defines.
+        only symbol versions, not symbols. This is useful for a Python extension, because the Python
+        interpreter defines some of its symbols.
         """
         closure, whole = self._loader.closure(path)
         if not whole or None in closure.values() or len(closure) > _MOST:
@@ -75,8 +77,8 @@ class SymbolCheck:
 
 
 def refusals(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return ld.so's error for each program that cannot start; ``programs`` maps a program's path to its MPI
-    library.
+    """Return ld.so's error, by program path, for each program that ld.so cannot start. ``programs`` maps the
+    path of a program to the path of its MPI library, or to an empty text.
     """
     symbolic, lines = SymbolCheck(loader), {}
     for path, library in list(programs.items())[:_MOST_PROGRAMS]:

@@ -63,8 +63,8 @@ class Environment:
 
 
 def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> Environment:
-    """Return the variables that the scripts of an image set if they run one after another. ``variables`` are
-    the variables before the first script.
+    """Return the variables after the scripts of an image have run in the order of their names. ``variables``
+    are the variables before the first script.
     """
     shell = ImageShell(tree, {"PATH": BEGINNING, **(variables or {})})
     scripts = files.glob(tree, "/.singularity.d/env/[0-9]*.sh")
@@ -75,7 +75,7 @@ def environment(tree: FileTree, variables: Mapping[str, str] | None = None) -> E
 
 
 def driver_searched(tree: FileTree) -> bool:
-    """Return whether a script of the image adds the folder with the host's GPU driver to LD_LIBRARY_PATH."""
+    """Return whether a script of the image contains :data:`DRIVER`, so that ld.so searches this folder."""
     scripts = islice(files.glob(tree, "/.singularity.d/env/*.sh"), _MOST_SCRIPTS)
     return any(DRIVER in (files.text(tree, script, _MOST_TEXT) or "") for script in scripts)
 
@@ -135,14 +135,14 @@ class ImageShell:
         return True
 
     def _without_loops(self, script: str, text: str) -> str:
-        """Return the text in which a loop over files of the image, which sources each file, is replaced by
-        one command for each file, as in ``for f in /opt/env/etc/*.sh; do . "$f"; done``.
+        """Return the text of a script in which ``. FILE`` commands replace each loop that sources files of
+        the image, such as ``for f in /opt/env/etc/*.sh; do . "$f"; done``.
         """
         loops = list(islice(_LOOP.finditer(text), _MOST_LOOPS))
         if not loops or self.sourced >= _MOST_SOURCED:
             return text
         before, parts, done = ImageShell(self.tree, dict(self.values)), list[str](), 0
-        before.sourced = _MOST_SOURCED  # this shell neither sources scripts nor follows loops
+        before.sourced = _MOST_SOURCED  # the shell `before` neither sources scripts nor follows loops
         for loop in loops:
             parts.append(text[done : loop.start()])
             before.read(script, parts[-1])
@@ -186,7 +186,10 @@ class ImageShell:
         self._set(name, f"{folder}:{self.values.get(name, '')}", folder, certain=True)
 
     def _sourced_script(self, words: list[str]) -> tuple[str, str] | None:
-        """Return the path and text of the script that a command sources; None if toolkit cannot read it."""
+        """Return the path and text of the script that a command sources.
+
+        The result is None if toolkit cannot evaluate the script, or the command sources no script.
+        """
         path = expand(words[1], self.values.get) if len(words) == 2 else ""
         if not path.startswith("/") or UNTOLD in path or self.sourced >= _MOST_SOURCED:
             return None
@@ -264,8 +267,8 @@ class ImageShell:
     def _value(self, assigned: str, word: str, name: str) -> str | None:
         """Return the value of a variable, or None if the user's environment may set the variable.
 
-        toolkit assumes in two cases that an unset variable is empty: its name ends with PATH, or a script
-        assigns the variable from its own value, as in ``X=/opt:$X``.
+        toolkit assumes in two cases that an unset variable is empty: the variable's name ends with PATH, or
+        a script adds text to the variable's own value, as in ``X=/opt:$X``.
         """
         if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
             return None

@@ -1,9 +1,9 @@
-"""Find the folders of an image's software that the system's package manager did not install.
+"""Find the folders of software in an image that the distribution's package manager did not install.
 
-toolkit searches installations below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), below /usr/local and
-below folders of / that a usual distribution lacks. toolkit also searches the folders in PATH, LD_LIBRARY_PATH
-and similar variables. The search is breadth-first, and stops at a maximum number of folders and of names. The
-search skips folders that usually contain neither programs nor libraries.
+toolkit searches for installations below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), below /usr/local
+and below folders in / that Linux distributions usually lack. toolkit also searches the folders in PATH,
+LD_LIBRARY_PATH and similar variables. The search is breadth-first. It stops at a maximum number of folders,
+or at a maximum number of file names. It skips folders that usually contain neither programs nor libraries.
 """
 
 import errno
@@ -68,10 +68,11 @@ _FILE = re.compile(
     r"|log|c|cc|cpp|f90|mod|dat|xml|whl|ya?ml|toml|rst|png|svg|sif|deb|rpm)\Z"
 )
 _DEEPEST = 12
-"""The maximum depth of the search, which NVIDIA's HPC SDK and Spack need:
-/opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib."""
+"""The maximum number of folder levels below a start folder such as /opt. NVIDIA's HPC SDK and Spack need
+about as many levels: /opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib."""
 _LOOSE = 4
-"""The maximum depth at which toolkit treats a file outside a folder ``bin`` as a possible program."""
+"""The maximum number of folder levels at which toolkit treats a file outside ``bin`` as a possible program.
+"""
 _MOST_FOLDERS = 3000
 _MOST_NAMES = 30_000
 _MOST_LISTED = 400
@@ -79,7 +80,7 @@ _MOST_LISTED = 400
 
 @dataclass(frozen=True, slots=True)
 class SearchFolders:
-    """The folders of an image with libraries, programs and Python packages.
+    """The folders of an image with libraries, with programs and with Python packages (``sites``).
 
     ``loose`` are the paths of possible programs that are not in a folder with the name ``bin``.
 
@@ -153,8 +154,8 @@ class _Walk:
                 self.cut = True
 
     def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        """Record ``path`` if it is a file. If ``path`` is a folder such as ``share`` at depth 0 or 1 of the
-        search, record the possible programs directly in the folder.
+        """Record ``path`` as a possible program if it is a file. If ``path`` is a folder such as ``share`` at
+        depth 0 or 1 of the search, record the possible programs in this folder, but not in its subfolders.
         """
         if name.startswith("."):
             return
@@ -186,8 +187,10 @@ class _Walk:
 
 
 def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
-    """Return the software folders of an image. Of the Python package folders, those that variables such as
-    PATH select come first, and those in /usr come last.
+    """Return the software folders of an image.
+
+    The Python package folders are sorted: first folders that variables such as PATH select, last folders in
+    /usr.
     """
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)
@@ -225,7 +228,7 @@ def skip_forbidden_folders(tree: FileTree) -> Iterator[None]:
 
 
 def _named_prefixes(environment: dict[str, str]) -> Iterator[str]:
-    """Yield the installation prefixes that environment variables name, except the system's prefixes."""
+    """Yield the installation prefixes that environment variables name, except prefixes such as /usr."""
     named = [environment.get(name, "") for name in _PREFIXES]
     named += [f"{depot}/artifacts" for depot in environment.get(_DEPOTS, "").split(":") if depot]
     named += [posixpath.dirname(p) for name in _NAMED for p in environment.get(name, "").split(":")]

@@ -24,8 +24,8 @@ class Symbols:
     """The symbols that a file defines, and the symbols that ld.so must find before a program starts.
 
     ``imports`` are the symbols whose addresses ld.so looks up when the program starts. They do not include
-    functions that ld.so looks up at their first call. ``needs`` maps a library's soname to the versions that
-    the library must define. ``defines`` are the versions that the file itself defines.
+    functions that ld.so looks up at their first call, or weak symbols. ``needs`` maps a library's soname to
+    the versions that the library must define. ``defines`` are the versions that the file itself defines.
     """
 
     exports: frozenset[bytes]
@@ -68,7 +68,7 @@ def _entries(file: Tables) -> list[tuple[int, int, int, int, int, int]]:
 
 
 def _count(file: Tables) -> int:
-    """Return the number of symbols in a file; ELF stores this number only in the hash tables."""
+    """Return the number of symbols in a file. An ELF file states this number only in its hash tables."""
     if (at := file.offset(_HASH)) is not None:
         return int(struct.unpack("<II", file.pages.take(at, 8))[1])
     at = file.offset(_GNU_HASH)
@@ -88,7 +88,9 @@ def _count(file: Tables) -> int:
 
 
 def _bound(file: Tables) -> set[int]:
-    """Return the numbers of the symbols whose addresses ld.so looks up before the program starts."""
+    """Return the positions, in the symbol table, of the symbols that ld.so looks up before the program
+    starts.
+    """
     now = (
         file.first(_BIND_NOW) is not None
         or bool((file.first(_FLAGS) or 0) & 8)
@@ -108,7 +110,7 @@ def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
 
 
 def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
-    """Return the symbol versions that the file needs from each library, without optional (weak) versions."""
+    """Return, by soname, the symbol versions that the file needs from each library, without weak versions."""
     versions_by_file: dict[str, tuple[str, ...]] = {}
     at = file.offset(_VERNEED)
     for _ in range(_MOST_FILES):

@@ -21,10 +21,15 @@ _TOOLS = frozenset(
 def read_wrapper(
     tree: FileTree, variables: Mapping[str, str], path: str, text: str, arguments: list[str]
 ) -> tuple[Environment, list[str] | None]:
-    """Return the variables that the script ``path`` sets, and the command that the script starts last.
+    """Return the variables after the script ``path`` has run, and the words of the command that the script
+    starts last.
 
-    The returned command is None if it depends on a condition, or on a variable whose value toolkit does not
-    know.
+    The command is None if the script starts several different programs, or starts a program only under a
+    condition. The command is also None if toolkit does not know the value of a variable in the first two
+    words of the command.
+
+    ``text`` is the text of the script. ``arguments`` are the arguments of the script. ``variables`` are the
+    environment variables before the script.
     """
     text = with_own_folder(tree, path, text)
     shell = ImageShell(tree, dict(variables))
@@ -44,7 +49,9 @@ def certain_programs(text: str) -> tuple[str, ...]:
 
 
 def _last(text: str) -> list[str] | None:
-    """Return the last command of a script that always starts the same program; otherwise return None."""
+    """Return the last command of a script. Return None if the script starts several different programs, or
+    starts a program only under a condition.
+    """
     program: list[str] | None = None
     for sure, started, ends in _started_commands(text):
         if not sure or (program is not None and program[0] != started[0]):
@@ -56,7 +63,9 @@ def _last(text: str) -> list[str] | None:
 
 
 def _started_commands(text: str) -> Iterator[tuple[bool, list[str], bool]]:
-    """Yield for each command: whether the script always runs it, its words, and whether ``exec`` runs it."""
+    """Yield three values for each command that starts a program: whether the script always runs the command,
+    the command's words, and whether ``exec`` runs the command.
+    """
     depth = 0
     for before, words in commands(text):
         deeper, command = blocks(words)

@@ -1,4 +1,4 @@
-"""Compute the fields of a lock that follow from the rows of ``stacks.toml`` (pure functions)."""
+"""Compute a lock from the chosen rows of ``stacks.toml`` and the chosen files (pure functions)."""
 
 import re
 from collections.abc import Sequence
@@ -73,8 +73,8 @@ def _step(
 
 
 def _is_needed(wheel: LockedFile, component: CompiledComponent, needs: Ingredients) -> bool:
-    """Return whether the compilation of a component needs ``wheel``, that is, whether the component is a
-    Python package and ``wheel`` belongs to the MPI.
+    """Return whether toolkit needs ``wheel`` to compile a component: the component is a Python package, and
+    the row of the MPI library in ``stacks.toml`` names ``wheel``.
     """
     words = [word for c, row in needs.rows.items() if c in MPIS for word in row.wheels]
     return component in PYTHON_PACKAGES and wheel.name in {word.partition("==")[0] for word in words}

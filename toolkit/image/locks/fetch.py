@@ -1,7 +1,7 @@
 """Download the files of a lock into the cache, verify each file, and download damaged files again.
 
 In the cache, a complete and verified file has the path ``files/<sha256>/<name>``. A partial download has the
-name ``.<name>.part`` in the same folder; the next run resumes the download.
+name ``.<name>.part`` in the same folder; the next command that needs the file resumes the download.
 """
 
 import errno
@@ -39,16 +39,17 @@ _TOLD_EVERY = 1.0
 """The time in seconds between two progress messages."""
 _PAUSES = (1.0, 3.0, 9.0)
 """The pause in seconds before each retry of an address. toolkit retries, because name servers and proxies may
-fail under many requests."""
+fail if they receive many requests.
+"""
 _PATIENCE = 0.2
-"""The time in seconds that toolkit waits before it checks again whether another build has finished the same
-download.
+"""The time in seconds between two checks whether another process has finished its download of the same
+file.
 """
 _UPGRADE = "toolkit image lock RECIPE --upgrade"
 
 
 class _Wrong(CheckFailed):
-    """A source sent a file whose SHA-256 or size differs from the lock."""
+    """The error for an address that sent a file whose SHA-256 or size differs from the lock."""
 
 
 def fetch_files(
@@ -56,13 +57,14 @@ def fetch_files(
 ) -> dict[str, Path]:
     """Download the files that the cache lacks; return the path of each file by SHA-256.
 
-    ``recipe`` is the recipe's name in error messages. toolkit tries ``mirrors`` after the mirrors in this
-    machine's configuration.
+    ``recipe`` is the recipe's name in error messages. For Debian packages, toolkit first tries the mirrors in
+    this machine's configuration, then ``mirrors``.
 
     Raises:
-        BadInput: if the name or the hash of a file is not valid in a path.
-        CheckFailed: if every source sends a file with a wrong hash, or the disk is full.
-        Missing: if no source sends a file, or toolkit cannot write to the cache.
+        BadInput: if a field of a file is invalid, for example a name that cannot be part of a path.
+        CheckFailed: if an address sends a wrong file and no address sends the correct file. Also if the disk
+            is full, or toolkit cannot write a file.
+        Missing: if no address sends a file, or the cache folder is not writable.
     """
     wanted = {file.sha256: file for file in files}
     # Check the file names: they may be from a package index, and they become parts of paths.
@@ -91,7 +93,7 @@ def cost(files: Sequence[LockedFile]) -> str:
 
 
 def path_of(file: LockedFile) -> Path:
-    """Return the path at which the cache has, or would have, a file."""
+    """Return the path of a file in the cache, even if the cache does not have the file."""
     return cache_dir() / "files" / file.sha256 / file.file
 
 
@@ -101,7 +103,9 @@ def is_fetched(file: LockedFile) -> bool:
 
 
 def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str) -> None:
-    """Download files in parallel, the largest first; a failure or an interrupt stops all downloads."""
+    """Download files in parallel, the largest file first. If one download fails, or the user interrupts
+    toolkit, all downloads stop.
+    """
     stop = threading.Event()
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
@@ -161,7 +165,7 @@ def _fetch_one(file: LockedFile, urls: Sequence[str], stop: threading.Event, rec
 
 
 def _take_turn(part: int, stop: threading.Event) -> None:
-    """Lock the partial file ``part``; wait while another build downloads the same file.
+    """Lock the partial file ``part``; wait while another process downloads the same file.
 
     The function polls the lock, because an interrupt cannot stop a thread that waits for a lock in the
     kernel.
@@ -198,7 +202,7 @@ def _before_next(error: Missing, pause: float) -> float:
 def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     """Append the bytes from an address to the partial file, and verify the SHA-256 of the complete file."""
     begun = os.fstat(part).st_size
-    if begun >= file.size:  # the partial file is damaged, or the final size is unknown
+    if begun >= file.size:  # the partial file is damaged, or the lock does not state the size
         os.ftruncate(part, 0)
         begun = 0
     with (open_file_address if url.startswith("file:") else open_address)(url, start=begun) as body:
@@ -217,9 +221,9 @@ def _take(url: str, file: LockedFile, part: int, stop: threading.Event) -> None:
     digest = hash_file(Path(f"/proc/self/fd/{part}"))
     if digest != file.sha256:
         os.ftruncate(part, 0)
-        if begun:  # the bytes from an earlier run may be wrong, so start again
+        if begun:  # the bytes of an earlier download may be wrong, so start again
             return _take(url, file, part, stop)
-        raise _Wrong(f"{without_login(url)}: SHA-256 {digest} instead of {file.sha256}")
+        raise _Wrong(f"{without_login(url)}: the download has SHA-256 {digest}; the lock has {file.sha256}")
     os.fsync(part)
     return None
 
@@ -238,8 +242,8 @@ def _interrupted_fetch() -> Missing:
 
 
 def _none_gave(file: LockedFile, failures: list[CheckFailed | Missing], recipe: str) -> CheckFailed | Missing:
-    """Return the error for a file that no address provided. If an address sent a file with a wrong hash, the
-    error is about this file, even if other addresses failed.
+    """Return the error for a file that toolkit could not download. If an address sent a wrong file, the error
+    says so, even if other addresses sent nothing.
     """
     detail = [error.message for error in failures]
     again = _UPGRADE.replace("RECIPE", recipe)

@@ -23,8 +23,8 @@ AFTER: dict[CompiledComponent, tuple[CompiledComponent, ...]] = {
 HELPERS: tuple[Helper, ...] = get_args(Helper)
 
 _TOOLCHAIN = ("python3", "python3-dev", "g++", "make", "cmake", "pkg-config")
-"""The Debian packages with the compilers. All recipes use the same compiler packages, so all builds share one
-layer with the compilers; finished images do not contain this layer.
+"""The Debian packages with the compilers. All recipes use the same compiler packages, so all builds share
+one layer with the compilers. Finished images do not contain this layer.
 """
 
 _ALWAYS = ("python3",)
@@ -36,11 +36,12 @@ need."""
 class Ingredients(msgspec.Struct, frozen=True, kw_only=True):
     """The packages and archives that toolkit looks up for a lock.
 
-    ``debian_build`` and ``debian_run`` are the names of the Debian packages for the build and for the
-    finished image. ``wheels``, ``packages`` and ``tools`` are Python requirements; ``packages`` are from the
-    recipe. ``compiled`` are the compiled components in build order. ``helpers`` are components that toolkit
-    does not compile; a compile script of another component unpacks their archives. ``indexes`` are the
-    recipe's additional package indexes.
+    ``rows`` are the chosen rows of ``stacks.toml``. ``debian_build`` and ``debian_run`` are the names of the
+    Debian packages for the build and for the finished image. ``wheels``, ``packages`` and ``tools`` are
+    Python requirements: ``wheels`` of the components, ``packages`` of the recipe, ``tools`` for compiling.
+    ``compiled`` are the compiled components in build order. ``helpers`` are components that toolkit does not
+    compile; the compile script of another component unpacks their archives. ``indexes`` are the package
+    indexes that the recipe names.
     """
 
     base: Base
@@ -81,8 +82,8 @@ def ingredients(selection: Mapping[Component, Version], recipe: Recipe, table: S
 
 
 def _is_compiled(row: Version) -> bool:
-    """Return whether toolkit compiles a component from an archive or unpacks it, instead of installing it
-    from a package.
+    """Return whether toolkit compiles a component from source or unpacks its archive. If not, toolkit
+    installs the component from packages.
     """
     return row.archive is not None or row.provider == "source" or (row.provider == "pypi" and not row.wheels)
 

@@ -34,7 +34,7 @@ class EarlierLock(BadInput):
 
 
 class _Head(msgspec.Struct):
-    """The schema of a lock, which toolkit checks before it reads the other fields of the lock."""
+    """The field ``schema`` of a lock, which toolkit checks before it reads the other fields."""
 
     schema: str = ""
 
@@ -42,8 +42,8 @@ class _Head(msgspec.Struct):
 class LockChange(msgspec.Struct, frozen=True, kw_only=True):
     """A file, build step or environment variable that differs between two locks.
 
-    ``old`` and ``new`` are the versions, options or values in the two locks. ``old`` or ``new`` is empty if
-    that lock lacks the entry.
+    ``where`` is the part of the locks, such as ``run wheels``. ``old`` and ``new`` are the version, options
+    or value in the old lock and in the new lock; empty if the lock does not contain ``name``.
     """
 
     where: str
@@ -55,9 +55,9 @@ class LockChange(msgspec.Struct, frozen=True, kw_only=True):
 def lock_path(name: str) -> Path:
     """Return the path of a recipe's lock, even if the lock does not exist.
 
-    The lock of a user's recipe is beside the recipe. For a shipped recipe, the user's own lock has priority
-    over the shipped lock. If toolkit is installed from a package and ships no lock for a recipe, the result
-    is the path of the user's own lock.
+    The lock of a user's recipe is in the folder of the recipe. For a shipped recipe, the user's own lock
+    (:func:`own_path`) has priority over the shipped lock. If toolkit is installed from a package and ships no
+    lock for the recipe, the result is the path of the user's own lock.
     """
     recipe = data.find("recipes", name, ".toml")
     beside = recipe.with_name(recipe.name.removesuffix(".toml") + SUFFIX)
@@ -89,7 +89,7 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
     """
     try:
         if msgspec.json.decode(content, type=_Head).schema == _EARLIER:
-            why = f"{name}: {_EARLIER} is out of date: it lacks the build steps that {SCHEMA} contains"
+            why = f"{name}: schema {_EARLIER} is out of date: it lacks the build steps that {SCHEMA} contains"
             raise EarlierLock(why, fix=fix or f"lock the recipe again: `{lock_command('RECIPE')}`")
         lock = msgspec.json.decode(content, type=Lock)
     except DECODE_ERRORS as error:
@@ -120,8 +120,8 @@ def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lo
     """Return the lock of the recipe with the name or path ``where``; check first that the lock fits the
     recipe.
 
-    ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
-    index.
+    ``accepted`` are hosts from which the user allows downloads. The mirrors and package indexes in this
+    machine's configuration, and the package indexes of the recipe, are always allowed.
 
     Raises:
         BadInput: if the lock is invalid or out of date, or names files on a host that the user has not
@@ -168,7 +168,7 @@ def lock_to_replace(name: str) -> tuple[Lock | None, str]:
 
 
 def save_lock(lock: Lock, file: Path) -> None:
-    """Write a lock to a file, with an atomic rename.
+    """Write a lock to a file, with an atomic rename, and remove the signature of the old lock.
 
     Raises:
         CheckFailed: if toolkit cannot write the file, or a package source returned an invalid value.
@@ -176,8 +176,8 @@ def save_lock(lock: Lock, file: Path) -> None:
     if wrong := next(lock_grammar.faults(lock), ""):
         raise CheckFailed(
             f"{file}: not written: {wrong}",
-            fix=f"if this error names the origin of a package, set {MIRROR} to the Debian mirror of this "
-            "package",
+            fix=f"if this error names the field `origin` of a Debian package, set {MIRROR} to the Debian "
+            "mirror that offers this package",
         )
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -191,7 +191,7 @@ def save_lock(lock: Lock, file: Path) -> None:
 
 
 def compare_locks(old: Lock, new: Lock) -> tuple[LockChange, ...]:
-    """Return the differences between two locks of a recipe, sorted by build stage and name."""
+    """Return the differences between two locks of a recipe, sorted by the part of the lock, then by name."""
     files = (
         change
         for where, before, after in _stages(old, new)
@@ -216,7 +216,7 @@ def _changes_of_values(where: str, old: Mapping[str, str], new: Mapping[str, str
 
 
 def _shape(error: Exception) -> str:
-    """Return a decoder's error message on one line that starts with the path of the faulty field."""
+    """Return a decoder's error message as one line: first the path of the invalid field, then the fault."""
     match = _AT.fullmatch(str(error))
     what, path = (match["what"], match["path"]) if match else (str(error), "")
     text = f"{path}: {what}" if path else what

@@ -1,4 +1,4 @@
-"""Make the lock of a recipe: choose the versions, then look up their files."""
+"""Make the lock of a recipe: choose the versions of the components, then look up the files to download."""
 
 from collections.abc import Collection
 from typing import TYPE_CHECKING
@@ -27,7 +27,10 @@ def lock_of(
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return a new lock of a recipe; ``host`` has the facts of the target cluster.
+    """Return a new lock of a recipe.
+
+    ``host`` has the facts of the cluster on which the image must work; None if the cluster is unknown. If
+    ``newer_base`` is true, toolkit looks up the newest base image in the registry.
 
     Raises:
         BadInput: if the recipe says that toolkit cannot build it.
@@ -51,7 +54,8 @@ def lock_of(
 def ensure_lock(
     client: "DockerClient", named: Named, where: str, tell: Tell, accepted: Collection[str] = ()
 ) -> Lock:
-    """Return the lock of the recipe ``where``; make and save a lock if the recipe has no lock.
+    """Return the lock of the recipe with the name or path ``where``. If the recipe has no lock, make a lock
+    and save it.
 
     Raises:
         BadInput: under the same conditions as :func:`~toolkit.image.locks.lock.fitting_lock`.

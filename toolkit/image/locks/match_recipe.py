@@ -1,4 +1,4 @@
-"""Choose a recipe for an image that works on a host, among the sets of versions that toolkit can build."""
+"""Find a recipe whose image has the same frameworks as a given image, and works on a given host."""
 
 import msgspec
 
@@ -17,11 +17,14 @@ _PLACEHOLDER = "*"
 def match_recipe(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
-    """Return the first recipe that has the image's frameworks and whose image, as toolkit predicts, works on
-    the host.
+    """Return a recipe that has the frameworks of ``image``, and whose own image works on the host, as toolkit
+    predicts.
 
-    The recipe has exact versions, so that toolkit can later build the same image without the host's facts.
-    The result is None if toolkit can build no image that has the same frameworks and works on the host. The
+    toolkit first tries Open MPI, then MPICH. With each MPI library, toolkit first tries the other versions in
+    ``image``. The recipe states exact versions, so that toolkit can later build the same image without the
+    host's facts.
+
+    The result is None if toolkit cannot build any image that has these frameworks and works on the host. The
     result is also None if the program needs no MPI, because another image does not help such a program.
     """
     if not program_of_name(programs_of(image, request)[0]).BY_MPI:
@@ -38,8 +41,8 @@ def match_recipe(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return the sets of requirements to try in turn: first the exact versions in the image, last only its
-    frameworks in any version.
+    """Return sets of required components and versions, in the order in which toolkit tries them: first the
+    exact versions in the image, last only the image's frameworks in any version.
     """
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}

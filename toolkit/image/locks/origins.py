@@ -5,8 +5,8 @@ origin of each file, from which toolkit finds the addresses of the file.
 
 The origin ``debian:PATH`` or ``debian-security:PATH`` means a file on a Debian mirror. The origin
 ``index:PYTHON``, such as ``index:3.11``, means a file of the package index for that release of Python. Any
-other origin is an https address. toolkit downloads from a host that is neither a mirror nor the index only if
-the user accepts the host.
+other origin is an https address. toolkit always downloads from the mirrors and from the package index. The
+user must accept any other host that the recipe does not name as a package index.
 """
 
 import contextlib
@@ -39,13 +39,15 @@ def of_index(python: str) -> str:
 def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collection[str]) -> None:
     """Raise an error if a file is on a host that the user has not accepted.
 
+    The mirrors and package indexes in this machine's configuration are always accepted.
+
     Args:
         files: the files of a lock.
         where: the name of the lock in the error message.
-        accepted: the accepted hosts, with the port if the address has a port.
+        accepted: the hosts that the user accepts, each with the port if the address has a port.
 
     Raises:
-        BadInput: if the user has not accepted a host; the message lists these hosts and their files.
+        BadInput: if the user has not accepted a host; the message lists such hosts and their files.
     """
     foreign: dict[str, list[str]] = defaultdict(list)
     known = {host.lower() for host in accepted} | _known_hosts()
@@ -86,7 +88,8 @@ def addresses(files: Sequence[LockedFile], mirrors: Mirrors) -> dict[str, tuple[
     """Return the addresses of each file by SHA-256, in the order in which toolkit tries them.
 
     Raises:
-        Missing: if this machine has no mirror for a file, or the package index does not respond.
+        Missing: if a file is a Debian package and no Debian mirror is configured, or if the package index
+            does not respond.
     """
     addresses_by_hash: dict[str, tuple[str, ...]] = {}
     offered: dict[str, list[LockedFile]] = defaultdict(list)
@@ -116,8 +119,8 @@ def _on_mirrors(file: LockedFile, archive: str, path: str, mirrors: Mirrors) -> 
 def _on_index(files: Sequence[LockedFile], python: str) -> dict[str, tuple[str, ...]]:
     """Return the addresses of files on the package indexes, by SHA-256.
 
-    toolkit first queries all indexes together, and then queries each index alone for the missing files. A
-    file that no index has gets an empty tuple.
+    toolkit first queries all indexes together. For each file that this query does not find, toolkit then
+    queries each index alone. A file that no index has gets an empty tuple.
     """
     urls = _offered(files, python, index=None)
     indexes = ("", *pip_places().indexes)

@@ -1,4 +1,4 @@
-"""Make a lock without files, from which toolkit renders the Dockerfile of an image that it cannot build."""
+"""Make a lock without packages, to write the Dockerfile for an image that toolkit cannot build."""
 
 from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import Ingredients, ingredients

@@ -16,8 +16,8 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
     """Return the content of each patch of a lock, by file name.
 
     Raises:
-        BadInput: if toolkit does not have a patch, or the hash of toolkit's patch differs from the hash in
-            the lock.
+        BadInput: if ``recipes/patches`` does not contain a patch, or contains a patch whose hash differs from
+            the hash in the lock.
     """
     contents: dict[str, bytes] = {}
     for step in lock.steps:
@@ -25,7 +25,7 @@ def patches_of(lock: Lock) -> dict[str, bytes]:
             content = _read(name) if (data.shipped_folder("recipes") / "patches" / name).is_file() else b""
             if hashlib.sha256(content).hexdigest() != digest:
                 raise BadInput(
-                    f"{lock.recipe}: this release of toolkit lacks the patch {name} that the lock names",
+                    f"{lock.recipe}: this release of toolkit lacks the patch {name} with the lock's SHA-256",
                     fix=f"lock the recipe again: `toolkit image lock {lock.recipe} --upgrade`",
                 )
             contents[name] = content

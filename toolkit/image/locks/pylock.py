@@ -1,4 +1,4 @@
-"""Read a ``pylock.toml``, and choose the wheels or source distributions for an image's Python."""
+"""Choose the wheels or source distributions for an image's Python from a ``pylock.toml``."""
 
 import datetime as dt
 import tomllib
@@ -17,8 +17,8 @@ from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import address_host
 
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
-"""The minor number of the oldest glibc 2 for which an architecture has wheels; 17 for any architecture that
-is not listed.
+"""The oldest glibc for which manylinux wheels of an architecture exist: 5 means glibc 2.5. For an
+architecture that is not listed, it is glibc 2.17.
 """
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
@@ -29,17 +29,17 @@ DatedFile = tuple[LockedFile, int]
 def wheels_of(
     text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
 ) -> tuple[DatedFile, ...]:
-    """For each package in the lock ``text``, return the wheel that fits the image's Python, glibc and
-    architecture.
+    """For each package in a ``pylock.toml`` with the content ``text``, return the wheel that fits the image's
+    Python, glibc and architecture.
 
-    If ``text`` does not state the size of a wheel, the returned size is 0. For a wheel on this machine,
-    toolkit reads the size from the file.
+    If ``text`` does not state the size of a wheel, toolkit reads the size of a wheel on this machine. The
+    size of a wheel on another machine is then 0.
 
-    ``python`` is a full version such as 3.11.4. For a wheel from one of the hosts ``foreign``, the returned
-    origin is the URL of the wheel.
+    ``python`` is a full version such as 3.11.4. For a wheel on one of the hosts ``foreign``, the returned
+    origin is the URL of the wheel. For any other wheel, the origin names the package index.
 
     Raises:
-        CheckFailed: if a package has no wheel for this Python.
+        CheckFailed: if a package has no wheel for this Python, glibc and architecture.
     """
     lock = Pylock.from_dict(tomllib.loads(text.decode()))
     chosen = lock.select(
@@ -50,7 +50,7 @@ def wheels_of(
 
 
 def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
-    """Return the source distribution of each package in the lock ``text``.
+    """Return the source distribution of each package in a ``pylock.toml`` with the content ``text``.
 
     Raises:
         CheckFailed: if a package has no source distribution.
@@ -60,7 +60,9 @@ def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
 
 
 def environment(python: str, architecture: str) -> Environment:
-    """Return the values of the environment markers (PEP 508); ``python`` is a full version such as 3.11.4."""
+    """Return the value of each environment marker (PEP 508) in an image with the full Python version
+    ``python``, such as 3.11.4, and an architecture such as x86_64.
+    """
     return {
         "implementation_name": "cpython",
         "implementation_version": python,
@@ -77,7 +79,9 @@ def environment(python: str, architecture: str) -> Environment:
 
 
 def tags(python: str, glibc: str, architecture: str) -> list[Tag]:
-    """Return the tags of wheels that work with this Python, glibc and architecture, the best first."""
+    """Return the tags of wheels that work with this Python, glibc and architecture, the most specific tag
+    first.
+    """
     number = (int(python.split(".")[0]), int(python.split(".")[1]))
     platforms = list(_platforms(glibc, architecture))
     interpreter = f"cp{number[0]}{number[1]}"
@@ -102,7 +106,9 @@ def _origin(python: str) -> str:
 
 def _wheel(package: Package, file: object, origin: str, foreign: frozenset[str]) -> DatedFile:
     if not isinstance(file, PackageWheel):
-        raise CheckFailed(f"{package.name} {package.version} has no wheel that fits the image's Python")
+        raise CheckFailed(
+            f"{package.name} {package.version} has no wheel for the image's Python, glibc and architecture"
+        )
     url = file.url or ""
     return _with_date(package, file, url if address_host(url) in foreign else origin)
 
@@ -114,7 +120,9 @@ def _sdist(package: Package, origin: str) -> DatedFile:
 
 
 def _local_size(url: str) -> int:
-    """Return the size in bytes of the file at a ``file:`` address; 0 for another address or no file."""
+    """Return the size in bytes of the file at a ``file:`` address. Return 0 for an address with another
+    scheme, or if the file does not exist.
+    """
     if not url.startswith("file:"):
         return 0
     try:
