@@ -13,9 +13,9 @@ from toolkit.model.solution import Component
 class ComponentRow(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """One component of an image.
 
-    toolkit chooses the version of the component with the smallest ``decided`` first. ``launch`` is true if
-    the component affects how an image starts on a cluster. ``named`` is true if a recipe may list the
-    component in ``[want]``.
+    ``decided`` is a position in the solver's order: toolkit chooses the versions of the components with small
+    numbers first. ``launch`` is true if the component affects how an image starts on a
+    cluster. ``named`` is true if a recipe may list the component in ``[want]``.
     """
 
     name: Component
@@ -36,13 +36,13 @@ def components() -> tuple[Component, ...]:
 
 @cache
 def solving_order() -> tuple[Component, ...]:
-    """Return the names of all components in the order in which toolkit chooses their versions."""
+    """Return the names of all components in the solver's order, in which toolkit chooses their versions."""
     return tuple(row.name for row in sorted(_rows(), key=lambda row: row.decided))
 
 
 @cache
 def launch_components() -> tuple[Component, ...]:
-    """Return the components that affect how an image starts on a cluster, the most important first."""
+    """Return the components that affect how an image starts on a cluster, in the solver's order."""
     launch = {row.name for row in _rows() if row.launch}
     return tuple(name for name in solving_order() if name in launch)
 

@@ -16,8 +16,9 @@ class Minima(Row, frozen=True, kw_only=True):
 
 
 class Compat(Row, frozen=True, kw_only=True):
-    """The drivers with which a release of ``cuda-compat`` (NVIDIA's forward-compatibility package) works;
-    ``drivers`` lists version bounds for each driver branch.
+    """The drivers with which a release of ``cuda-compat`` (NVIDIA's forward-compatibility package) works.
+
+    Each entry of ``drivers`` has the version bounds of one driver branch.
     """
 
     cuda: str
@@ -25,7 +26,11 @@ class Compat(Row, frozen=True, kw_only=True):
 
 
 class Gpu(Row, frozen=True, kw_only=True):
-    """A type of GPU: a pattern for its name, and the first and last CUDA releases that support it."""
+    """A type of GPU: a pattern for its name, and the oldest and newest CUDA release that support this type.
+
+    ``compute`` is the compute capability. An empty ``last`` means that the newest CUDA release supports the
+    type. ``data_centre`` is true if NVIDIA supports forward compatibility (``cuda-compat``) on this type.
+    """
 
     name: str
     family: str
@@ -68,7 +73,7 @@ class Dropped(Row, frozen=True, kw_only=True):
 
 
 class KnownBad(Row, frozen=True, kw_only=True):
-    """Library releases with a known fault; ``instead`` is the nearest release without the fault."""
+    """Library releases with a known fault; ``instead`` is the first later release without the fault."""
 
     versions: str
     because: str
@@ -76,7 +81,7 @@ class KnownBad(Row, frozen=True, kw_only=True):
 
 
 class Plugin(Row, frozen=True, kw_only=True):
-    """The networks that NCCL supports only with a plugin."""
+    """The networks that NCCL supports only with a plugin, and the ``library`` of this plugin."""
 
     fabrics: tuple[str, ...]
     library: str
@@ -111,7 +116,7 @@ def gpu_of(name: str) -> Gpu | None:
 
 
 def first_with_code(kind: Gpu) -> str:
-    """Return the first CUDA release whose compiler generates machine code that runs on this type of GPU.
+    """Return the oldest CUDA release whose compiler generates machine code that runs on this type of GPU.
 
     Machine code runs on GPUs with the same major compute capability and an equal or newer minor capability
     (CUDA C++ Programming Guide, binary compatibility): code for 8.0 runs on 8.9.

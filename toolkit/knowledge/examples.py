@@ -1,5 +1,5 @@
-"""Read ``examples.toml``: for each rule, an example finding and the prediction of the launch that has this
-finding.
+"""Read ``examples.toml``: for each rule, an example of a launch, with the rule's finding and the prediction
+for this launch.
 """
 
 from functools import cache
@@ -11,9 +11,7 @@ from toolkit.model.prediction import Mode, Outcome
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The finding of a rule for one launch, and the prediction of this launch. The rule's tests create the
-    example.
-    """
+    """The finding of a rule for one launch, and the prediction for this launch."""
 
     title: str
     evidence: tuple[str, ...]

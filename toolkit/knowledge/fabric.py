@@ -11,8 +11,8 @@ from toolkit.versions import within
 
 
 class Fabric(Row, frozen=True, kw_only=True):
-    """A type of fast network, and the libraries that support it. ``devices`` is a pattern for
-    device names.
+    """A type of fast network, and the libraries that support it. ``devices`` is a pattern for the
+    names of the network's RDMA devices.
     """
 
     name: str
@@ -31,8 +31,10 @@ class Fabric(Row, frozen=True, kw_only=True):
 
 
 class Interfaces(Row, frozen=True, kw_only=True):
-    """Prefixes of the names of network interfaces. Interfaces in ``side_by_side`` work in parallel;
-    interfaces in ``fleeting`` are temporary.
+    """Prefixes of the names of network interfaces.
+
+    A job can use all interfaces with a prefix in ``side_by_side`` in parallel. Interfaces in ``fleeting`` are
+    temporary, because a container engine creates and removes them.
     """
 
     fast: tuple[str, ...]
@@ -50,12 +52,12 @@ _SHOWN = {
 }
 _SHOWN |= {name: name.capitalize() for name in ("slingshot", "aries")}
 _LINKED = {"InfiniBand": "infiniband", "Ethernet": "roce"}
-"""Link layer of a port → name of the network."""
+"""Link layer of an RDMA port → name of the network."""
 
 
 class OpenIb(Row, frozen=True, kw_only=True):
-    """Bounds of the Open MPI releases whose component openib uses a fast network by default: ``versions`` for
-    InfiniBand, ``ethernet`` for RoCE and iWARP.
+    """Version bounds of the Open MPI releases whose component openib uses a fast network by default:
+    ``versions`` for InfiniBand, ``ethernet`` for RoCE and iWARP.
     """
 
     versions: str
@@ -99,10 +101,11 @@ def fabric() -> FabricKnowledge:
 def fabrics_of(
     devices: tuple[str, ...], seen: tuple[str, ...], links: dict[str, str] | None = None
 ) -> tuple[Fabric, ...]:
-    """Return the fast networks of a host, from its RDMA devices (``devices``) and the names of its other
-    networks (``seen``).
+    """Return the fast networks of a host.
 
-    ``links`` maps devices to their link layer, because many network cards support both InfiniBand and RoCE.
+    ``devices`` are the names of the host's RDMA devices. ``seen`` are the names of networks that the probe
+    found in other ways. ``links`` maps RDMA devices to their link layers, because many network cards support
+    both InfiniBand and RoCE.
     """
     rows = fabric().fabric
     found = [row for device in devices if (row := _of_device(device, (links or {}).get(device, "")))]
@@ -120,7 +123,7 @@ def is_fleeting(interface: str) -> bool:
 
 
 def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the interfaces that may reach other nodes, without virtual and temporary interfaces."""
+    """Return the interfaces that may reach other nodes: all except virtual and temporary interfaces."""
     known = fabric().interfaces
     return tuple(name for name in interfaces if not name.startswith((*known.virtual, *known.fleeting)))
 

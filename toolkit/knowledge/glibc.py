@@ -9,7 +9,7 @@ from toolkit.versions import within
 
 
 class Kernel(Row, frozen=True, kw_only=True):
-    """The oldest kernel on which programs start if their glibc release is within ``glibc``."""
+    """The oldest kernel on which programs start if their glibc release is within the bounds ``glibc``."""
 
     glibc: str
     kernel: str
@@ -48,8 +48,8 @@ def glibc() -> GlibcKnowledge:
 
 
 def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
-    """Return the row with the oldest kernel for a glibc release; ``None`` if all rows are about newer
-    releases.
+    """Return the row with the oldest kernel on which programs with this glibc release start; ``None`` if no
+    row matches the release.
     """
     rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
     return next(rows, None)

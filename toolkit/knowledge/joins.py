@@ -1,5 +1,5 @@
-"""Read ``joins.toml``: calls and imports in a Python program that show whether the program connects its
-ranks.
+"""Read ``joins.toml``: calls and imports which show that a Python program connects its ranks, so that the
+ranks form one world.
 """
 
 from functools import cache
@@ -12,7 +12,7 @@ from toolkit.knowledge.reading import Row, read
 class Join(Row, frozen=True, kw_only=True):
     """One way in which a program connects its ranks: dotted names that the program calls or imports.
 
-    ``*`` matches any text.
+    A ``*`` in a name matches any text.
     """
 
     name: str
@@ -37,8 +37,7 @@ class RankVariables(Row, frozen=True, kw_only=True):
 class HiddenCode(Row, frozen=True, kw_only=True):
     """Calls, such as ``os.system``, that run code that is not in the program's text.
 
-    ``harmless`` lists programs that do not connect ranks; a call that starts a harmless program hides no code
-    that connects ranks.
+    ``harmless`` lists programs that do not connect ranks; toolkit ignores a call that starts such a program.
     """
 
     calls: tuple[str, ...]
@@ -49,8 +48,8 @@ class SayingCall(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Calls whose arguments toolkit records, because they affect how ranks start, find each other or load
     data.
 
-    ``arguments`` maps the name of an argument to its position. ``says``, if given, is the name under which
-    toolkit records the call itself, such as ``spawn``.
+    ``arguments`` maps the name of an argument to its position, counted from 0. ``says``, if given, is the
+    name under which toolkit records the call itself, such as ``spawn``.
     """
 
     calls: tuple[str, ...]
@@ -66,8 +65,10 @@ class Sayings(Row, frozen=True, kw_only=True):
 
 
 class Needs(Row, frozen=True, kw_only=True):
-    """What a program needs: calls that read a file (``files``), modules that need a second package
-    (``beside``), and names that only TensorFlow 1 has.
+    """Signs of what a program needs.
+
+    ``files`` are calls that read a file. ``tensorflow_1`` are names that only TensorFlow 1 has. ``beside``
+    maps a module to the second package that the module needs.
     """
 
     files: tuple[str, ...]
@@ -104,6 +105,9 @@ def joins() -> JoinKnowledge:
 
 @cache
 def distribution_of(module: str) -> str:
-    """Return the name, on a package index, of the package that programs import as ``module``."""
+    """Return the name, on a package index, of the package that programs import as ``module``.
+
+    The name is ``module`` if ``joins.toml`` has no other name.
+    """
     known = joins().distributions
     return known.get(module, module) if module != "source" else module

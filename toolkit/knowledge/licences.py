@@ -32,13 +32,15 @@ class Licence(Row, frozen=True, kw_only=True):
     until: dict[str, str] = msgspec.field(default_factory=dict)
 
     def of(self, version: str) -> str:
-        """Return the SPDX identifier of the licence of a version; empty if the SPDX list does not contain
-        this licence.
+        """Return the SPDX identifier of the licence of the component's ``version``; empty if the licence is
+        not on the SPDX list.
         """
         return next((spdx for end, spdx in self.until.items() if older(version, end)), self.spdx)
 
     def term(self, version: str) -> str:
-        """Return the licence as a term of an SPDX expression: its identifier, or a ``LicenseRef``."""
+        """Return the licence of ``version`` as a term of an SPDX expression: an identifier, or
+        ``LicenseRef-NAME`` for a licence that is not on the SPDX list.
+        """
         return self.of(version) or REFERENCE + re.sub(r"[^A-Za-z0-9.]+", "-", self.name)
 
 
@@ -58,5 +60,5 @@ def terms(versions: Mapping[str, str]) -> dict[Component, str]:
 
 
 def expression(found: Iterable[str]) -> str:
-    """Return the SPDX expression for toolkit and for components with these licences."""
+    """Return the SPDX expression for toolkit together with components whose licences are ``found``."""
     return " AND ".join((OWN_LICENCE, *sorted({*found} - {OWN_LICENCE})))

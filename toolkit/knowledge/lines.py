@@ -8,8 +8,10 @@ _LAST = re.compile(r"\[[^\]]*\]$")
 
 
 def line_of(text: str, path: str) -> int:
-    """Return the line number, from 1, of the field with the dotted ``path``. If the field does not exist,
-    return the line of its nearest existing parent, or 1.
+    """Return the line number, counted from 1, of the field with the dotted ``path``.
+
+    If the field does not exist, return the line of the innermost table on its path that exists. If no such
+    table exists, return 1.
 
     The path ``base[1].name`` is the field ``name`` in the second table ``[[base]]``.
     """
@@ -24,7 +26,7 @@ def line_of(text: str, path: str) -> int:
 
 
 def _places(text: str) -> dict[str, int]:
-    """Return the line number of the first occurrence of every table and key."""
+    """Return the line number of the first occurrence of every table and key, by dotted path."""
     places: dict[str, int] = {}
     table = ""
     count: dict[str, int] = {}

@@ -10,10 +10,10 @@ from toolkit.knowledge.reading import read
 
 
 class MeasuredLaunches(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The releases, kinds of launch and rules that the project has tested with real launches.
+    """The content of ``measured.toml``.
 
-    A release has the form ``NAME SERIES``, such as ``pmix 4.2``; :mod:`toolkit.engine.basis` defines the text
-    form of a launch.
+    An entry about a release has the form ``NAME SERIES``, such as ``pmix 4.2``. :mod:`toolkit.engine.basis`
+    defines the form of the entries in ``launches``.
     """
 
     ranks_per_node: int

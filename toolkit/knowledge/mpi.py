@@ -32,13 +32,17 @@ class MpiRow(Row, frozen=True, kw_only=True):
 class Mismatch(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch if the MPI library does not support the interface that the launcher offers.
 
-    ``ssh`` is true if the image has a program that starts daemons on other nodes. ``munge`` is true if the
-    PMIx server offers authentication with munge. ``mpiexec`` is true if the image has a launcher on PATH. If
-    ``speaks`` is given, the row applies only to MPIs that support this launch interface. ``amd_unthreaded``
-    is true if the processor is from AMD and has one thread per core. If ``first`` is true, the rank fails
-    before most MPI settings take effect; only settings with ``first`` in ``settings.toml`` take effect
-    earlier. ``allocation`` is true if a rank detects a Slurm allocation. ``by_chance`` lists the other
-    outcomes that repetitions of the same launch had.
+    These fields are conditions, and the row applies only to launches that meet all conditions; ``None`` and
+    ``""`` set no condition. ``sees``: the interface that the launcher offers. ``step``: whether the rank is
+    in a Slurm step. ``allocation``: whether the rank detects a Slurm allocation. ``marker``: a string in the
+    MPI library. ``ssh``: whether the image has ssh, with which a launcher starts daemons on other nodes.
+    ``mpiexec``: whether the image has a launcher on PATH. ``munge``: whether the PMIx server offers
+    authentication with munge. ``speaks``: a launch interface that the MPI supports. ``amd_unthreaded``:
+    whether the processor is from AMD and has one thread per core.
+
+    If ``first`` is true, the rank fails before most MPI settings take effect; only settings with ``first`` in
+    ``settings.toml`` take effect earlier. ``by_chance`` lists outcomes other than ``outcome`` that
+    repetitions of the same launch had.
     """
 
     outcome: Outcome
@@ -57,10 +61,10 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):
-    """The outcome of a launch in which the rank's MPI has another release than the launcher's daemons, which
-    start the rank.
+    """The outcome of a launch in which the daemons that start the ranks are of another Open MPI release than
+    the ranks' MPI library.
 
-    ``launcher`` has version bounds for the daemons.
+    ``launcher`` has version bounds for the daemons, ``versions`` for the MPI library.
     """
 
     launcher: str
@@ -71,9 +75,10 @@ class Daemons(MpiRow, frozen=True, kw_only=True):
 class Inside(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch whose launcher (mpirun) runs inside the container.
 
-    ``amd_unthreaded`` is true if the processor is from AMD and its cores have one thread each. ``without``
-    and ``empty`` are names of variables. A row with ``without`` applies only if neither image nor launch sets
-    the variable ``without``. A row with ``empty`` applies only if the variable ``empty`` has an empty value.
+    The row applies only to launches that meet its conditions; the comments in ``mpi.toml`` explain them.
+    ``amd_unthreaded`` says whether the processor is from AMD and has one thread per core. ``without`` and
+    ``empty`` are names of variables. A row with ``without`` applies only if neither the image nor the launch
+    sets this variable. A row with ``empty`` applies only if this variable has an empty value.
     """
 
     outcome: Outcome
@@ -92,9 +97,9 @@ class Inside(MpiRow, frozen=True, kw_only=True):
 class LauncherWords(MpiRow, frozen=True, kw_only=True):
     """Options for a launcher inside the container.
 
-    The table ``without_ssh`` has the options with which the launcher starts ranks on its own node although
-    the image has no ssh. With the options in the table ``agent``, the launcher itself starts the daemon of
-    each node, through the program ``toolkit-agent`` instead of ssh. The options also keep the daemons in the
+    With the options in the table ``without_ssh``, the launcher starts ranks only on its own node and does not
+    look for ssh. With the options in the table ``agent``, the launcher starts the daemon of each node through
+    the program ``toolkit-agent`` instead of ssh. The options in ``agent`` also keep the daemons in the
     foreground, because Slurm stops processes that leave their job step.
     """
 
@@ -102,26 +107,30 @@ class LauncherWords(MpiRow, frozen=True, kw_only=True):
 
 
 NETMOD = "MPIR_CVAR_CH4_NETMOD"
-"""The variable that selects an MPICH network module other than the first, which is the default."""
+"""The variable that selects the network module of MPICH. Without it, MPICH uses its first network module."""
 
 
 def netmods(mpi: ImageMpi) -> list[str]:
-    """Return the network modules of an MPICH; the first module is the default."""
+    """Return the network modules that an MPICH was built with; MPICH uses the first module by default."""
     return [name for name in (mpi.device or "").partition(":")[2].split(",") if name]
 
 
 class Defect(MpiRow, frozen=True, kw_only=True):
-    """A defect of certain MPI releases. A variable or a container option in the plan (``lifted_by``) may
-    avoid the defect.
+    """A defect of certain MPI releases.
 
-    ``lift`` is a value that avoids the defect on a host without a fast network; on other hosts, the value
-    would disable the fast network. In ``lift``, toolkit replaces ``{interface}`` with the name of the host's
-    only network interface. ``by_chance`` lists the other outcomes that repetitions of the same launch had. A
-    defect with the outcome ``ok`` stops only a few launches, so toolkit only warns of the defect. ``under``
-    has version bounds for the host's Open MPI that starts the ranks. ``batch`` is true if the launcher runs
-    on a node that also runs its ranks. If ``launched_by`` is empty, the defect occurs under srun and under
-    every mpirun. Otherwise, under an mpirun of the host, the defect occurs only if ``launched_by`` lists the
-    host's MPI (``mpich <5``). ``netmod`` is the network module that MPICH uses by default.
+    ``lifted_by`` is a variable, or an option of the container runtime, with which a launch avoids the defect.
+    ``lift`` is a value of this variable that avoids the defect on a host without a fast network; on other
+    hosts, the value would disable the fast network. In ``lift``, toolkit replaces ``{interface}`` with the
+    name of the host's only network interface.
+
+    ``by_chance`` lists outcomes other than ``outcome`` that repetitions of the same launch had. A defect with
+    the outcome ``ok`` stops only a few launches, so toolkit only warns of the defect.
+
+    ``nodes``, ``ranks_per_node``, ``served_by`` and ``modes`` limit the launches with the defect. ``under``
+    has version bounds for the host's Open MPI, which starts the ranks. ``batch`` says whether the launcher
+    runs on a node that also runs its ranks. If ``launched_by`` is not empty, the defect occurs under the
+    host's mpirun only if ``launched_by`` lists the host's MPI, such as ``mpich <5``; ``launched_by`` does not
+    affect other launch modes. ``netmod`` is the MPICH network module with the defect.
     """
 
     id: str
@@ -141,14 +150,14 @@ class Defect(MpiRow, frozen=True, kw_only=True):
     netmod: str = ""
 
     def lifts(self, mpi: ImageMpi) -> bool:
-        """Return whether ``lift`` avoids the defect for this MPI; if ``lift`` is a network module, the MPI
-        must contain it.
+        """Return whether ``lift`` avoids the defect for this MPI. If ``lift`` is a network module, the MPI
+        must contain this module.
         """
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def holds_under(self, mpi: HostMpi | None) -> bool:
-        """Return whether the defect occurs if the mpirun of the host's MPI ``mpi`` starts the ranks. True if
-        the defect occurs under every launcher.
+        """Return whether the defect occurs if the mpirun of the host's MPI ``mpi`` starts the ranks; always
+        ``True`` if ``launched_by`` is empty.
         """
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (
@@ -162,7 +171,7 @@ class BatchLauncher(Row, frozen=True, kw_only=True):
     """A launcher of a batch system other than Slurm, and the outcome if it starts ranks of an image's MPI.
 
     An empty ``implementation`` means every MPI. ``versions`` has version bounds for the MPI. toolkit uses the
-    first matching row; the last row about a launcher matches every MPI.
+    first matching row of a launcher; the last row of each launcher matches every MPI.
     """
 
     program: str
@@ -196,8 +205,9 @@ class OutsideStep(Row, frozen=True, kw_only=True):
 class Sharing(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch that restricts how the ranks of a node share memory.
 
-    ``device`` is a prefix of MPICH's device. The row applies only to images whose facts match ``own_shm`` and
-    whose UCX version is within ``ucx``.
+    The row applies only to an MPICH whose device starts with ``device``, and to images whose UCX version is
+    within ``ucx``. If ``own_shm`` is true, the row applies only to an MPICH that itself sends messages
+    through shared memory; if ``own_shm`` is false, only to an MPICH that leaves these messages to UCX.
     """
 
     outcome: Outcome
@@ -229,8 +239,9 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
     """The outcome of a launch in which the ranks of a node are in separate user namespaces.
 
     If ``by`` is ``ucx``, the row is only about messages through UCX, because the MPI also has other
-    transports. ``several_nodes`` is the outcome on several nodes, in place of ``outcome``. ``by_chance`` has
-    the other outcomes on several nodes, and ``by_chance_on_one`` the other outcomes on one node.
+    transports. ``several_nodes``, if given, replaces ``outcome`` for launches on several nodes. Repetitions
+    of the same launch also had the outcomes in ``by_chance`` (on several nodes) and ``by_chance_on_one`` (on
+    one node). A launch that sets the variable ``lifted_by`` (``NAME=VALUE``) avoids the fault.
     """
 
     because: str
@@ -245,7 +256,8 @@ class Namespaces(Sharing, frozen=True, kw_only=True):
 class Libfabric(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch in which the MPI library does not find libfabric.
 
-    ``alone`` is true if the rank also finds no PMI server, and therefore starts as a world of size 1.
+    If ``alone`` is true, the row is about ranks that also find no PMI server, so each rank starts as a world
+    of size 1.
     """
 
     outcome: Outcome
@@ -254,7 +266,7 @@ class Libfabric(MpiRow, frozen=True, kw_only=True):
 
 
 class Variables(Row, frozen=True, kw_only=True):
-    """Names of variables that configure the host's MPI."""
+    """Names of environment variables of the host that can affect MPI programs in a container."""
 
     paths: tuple[str, ...]
     hide_plugins: tuple[str, ...]
@@ -264,8 +276,7 @@ class Variables(Row, frozen=True, kw_only=True):
     fabric: tuple[str, ...]
     """Patterns of variables that toolkit does not remove, because they are parameters of a network driver."""
     mounted: tuple[str, ...]
-    """Further patterns of variables that toolkit does not remove if the host's MPI replaces the image's MPI.
-    """
+    """Patterns of variables that toolkit also does not remove if the host's MPI replaces the image's MPI."""
     container_options: tuple[str, ...]
 
 
@@ -326,8 +337,10 @@ def mpi() -> MpiKnowledge:
 
 
 def mpi_of_file(implementation: str, path: str) -> str | None:
-    """Return the release of an Open MPI or MPICH from the real file name of its library; ``None`` if the name
-    does not identify the release.
+    """Return the release of an Open MPI or MPICH from the file name of its library; ``None`` if the name does
+    not identify the release.
+
+    ``path`` is the path of the library after all symbolic links are resolved.
     """
     known = mpi().library_file.get(implementation, {})
     return known.get(without_hash(Path(path).name))

@@ -16,8 +16,8 @@ _PLUGIN = re.compile(r"pmix(?:_v\d+)?|pspmix", re.ASCII)
 
 
 class Pair(Row, frozen=True, kw_only=True):
-    """The outcome of a launch with this PMIx server and this PMIx client; ``launcher`` has version bounds for
-    the host's Open MPI.
+    """The outcome of a launch whose PMIx server and PMIx client are within the version bounds ``server`` and
+    ``client``; ``launcher`` has version bounds for the host's Open MPI.
 
     If ``late`` is true, the ranks complete their work, but fail when they exit. ``found`` is false if the
     client does not find the server. The outcome then depends on the MPI, and ``outcome`` applies only to an
@@ -41,7 +41,8 @@ class Shared(Row, frozen=True, kw_only=True):
     process with which MPICH's launcher starts these ranks.
 
     If ``late`` is true, the ranks form several worlds, each with one rank of every node, and fail only when
-    they exit. ``by_chance`` lists the other outcomes that repetitions of the same launch had.
+    they exit. ``by_chance`` lists outcomes other than ``outcome`` that repetitions of the same launch
+    had.
     """
 
     client: str
@@ -51,7 +52,10 @@ class Shared(Row, frozen=True, kw_only=True):
 
 
 class Caution(Row, frozen=True, kw_only=True):
-    """A release of the PMIx client with a fault under some Slurm releases."""
+    """Releases of the PMIx client with a fault under the Slurm releases within ``slurm``.
+
+    To avoid the fault, toolkit sets the variables ``env`` inside the container.
+    """
 
     client: str
     title: str
@@ -60,9 +64,11 @@ class Caution(Row, frozen=True, kw_only=True):
 
 
 class Stores(Row, frozen=True, kw_only=True):
-    """The data stores that a PMIx server and its clients share.
+    """The data stores: components of PMIx with which a server shares data with its clients.
 
-    ``offered`` maps the name of each store to bounds of the PMIx releases that offer it.
+    ``files`` are the stores that use shared files. Servers within the version bounds ``in_tmp`` create these
+    files below /tmp. ``offered`` maps the name of a store to the bounds of the servers that offer the store.
+    Releases within ``early`` have the store shmem, which is incompatible with later stores.
     """
 
     files: tuple[str, ...]
@@ -72,8 +78,10 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Version bounds. PMIx servers within ``server`` name components to their clients. PMIx clients within
-    ``client`` fail if they lack a component that the server names.
+    """Version bounds of the PMIx clients that fail if they lack a component of the PMIx server.
+
+    Servers within ``server`` send the names of their components to the clients. Clients within ``client``
+    fail if they lack a component that the server names.
     """
 
     client: str
@@ -99,8 +107,10 @@ def pmix() -> PmixKnowledge:
 
 
 def pmix_of_file(path: str) -> str | None:
-    """Return the release of PMIx from the real file name of its library; ``None`` if the name does not
-    identify the release.
+    """Return the release of PMIx from the file name of its library; ``None`` if the name does not identify
+    the release.
+
+    ``path`` is the path of the library after all symbolic links are resolved.
     """
     return pmix().library_file.get(without_hash(Path(path).name))
 
@@ -130,6 +140,6 @@ def release_of(plugin: str) -> int:
 
 
 def releases(major: int) -> tuple[str, ...]:
-    """Return the known PMIx releases that have the major number ``major``, including ``MAJOR.0.0``."""
+    """Return the PMIx releases in ``pmix.toml`` with the major number ``major``, and always ``MAJOR.0.0``."""
     known = {name for name in pmix().library_file.values() if name.startswith(f"{major}.")}
     return tuple(sorted({f"{major}.0.0", *known}))

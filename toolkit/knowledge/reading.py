@@ -27,7 +27,7 @@ def _as_they_are(raw: Tables) -> Tables:
 
 def read(name: str, kind: type[_T], arrange: Callable[[Tables], Tables] = _as_they_are) -> _T:
     """Return the content of ``recipes/knowledge/NAME.toml`` as an object of the type ``kind``. ``arrange``
-    maps the file's tables to the fields of ``kind``.
+    converts the file's tables to the fields of ``kind``; by default, the tables are unchanged.
     """
     file = shipped_folder("recipes") / "knowledge" / f"{name}.toml"
     try:

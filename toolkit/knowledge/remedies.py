@@ -8,8 +8,10 @@ from toolkit.knowledge.reading import Row, read
 
 
 class Remedy(Row, frozen=True, kw_only=True):
-    """A change of a launch plan. If given, ``runtime`` and ``version`` are the container runtime and the
-    releases that the change needs.
+    """A change of a launch: options of the container runtime, environment variables and bind mounts.
+
+    If ``runtime`` and ``version`` are given, the change works only with these releases of this container
+    runtime.
     """
 
     container: tuple[str, ...] = ()
@@ -27,5 +29,5 @@ class Remedies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 @cache
 def remedies() -> tuple[Remedy, ...]:
-    """Return the changes in the order in which toolkit tries each change to fix a launch."""
+    """Return the changes, in the order in which toolkit tries the changes to fix a launch."""
     return read("remedies", Remedies).remedy

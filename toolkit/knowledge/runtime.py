@@ -52,7 +52,7 @@ class Vulnerable(Row, frozen=True, kw_only=True):
 
 
 class Compression(Row, frozen=True, kw_only=True):
-    """A compression of squashfs, and the oldest kernel that can mount it."""
+    """A compression method of squashfs, and the oldest kernel that can mount images with this compression."""
 
     name: str
     kernel: str
@@ -61,9 +61,9 @@ class Compression(Row, frozen=True, kw_only=True):
 class SetuidFuse(Row, frozen=True, kw_only=True):
     """Releases whose setuid installation mounts images with squashfuse if the settings forbid kernel mounts.
 
-    ``setting`` names a setting of the runtime. If this setting has the value in ``always``, the kernel mounts
-    images. If this setting has the value in ``limited``, the kernel mounts images only if a setting in
-    ``limits`` exists.
+    ``setting`` names a setting of the runtime, and ``default`` is the default value. If the setting has the
+    value in ``always``, the kernel mounts images. If the setting has the value in ``limited``, the kernel
+    mounts images only if the configuration has a setting in ``limits``.
     """
 
     name: str
@@ -83,8 +83,9 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
 
 
 class Mount(Row, frozen=True, kw_only=True):
-    """How a release of a runtime starts an image that the kernel does not mount. ``unless`` names a setting:
-    if its value is ``yes``, the row does not apply.
+    """How a release of a runtime starts an image that the kernel does not mount (``way``).
+
+    ``unless`` names a setting of the runtime. If the setting has the value ``yes``, the row does not apply.
     """
 
     name: str
@@ -127,8 +128,8 @@ class NeededKernel(Row, frozen=True, kw_only=True):
     backported: str = ""
 
     def lacks(self, kernel: str) -> bool:
-        """Return whether a kernel is too old; False if the distribution has backported the needed features to
-        the kernel.
+        """Return whether a kernel is too old for the runtime; false for an older kernel that matches
+        ``backported``.
         """
         return older(kernel, self.kernel) and not re.search(self.backported or "$^", kernel)
 
@@ -142,7 +143,7 @@ class Fuse(Row, frozen=True, kw_only=True):
     backported: str
 
     def allows(self, kernel: str) -> bool:
-        """Return whether users can mount with FUSE on this kernel; True for a kernel of unknown version."""
+        """Return whether users can mount with FUSE on this kernel; true if the version is unknown."""
         return not older(kernel, self.kernel) or re.search(self.backported, kernel) is not None
 
 
@@ -174,9 +175,11 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 _KIN = {"singularity-pro": "singularity-ce"}
-"""Runtime → a related runtime; the rows of the related runtime also apply to the first runtime.
+"""Runtime → the related runtime whose rows of ``unreadable``, ``setuid_fuse``, ``mount`` and ``option`` also
+apply to the first runtime.
+
 SingularityPRO is SingularityCE of the same release number with additions (sylabs/singularity: releases,
-v4.6.0). Rows of ``retired`` do not apply, because SingularityPRO gets fixes for longer.
+v4.6.0). Rows of ``retired`` do not apply to SingularityPRO, because it gets fixes for longer.
 """
 
 
@@ -187,26 +190,28 @@ def runtime() -> RuntimeKnowledge:
 
 
 def why_unreadable(name: str, version: str, form: str) -> Unreadable | None:
-    """Return the row with the reason why a runtime cannot start an image of a format; ``None`` if the runtime
-    can start it.
+    """Return the row that says why a runtime cannot start images of the format ``form``; ``None`` if the
+    runtime can start such images.
     """
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)
 
 
 def successor_of(name: str, version: str) -> Retired | None:
-    """Return the row with the successor of a retired runtime; ``None`` if the release still gets fixes."""
+    """Return the row about a release that gets no more fixes, with the runtime to use instead; ``None`` if
+    the release still gets fixes.
+    """
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
 
 
 def vulnerabilities_of(name: str, version: str) -> tuple[Vulnerable, ...]:
-    """Return the published security faults of a release, whatever the settings of the installation."""
+    """Return the published security faults of a release, including faults that need a certain setting."""
     return tuple(r for r in runtime().vulnerable if r.name == name and within(version, r.versions))
 
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
-    """Return the row that decides whether the kernel or squashfuse mounts the image for a setuid release;
-    ``None`` if the kernel always mounts it.
+    """Return the row that decides whether the kernel or squashfuse mounts images in a setuid installation of
+    this release; ``None`` if the kernel always mounts images.
     """
     return next(
         (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
@@ -227,16 +232,12 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def depends_on_release(name: str) -> bool:
-    """Return whether the release of a runtime matters: some releases cannot start some image formats, or no
-    longer get fixes.
-    """
+    """Return whether some releases of a runtime cannot start some image formats, or no longer get fixes."""
     table = runtime()
     named = {*(row.name for row in table.unreadable), *(row.name for row in table.retired)}
     return _kin(name) in set(map(_kin, named))
 
 
 def _kin(name: str) -> str:
-    """Return the name under which the tables list a runtime. Related runtimes have one name, because they
-    share rows.
-    """
+    """Return the related runtime in ``_KIN``, or ``name`` if there is no related runtime."""
     return _KIN.get(name, name)

@@ -42,8 +42,9 @@ def words(line: str) -> list[str]:
 
 
 def is_one_option(line: str) -> bool:
-    """Return whether sbatch reads a line as exactly one option of one job component, with or without
-    a value.
+    """Return whether sbatch reads the text after ``#SBATCH`` as exactly one option, with or without a value.
+
+    The result is false if the line starts another component of a heterogeneous job.
     """
     try:
         found = words(line)
@@ -58,10 +59,10 @@ def is_one_option(line: str) -> bool:
 
 
 def reserved_name(line: str, names: Iterable[str]) -> str:
-    """Return the option in a line, if it is one of ``names``; otherwise an empty text.
+    """Return the entry of ``names`` that the option in a line sets; an empty text if there is no such entry.
 
-    getopt_long(3) accepts an abbreviated long option if the abbreviation is unique. This function also
-    accepts an ambiguous abbreviation, because sbatch's options differ between releases.
+    getopt_long(3) accepts an abbreviated long option if the abbreviation is unique. This function
+    also accepts an ambiguous abbreviation, because sbatch's options differ between releases.
 
     Args:
         line: the text after ``#SBATCH``, with one option.

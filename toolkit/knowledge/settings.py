@@ -1,4 +1,4 @@
-"""Read ``settings.toml``: the effects of variables that control an MPI."""
+"""Read ``settings.toml``: the effects of environment variables that control an MPI library."""
 
 from fnmatch import fnmatchcase
 from functools import cache
@@ -37,17 +37,17 @@ class Setting(Row, frozen=True, kw_only=True):
     - ``components``: a list of components of the MCA ``framework``; a component that the image lacks causes
       ``outcome``.
     - ``exclusion``: a list of components to exclude, which starts with ``^``. The list is harmless if it
-      contains no name in ``value``. A list with such a name causes ``outcome`` if the row has ``because``;
-      otherwise another row judges this list.
+      contains no name in ``value``. A list with such a name causes ``outcome`` if the row has ``because``.
+      If the row has no ``because``, a later row judges the list.
     - ``interfaces``: names of network interfaces; if the host has none of the interfaces, the result is
       ``outcome``.
-    - ``left-out``: names of interfaces to exclude; the list replaces the default list, so it must contain the
-      loopback interface.
+    - ``left-out``: names of network interfaces to exclude. The list replaces Open MPI's default list, so the
+      list must contain the loopback interface.
     - ``devices``: names of fabric devices or network interfaces in UCX's syntax.
     - ``path``: a folder of the host in which an MPI looks for plugins.
     - ``transport``: transports that need a fast network on the host, unless the setting names a transport in
       ``value``.
-    - ``network``: names that need a fast network on the host, unless the setting contains a name in
+    - ``network``: a setting that needs a fast network on the host, unless the setting contains a word in
       ``value``.
     - ``netmod``: one of MPICH's network modules; toolkit judges the choice only if the MPI has several
       modules.
@@ -61,10 +61,10 @@ class Setting(Row, frozen=True, kw_only=True):
       toolkit predicts the launch without the variable and marks the prediction as not measured.
 
     The row applies to MPIs that match ``implementation`` and ``versions``, whose device starts with an entry
-    of ``device``, and whose PMIx client is within ``client``. If ``speaks`` is given, the row applies only to
-    MPIs that support this launch interface, because other MPIs do not read the variable. ``nodes`` and
-    ``modes`` limit the launches to which the row applies. If ``first`` is true, the setting stops a rank
-    before the rank looks for its launcher.
+    of ``device``, and whose PMIx client has a release within ``client``. If ``speaks`` is given, the row
+    applies only to MPIs that support this launch interface, because other MPIs do not read the variable.
+    ``nodes`` and ``modes`` limit the launches to which the row applies. If ``first`` is true, the setting
+    stops a rank before the rank looks for its launcher.
     """
 
     name: str
@@ -125,7 +125,7 @@ def settings() -> SettingKnowledge:
 
 
 def reads_value(name: str) -> bool:
-    """Return whether a rule may need the value of a variable; for other variables, the name is enough."""
+    """Return whether the effect of the variable ``name`` depends on its value."""
     known = settings()
     rows = (row for row in known.setting if fnmatchcase(name, row.name))
     lifts = (component.unless for component in known.component)

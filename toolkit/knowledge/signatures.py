@@ -1,5 +1,5 @@
-"""Read the tables about lines of job output: log signatures, fault classes with their lines, and
-error codes.
+"""Read the tables with which ``toolkit explain`` finds the cause of a failure in job output: log signatures,
+fault classes, patterns for lines of each class, and error codes.
 """
 
 from functools import cache
@@ -12,17 +12,18 @@ from toolkit.model.finding import Retry, Severity
 
 
 class LogSignature(Row, frozen=True, kw_only=True):
-    """A pattern for a line of job output that shows the cause of a failure; ``sample`` is a real line that
-    matches the pattern.
+    """A pattern for a line of job output that shows the cause of a failure; ``sample`` is a line that matches
+    the pattern.
 
-    ``fix`` lists steps, the best step first. ``then`` lists patterns for lines that must follow soon, if a
-    single line is not specific enough. ``overcome`` is a pattern for a line that shows that the ranks
-    continued anyway. ``seen`` is a pattern for a line that the output must have, such as the name of a
-    framework. ``unless`` is a pattern for a line that the output must not have. ``finding`` is the id of the
-    rule that predicts the fault; empty if no rule predicts it. ``general`` marks lines that report a failure
-    but not the reason; toolkit omits general lines if it finds a cause. ``alive`` marks lines that toolkit
-    ignores after Slurm starts to stop the step: ranks then lose their file system and report faults that are
-    only consequences. ``retry``, if given, overrides the retry advice of the line's fault class.
+    ``fix`` lists steps, the best step first. ``then`` lists patterns for lines that must follow within 40
+    lines, if a single line is not specific enough. ``overcome`` is a pattern for a line which shows that the
+    ranks continued in spite of the error. ``seen`` is a pattern for a line that the output must have, such as
+    the name of a framework. ``unless`` is a pattern for a line that the output must not have. ``finding`` is
+    the id of the rule that predicts the fault; empty if no rule predicts it. ``general`` marks lines that
+    report a failure but not the reason; toolkit omits general lines if it finds a cause. ``alive`` marks
+    lines that toolkit ignores after Slurm starts to stop the job step. From then on, ranks lose their file
+    system, and these lines are only consequences. ``retry``, if given, overrides the retry advice of the
+    line's fault class.
     """
 
     id: str
@@ -42,14 +43,16 @@ class LogSignature(Row, frozen=True, kw_only=True):
 
 
 class SignatureKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of ``signatures.toml``, in the order of a launch: causes come before their consequences."""
+    """The content of ``signatures.toml``, in the order of the steps of a launch: causes come before their
+    consequences.
+    """
 
     signature: tuple[LogSignature, ...]
 
 
 @cache
 def signatures() -> tuple[LogSignature, ...]:
-    """Return the log signatures in ``signatures.toml``, in the order of a launch."""
+    """Return the log signatures in ``signatures.toml``, in the order of the steps of a launch."""
     return read("signatures", SignatureKnowledge).signature
 
 
@@ -60,11 +63,12 @@ class FaultRow(Row, frozen=True, kw_only=True):
     """A fault class: an explanation that is true for every fault of the class, and steps that fix such a
     fault, the best step first.
 
-    ``retry`` says what removes the fault: another attempt, another node, or a change by the user, in the
-    image or at the site. ``signatures`` are prefixes of the ids of log signatures in this class; toolkit uses
-    these prefixes for a line that no row of ``faultlines.toml`` matches. If a line has only general words of
-    failure, such as "error", a further word that matches ``subjects`` shows that the line is of this class.
-    ``files`` are patterns for files of libraries that raise exceptions of this class.
+    ``retry`` says what fixes the fault: another attempt, another node, a change of the job by the user, a
+    change of the image, or a change by the administrators of the site. ``signatures`` are prefixes of the ids
+    of log signatures in this class; toolkit uses these prefixes for a line that no row of ``faultlines.toml``
+    matches. If a line has only general words of failure, such as "error", a further word that matches
+    ``subjects`` shows that the line is of this class. ``files`` are patterns for files of libraries that
+    raise exceptions of this class.
     """
 
     id: str
@@ -78,11 +82,11 @@ class FaultRow(Row, frozen=True, kw_only=True):
 
 
 class FaultLine(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Patterns for lines of a fault class. ``strength`` is from 2 (general words of failure) to 5 (the line
-    names the fault).
+    """Patterns for lines of a fault class.
 
-    If ``codes`` names families of ``numbers.toml``, the row needs no patterns: the error code in a line
-    decides the line's class.
+    ``strength`` is from 1 to 5: with 5, the line identifies the fault; with 2, the line has only general
+    words of failure; with 1, other lines explain the fault better. ``codes`` are ids of code families in
+    ``numbers.toml``. A row with ``codes`` has no patterns; the error code in a line decides the line's class.
     """
 
     patterns: tuple[str, ...] = ()
@@ -102,8 +106,8 @@ class FaultKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 class LineKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of ``faultlines.toml``.
 
-    The first row that matches a line decides its fault class. toolkit checks only lines that contain a stem,
-    which is a lower-case part of a word.
+    The first row that matches a line decides the fault class of the line. toolkit checks only lines that
+    contain a stem, which is a part of a word in lower case, such as ``fail``.
     """
 
     stems: tuple[str, ...]
@@ -138,7 +142,7 @@ class FaultCode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
     sentence.
 
     ``class_`` is empty if the code alone does not decide the fault class. ``telling`` is true if ``text``
-    alone identifies the code.
+    identifies the code even in a line without the code's number or name.
     """
 
     number: int | None = None
@@ -152,8 +156,10 @@ class FaultCode(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class CodeFamily(Row, frozen=True, kw_only=True):
-    """The error codes of one system; each pattern has a group ``number``, ``name``, ``text`` or ``shell`` (a
-    shell's exit status 128 + N).
+    """The error codes of one system or library.
+
+    Each pattern finds a code in a line by a named group: ``number``, ``name``, ``text`` or ``shell`` (an exit
+    status, which is 128 plus the number of a signal).
     """
 
     id: str
