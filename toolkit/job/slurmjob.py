@@ -1,4 +1,6 @@
-"""Read a Slurm job's failed steps from Slurm's accounting, and find its output files on this machine."""
+"""Read a Slurm job's failed steps from Slurm's accounting, and find the job's output files on this
+machine.
+"""
 
 import shutil
 from pathlib import Path
@@ -10,16 +12,19 @@ from toolkit.run.local import LocalRunner
 
 
 def ends_of(number: str) -> list[str]:
-    """Return a line for each failed step of a job; empty if this machine cannot read Slurm's accounting."""
+    """Return one line of text for each failed step of the job ``number``.
+
+    The list is empty if no step failed, or if this machine cannot read Slurm's accounting.
+    """
     answer = _ask_slurm(accounting.steps(number))
     return [end.line for end in accounting.failures(accounting.parse_steps(answer))]
 
 
 def files_of(number: str) -> list[Path]:
-    """Return the output files of a job that exist on this machine.
+    """Return the output files of the job ``number`` that exist on this machine.
 
-    ``scontrol show job`` prints the names of the files. If ``scontrol`` prints no file name, toolkit looks
-    for ``slurm-JOB.out`` and ``slurm-JOB.err`` in the job's working directory.
+    toolkit reads the file names from ``scontrol show job``. If ``scontrol`` prints no file name, toolkit
+    looks for ``slurm-JOB.out`` and ``slurm-JOB.err`` in the job's working directory.
     """
     named = accounting.output_files(_ask_slurm(accounting.show(number)))
     if not named:

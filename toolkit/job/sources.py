@@ -1,4 +1,4 @@
-"""Find the files of this machine that a launch needs, before toolkit connects to a host."""
+"""Find the files on this machine that a launch needs, before toolkit connects to the cluster."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,26 +17,31 @@ from toolkit.model.fix import Fix
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The files on this machine that a launch needs, such as the image and the data of a trainer."""
+    """The image, the data and the other files that a launch needs.
+
+    The image and the data are on this machine (``Path``) or already on the cluster (``OnCluster``). All other
+    files are on this machine. ``fix`` is the content of the file that ``--fix`` names.
+    """
 
     image: Path | OnCluster
     data: Path | OnCluster | None
     fix: Fix | None = None
     program: Path | None = None
-    """The file of the user's own trainer."""
+    """The Python file of a trainer that the user wrote."""
     code: Code | None = None
-    """The program that the job's command starts, with its project folder."""
+    """The job's command, with the project folder of the program that the command starts."""
     env: Path | None = None
-    """The file of ``--env-image``."""
+    """The environment image that the user gives with ``--env-image``."""
 
 
 def check(request: JobRequest, flags: Flags) -> Sources:
-    """Return the files that a launch needs, after toolkit has checked the options and these files. The check
-    opens no connection and reads no large file.
+    """Check the options of a launch and the files that the launch needs, and return these files.
+
+    The check opens no connection and reads no large file.
 
     Raises:
         BadInput: if an option is wrong.
-        Missing: if the image or the data set is not on this machine.
+        Missing: if the image or the data set should be on this machine, but does not exist.
     """
     job = request.job
     fix = check_words(request, flags)

@@ -1,4 +1,4 @@
-"""List the files that toolkit copies to the cluster for a job: a data set, and the user's own trainer."""
+"""List the files of a job that toolkit copies to the cluster: data, and a trainer that the user wrote."""
 
 import itertools
 import posixpath
@@ -21,10 +21,14 @@ each data file on this machine and on the cluster.
 def data_parcels(
     runner: Runner, request: JobRequest, local: Path | OnCluster | None, base: str, *, remote: bool
 ) -> tuple[str, list[Parcel]]:
-    """Return the folder of the data on the cluster, and the files to copy to this folder.
+    """Return the folder of the data on the machine of the job, and the files to copy to this folder.
+
+    ``local`` is the folder that the user gives with ``--data``; ``base`` is toolkit's folder on the cluster.
+    ``remote`` is false if the job runs on this machine. There are no files to copy if the job runs on this
+    machine, or if the data are already on the cluster. Without data, the folder is ``""``.
 
     Raises:
-        BadInput: if there are too many files to copy one by one.
+        BadInput: if the folder has more than 10,000 files to copy.
     """
     if local is None:
         return "", []
@@ -39,8 +43,8 @@ def data_parcels(
     files = sorted(itertools.islice(paths, _MOST_FILES + 1))
     if len(files) > _MOST_FILES:
         raise BadInput(
-            f"--data {local}: more than {_MOST_FILES} files to copy to the cluster",
-            fix="copy the files to the cluster yourself, and give the folder with `--data cluster:/PATH`",
+            f"--data {local}: the folder has more than {_MOST_FILES} files, toolkit's limit for a copy",
+            fix="copy the folder to the cluster yourself, and give its path there: `--data cluster:/PATH`",
         )
     parcels = [Parcel.of(f, posixpath.join(folder, *f.relative_to(local).parts)) for f in files]
     if shared := data_there(runner, request.site, name, folder, parcels):
@@ -49,8 +53,9 @@ def data_parcels(
 
 
 def program_parcels(local: Path | None, base: str) -> tuple[Parcel, ...]:
-    """Return the user's own trainer as a file to copy. The name of the target folder contains the file's
-    digest.
+    """Return the user's trainer ``local`` as a file to copy to the cluster; empty if ``local`` is ``None``.
+
+    The name of the folder on the cluster is the start of the file's SHA-256 digest.
     """
     if local is None:
         return ()

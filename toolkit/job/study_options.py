@@ -27,18 +27,22 @@ from toolkit.study.timeline import tally_events
 from toolkit.study.timeline_file import events
 
 _MEASURED = 2
-"""The number of epochs that toolkit measures if the user does not give ``--epochs``."""
+"""The number of epochs that each run trains after the warm-up if the user does not give ``--epochs``."""
 
 _JOB_FILES = (".yaml", ".yml")
 
 _LOCAL = {"image": Path.is_file, "data": Path.is_dir, "trainer": Path.is_file, "env_file": Path.is_file}
-"""The job fields that may contain a path on this machine, each with a function that checks the path."""
+"""The job fields that may contain a path on this machine, each with a function that returns whether the path
+exists.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudyOptions:
-    """The options of ``toolkit scale`` that describe a study; ``over`` lists the numbers of nodes of the
-    runs.
+    """The options of ``toolkit scale`` that describe a study.
+
+    ``ranks`` and ``over`` are the values of ``--ranks`` and ``--nodes``, such as ``(1, 2, 4)``. ``words`` are
+    the words after ``--``. ``values`` are the options of ``toolkit launch``, by job field.
     """
 
     values: Mapping[str, Any]
@@ -62,10 +66,11 @@ class StudyOptions:
 
 
 def study_of(options: StudyOptions, flags: Flags, tell: Tell) -> Study:
-    """Return the study that the options describe, after toolkit has checked each of its runs.
+    """Return the study that the options describe, after toolkit has checked the options of all runs.
 
     Raises:
         BadInput: if an option is wrong.
+        CheckFailed: if the timeline of ``--prove`` is too short to suggest settings.
     """
     if options.ssh_config:
         check_ssh_config(options.ssh_config)
@@ -114,7 +119,7 @@ def secrets_of(options: Mapping[str, Any]) -> dict[str, Hidden]:
 
 
 def _without_secrets(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options without secret values, because users share the folder of a study."""
+    """Return the options without secret values, because users may share the folder of a study."""
     env = without_secrets(options.get("env") or {})
     return {
         **{name: value for name, value in options.items() if name != "env"},
@@ -126,30 +131,32 @@ def _check_no_job_file(trainer: str) -> None:
     if trainer.endswith(_JOB_FILES):
         raise BadInput(
             f"{trainer}: toolkit scale does not accept a job file",
-            fix="give the trainer and the options of the file, as in `toolkit scale mnist --ranks 1,2`",
+            fix="name the trainer, and give the settings of the job file as options, as in "
+            "`toolkit scale mnist --ranks 1,2`",
         )
 
 
 def _with_full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options with absolute paths, which stay valid in any working directory.
+    """Return the options with absolute paths, so that a user can resume the study from any folder.
 
-    Names of shipped trainers and recipes, and paths on the cluster, are unchanged.
+    toolkit does not change paths on the cluster, or the names of trainers and recipes that are part of
+    toolkit.
     """
     full = dict(options)
     for field, is_there in _LOCAL.items():
         value = str(full.get(field) or "")
         path = at_home(value)
-        # A folder may have the name of a shipped trainer, so only a trainer with the ending `.py` is a path.
+        # A file may have the name of a trainer of toolkit, so only a name that ends with `.py` is a path.
         if value and is_there(path) and (field != "trainer" or path.suffix == ".py"):
             full[field] = str(path.resolve())
     return full
 
 
 def _check_settings(study: Study) -> None:
-    """Raise an error if a study would silently override a setting or a variable of the user.
+    """Check the job fields that the user sets in a settings file or an environment variable.
 
     Raises:
-        BadInput: if a study cannot use a setting; the message names the source of the setting.
+        BadInput: if the study cannot use such a field; the message names the file and line, or the variable.
     """
     fields, _ = study_points.job_fields(study, study_points.points(study)[0])
     request = merge_request(fields, ())
@@ -157,29 +164,31 @@ def _check_settings(study: Study) -> None:
     if job.trainer and not study_points.trainer_of(study):
         raise BadInput(
             f"{origins['trainer']}: the trainer {job.trainer} conflicts with the command after --",
-            fix=f"remove this setting, or name the trainer: `toolkit scale {job.trainer}`",
+            fix="remove this setting of the trainer, or run the trainer instead of the command: "
+            f"`toolkit scale {job.trainer}`",
         )
     if job.arguments and not study.words:
         raise BadInput(
-            f"{origins['arguments']}: toolkit scale does not use arguments from settings",
-            fix=f"give the arguments on the command line: -- {shlex.join(job.arguments)}",
+            f"{origins['arguments']}: toolkit scale accepts arguments only on the command line",
+            fix=f"give the arguments after the options: `-- {shlex.join(job.arguments)}`",
         )
     if study.profile and job.workdir:
         raise BadInput(
-            f"{origins['workdir']}: --profile needs the job's folder as working directory, "
+            f"{origins['workdir']}: --profile needs the default working directory, the job's folder, "
             "because Horovod writes its timeline to the working directory",
             fix="leave out the working directory or `--profile`",
         )
 
 
 def join_studies(where: Path, study: Study) -> Study:
-    """Return the study merged with the earlier study in the folder ``where``. A new study may only add runs
-    to an earlier study.
+    """Return the new study ``study``, merged with the earlier study in the folder ``where``.
 
-    Options that do not affect the performance figures, such as a time limit, are from the new study.
+    If the folder contains no study, return the new study. The new study may only add runs to the earlier
+    study. The result has the new study's values of options that do not affect the performance figures, such
+    as the time limit.
 
     Raises:
-        BadInput: if the folder contains another study.
+        BadInput: if the new study differs from the earlier study in other options.
     """
     if not folder.is_study(where):
         return study
@@ -187,9 +196,12 @@ def join_studies(where: Path, study: Study) -> Study:
     old = msgspec.structs.replace(old, said=_with_full_paths(old.said))
     if differs := study_points.differences(old, study):
         raise BadInput(
-            f"{where} contains another study, which differs in {', '.join(differs)}",
-            fix="give another folder with `--study`",
-            detail=[f"{name}: {before!r} before, {now!r} now" for name, (before, now) in differs.items()],
+            f"{where} contains an earlier study, which differs from this study in {', '.join(differs)}",
+            fix="give this study another folder with `--study`",
+            detail=[
+                f"{name}: {before!r} in the earlier study, {now!r} in this study"
+                for name, (before, now) in differs.items()
+            ],
         )
     both = msgspec.structs.replace(
         old,
@@ -206,26 +218,32 @@ def join_studies(where: Path, study: Study) -> Study:
 
 
 def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
-    """Return the environment variables of each series of runs, by the name of the series. The series test the
-    settings that the timeline of ``--prove`` suggests; without ``--prove``, the result is empty.
+    """Return the environment variables of each series of runs, by the name of the series.
+
+    toolkit reads the timeline that the user gives with ``--prove``, and suggests settings of Horovod. The
+    series compare these settings with the default settings and with Horovod's autotuning. Without
+    ``--prove``, the result is empty.
 
     Raises:
         BadInput: if ``--prove`` conflicts with other options.
-        CheckFailed: if the timeline has too few reductions (allreduce operations).
+        CheckFailed: if the timeline has too few allreduce operations.
     """
     if options.prove is None:
         return {}
     if options.compare:
-        raise BadInput("--prove and --compare: cannot be combined; --prove chooses the settings itself")
+        raise BadInput(
+            "--prove and --compare: cannot be combined, because --prove chooses the settings to compare"
+        )
     if min(options.ranks) < 2:
         raise BadInput(
-            "--prove: one rank has no reductions to compare",
-            fix="give only numbers of at least 2, such as `--ranks 2,4`",
+            "--prove: a run with one rank has no allreduce operations to compare",
+            fix="give only numbers of ranks of at least 2, such as `--ranks 2,4`",
         )
     advice = advise(tally_events(events(options.prove)))
     if advice is None:
         raise CheckFailed(
-            f"{options.prove}: the timeline has too few reductions, so toolkit cannot suggest settings"
+            f"{options.prove}: the timeline has too few allreduce operations, "
+            "so toolkit cannot suggest settings"
         )
     return proof.settings(advice)
 
@@ -233,10 +251,12 @@ def _series_of_suggestion(options: StudyOptions) -> dict[str, dict[str, str]]:
 def _parse_comparison(text: str | None) -> tuple[str, tuple[str, ...]]:
     """Split the value of ``--compare``, for example ``strategy=single,horovod``, into a field and its values.
 
-    The field is a job field, or an environment variable in capitals.
+    Return an empty field and no values if the user does not give ``--compare``. The field is a job field, or
+    the name of an environment variable in capitals.
 
     Raises:
-        BadInput: if the text has another form, or the field does not exist.
+        BadInput: if the text does not have the form ``FIELD=A,B``, the field does not exist, or it looks like
+            the name of a secret.
     """
     if text is None:
         return "", ()
@@ -246,8 +266,9 @@ def _parse_comparison(text: str | None) -> tuple[str, tuple[str, ...]]:
         raise BadInput(f"--compare {text}: expected FIELD=A,B, as in mode=srun-pmix,gloo")
     if looks_secret(name):
         raise BadInput(
-            f"--compare {name}: the name looks like a secret, and a study stores the values that it compares",
-            fix=f"give the variable to all runs: `--env {name}`",
+            f"--compare {name}: {name} looks like the name of a secret, "
+            "and toolkit stores the compared values in the study",
+            fix=f"set the variable in all runs instead: `--env {name}`",
         )
     field = name if name.isupper() else name.replace("-", "_")
     if not name.isupper() and field not in JobFile.__struct_fields__:

@@ -1,5 +1,5 @@
-"""Run or resume a study: submit its runs, wait for them, read their performance figures, and retry failed
-runs.
+"""Run or resume a study: submit the runs, wait for their jobs, read their performance figures, and retry
+failed runs.
 """
 
 from collections.abc import Callable, Mapping
@@ -27,8 +27,8 @@ from toolkit.study.study_points import file_name
 class Sweep(NamedTuple):
     """The options with which toolkit runs a study.
 
-    ``retry`` is the number of retries of a failed run. ``at_once`` is the largest number of the study's jobs
-    in the queue at the same time.
+    ``folder`` is the folder of the study. ``retry`` is the largest number of retries of each failed run.
+    ``at_once`` is the largest number of jobs of the study that may wait or run at the same time.
     """
 
     folder: Path
@@ -44,8 +44,8 @@ def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> N
     """Measure the runs of the study that do not have performance figures yet; ``say`` prints the results.
 
     Raises:
-        CheckFailed: after all runs, with the names of the failed runs.
-        Interrupted: on Ctrl-C; submitted jobs continue, and the same command resumes the study.
+        CheckFailed: if runs failed; toolkit first completes all other runs. The error names the failed runs.
+        Interrupted: on Ctrl-C; submitted jobs continue. The user resumes the study with the same command.
     """
     with folder.hold_study(sweep.folder):
         study = join_studies(sweep.folder, study)
@@ -60,7 +60,7 @@ def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> N
             _run_all(sweep, study, points, tell)
         except (Interrupted, KeyboardInterrupt):
             raise Interrupted(
-                f"stopped; the measured runs are in {sweep.folder}, and jobs in the queue continue",
+                f"stopped; {sweep.folder} has the results of the measured runs, and submitted jobs continue",
                 fix="run the same command to resume the study",
             ) from None
     for text in proof.verdicts(study, curves(study, points.values())):
@@ -69,7 +69,7 @@ def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> N
 
 
 def _check_first(sweep: Sweep, study: Study, points: dict[str, Point]) -> None:
-    """Check the options and files of the next run before toolkit writes the study."""
+    """Check the options and files of the first run to submit, before toolkit writes the study's files."""
     if todo := _todo(points, sweep.retry):
         scale_point.check_run(study, todo[0][1], sweep.flags)
 
@@ -110,8 +110,11 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
 
 
 def _submitted_jobs(points: dict[str, Point]) -> dict[str, JobRecord]:
-    """Return the jobs that an earlier ``toolkit scale`` submitted. If the submission of a run did not
-    complete, mark the run as planned again.
+    """Return the jobs that an earlier ``toolkit scale`` submitted and whose results toolkit has not read,
+    by the file name of the run.
+
+    If an earlier ``toolkit scale`` stopped before it submitted the job of a run, set the state of the run in
+    ``points`` to ``planned`` again.
     """
     running = {}
     for name, point in points.items():
@@ -123,7 +126,7 @@ def _submitted_jobs(points: dict[str, Point]) -> dict[str, JobRecord]:
 
 
 def _todo(points: dict[str, Point], retry: int) -> list[tuple[str, Point]]:
-    """Return the runs to submit: first new runs, then failed runs that toolkit may retry."""
+    """Return the runs to submit: first the planned runs, then the failed runs with retries left."""
     wanted = [
         (name, point)
         for name, point in points.items()
@@ -149,8 +152,8 @@ def _tell_result(study: Study, point: Point, retry: int, tell: Tell) -> None:
 
 
 def _tell_failure(point: Point, retry: int, tell: Tell) -> None:
-    then = "toolkit repeats the run" if point.tries <= retry else "toolkit skips the run"
-    tell.step(f"{point.title} failed; {then}: {point.why}")
+    then = "toolkit repeats the run later" if point.tries <= retry else "toolkit does not repeat the run"
+    tell.step(f"{point.title} failed; {then}. Reason of the failure: {point.why}")
 
 
 def _conclude(sweep: Sweep, points: dict[str, Point], say: Callable[[str], None]) -> None:
@@ -159,7 +162,7 @@ def _conclude(sweep: Sweep, points: dict[str, Point], say: Callable[[str], None]
     say(f"{count}; show the results: toolkit report {sweep.folder}")
     if failed:
         raise CheckFailed(
-            f"{len(failed)} runs failed; their figures are missing",
+            f"{len(failed)} runs failed; their performance figures are missing",
             fix="to repeat the failed runs, run the same command with "
             f"`--retry {max(point.tries for point in failed)}`",
             detail=[f"{point.title}: {point.why}" for point in failed],

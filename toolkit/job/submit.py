@@ -1,4 +1,4 @@
-"""Launch a job on a cluster, on this machine or from a record, or write its script from a site profile."""
+"""Launch a job on a cluster or on this machine, repeat a recorded launch, or write only the job script."""
 
 import contextlib
 import shutil
@@ -53,10 +53,12 @@ def script(call: Call, tell: "Tell", opener: Opener) -> str:
 def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRecord":
     """Launch a job and return its record.
 
-    If ``follow`` is true, or the job runs on this machine, the function returns after the job ends.
+    If ``follow`` is true, or the job runs on this machine, the function returns after the job ends. If not,
+    it returns after the submission to Slurm.
 
     Raises:
-        ToolkitError: for any fault that stops the launch. A failed job raises no error.
+        ToolkitError: for any fault that stops the launch. A job that starts and then
+            fails raises no error.
     """
     if call.from_job is not None:
         with _prepare_repeat(call, tell, opener) as ready:
@@ -76,8 +78,10 @@ def is_far_away(where: Where, request: JobRequest) -> bool:
 
 
 def place_of(where: Where, request: JobRequest) -> Where:
-    """Return the host of a launch: the host that the user gives, else this machine if it has Slurm, else the
-    site's host.
+    """Return the host from which toolkit submits the job.
+
+    This is the host that the user gives. If the user gives no host, it is this machine if this machine has
+    Slurm or the job has no site. In all other cases, it is the host in the site profile.
 
     Raises:
         Missing: if this machine has no Slurm and the site profile names no host.
@@ -87,13 +91,13 @@ def place_of(where: Where, request: JobRequest) -> Where:
     if not request.site.host:
         raise Missing(
             f"this machine has no sbatch, and the profile of {request.site.title} names no host",
-            fix="give `--host`; or give `--dry-run` to print only the job script",
+            fix="name the login node with `--host`; or give `--dry-run` to print only the job script",
         )
     return where._replace(host=request.site.host)
 
 
 def submit_job(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
-    """Copy the files, submit the job, and return its record with the host's name."""
+    """Copy the job's files to the host, submit the job, and return the job's record, which names the host."""
     from toolkit.launch.tracking import submission
     from toolkit.run.stage import stage
 
@@ -104,7 +108,7 @@ def submit_job(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") ->
 
 
 def with_place(job: "Prepared", where: Where) -> "Prepared":
-    """Return the job with the host's name in its record."""
+    """Return the job with a record that contains the name of the host."""
     import msgspec
 
     config = str(where.ssh_config.resolve()) if where.ssh_config else None
@@ -127,7 +131,7 @@ def _prepare_launch(
 
     sources = check(request, call.flags)
     where = place_of(call.where, request)
-    # Open the connection in a thread while toolkit imports the modules of a launch.
+    # Open the connection in a thread, because the import of `toolkit.job.prepare` below is slow.
     opening = Meanwhile(lambda: opener(*where))
     from toolkit.job.prepare import prepare
 
@@ -177,7 +181,7 @@ def _prepare_repeat(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready
 
 
 def _check_again(call: Call) -> None:
-    """Raise an error if an option conflicts with the record that ``--from-job`` repeats."""
+    """Raise an error if the user combines ``--from-job`` with an option that describes a new launch."""
     options = {
         "--local": call.local,
         "--job": call.job_file,

@@ -1,4 +1,4 @@
-"""Probe the host of a job, and read the image of the job."""
+"""Collect the facts about a job's host (the probe), and read the job's image."""
 
 import posixpath
 from dataclasses import dataclass
@@ -40,11 +40,13 @@ from toolkit.run.stage import Parcel
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """A probed host, and an image for a job on this host.
+    """The facts about a host, and an image for a job on this host.
 
-    ``base`` is the host's folder for images, data and runs. ``image_path`` is the path of the image on the
-    host. ``parcels`` lists the files to copy. ``assumptions`` are sentences about assumed facts of the host.
-    ``cluster`` contains the partitions and, if the job names an account, the user's accounts.
+    ``base`` is the folder on the host in which toolkit keeps images, data and runs. ``image_path`` is the
+    path of the image on the host. ``parcels`` lists the files that toolkit copies to the host.
+    ``assumptions`` are sentences about facts that toolkit assumes, because the probe could not read them.
+    ``cluster`` contains the partitions. If the job names an account or a QOS, ``cluster`` also contains the
+    user's accounts.
     """
 
     runner: Runner
@@ -59,7 +61,7 @@ class Target:
     env: MountedEnv = NO_ENV
 
     def run(self, name: str) -> str:
-        """Return the path of a new run's folder on the host."""
+        """Return the path of a folder on the host for a new run of the job ``name``."""
         return posixpath.join(self.base, "runs", records.new_key(name))
 
 
@@ -74,19 +76,19 @@ def target_of(
     compare: bool = False,
     memory: HostMemory | None = None,
 ) -> Target:
-    """Read the image, check its signatures, and probe the host.
+    """Read the image, check the image's signatures, and collect the facts about the host.
 
     This function does not change the host, so toolkit can safely retry after a broken connection. ``remote``
-    is true if toolkit must copy files to the host. If ``compare`` is true, toolkit compares the image with
-    its copy on the host while the probe runs. ``memory`` may contain the facts of an earlier probe of the
-    host.
+    is true if the host is another machine. If ``compare`` is true, toolkit checks whether the host already
+    has an identical copy of the image. ``memory`` reuses the facts of an earlier probe if they are recent and
+    the host is unchanged; without ``memory``, toolkit probes the host.
     """
     patient = PatientRunner(runner, tell_of_loss(tell), AWAY_SECONDS)
     try:
         memory = memory or HostMemory(0)
         return _target(patient, request, flags, image, tell, memory, remote=remote, compare=compare)
     except BaseException:
-        patient.stop()  # stop the retries in threads that still wait for the host
+        patient.stop()  # stop the retries in the threads of `_target`, which may still wait for the host
         raise
 
 
@@ -117,7 +119,9 @@ def _target(
     script.load_template(request.site)
     facts = probing.result()
     if memory.age is not None:
-        tell.step(f"{runner.place} is unchanged since the probe {_ago(memory.age)}")
+        tell.step(
+            f"{runner.place} is unchanged since the probe {_ago(memory.age)}, so toolkit reuses the facts"
+        )
     host = loaded.with_runtime(facts.host, request.site, job.modules or (), job.runtime or "")
     command = loaded.command_of(host, request.site, job.runtime or "")
     find_startable(startable, command)
@@ -150,9 +154,10 @@ def copies_of(target: Target) -> dict[str, tuple[str, int]]:
 def find_copy(
     runner: Runner, image: StartableImage, base: str, *, compare: bool
 ) -> tuple[str, tuple[Parcel, ...]]:
-    """Return the image's path on the host, and the file to copy to the host's folder ``base``.
+    """Return the image's path on the host, and the image file to copy to the folder ``base`` on the host.
 
-    If ``compare`` is true and the host already has an identical file, the second value is empty.
+    There is no file to copy if the image is only on the host. If ``compare`` is true, there is also no file
+    to copy if ``base`` already contains an identical file.
     """
     if image.cluster_path or image.local_file is None:
         return image.cluster_path, ()
@@ -163,7 +168,7 @@ def find_copy(
 
 
 def _of_site(request: JobRequest) -> bool:
-    """Return whether the job's folder on the cluster comes from the site profile."""
+    """Return whether the site profile sets the folder on the cluster in which toolkit keeps its files."""
     return request.site is not None and request.origins.get("directory", "").startswith("site ")
 
 

@@ -34,7 +34,7 @@ def test_a_study_whose_job_is_killed_goes_on_and_becomes_a_page(cluster, trainin
             time.sleep(0.2)
         (first,) = points(study).values()
         toolkit("jobs", "cancel", first["job"])
-        assert any("failed; toolkit skips the run" in line for line in process.stderr)
+        assert any("failed; toolkit does not repeat the run" in line for line in process.stderr)
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     finally:

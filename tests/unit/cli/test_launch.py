@@ -466,7 +466,7 @@ def test_more_files_than_anybody_would_copy_are_refused(image, tmp_path, monkeyp
     for name in ("a", "b", "c"):
         (tmp_path / "many").mkdir(exist_ok=True)
         (tmp_path / "many" / name).write_text("")
-    with pytest.raises(BadInput, match="more than 2 files to copy"):
+    with pytest.raises(BadInput, match="more than 2 files, toolkit's limit for a copy"):
         prepared(image, (), trainer=str(tmp_path / "net.py"), data=str(tmp_path / "many"))
 
 

@@ -114,7 +114,7 @@ def points(tmp_path, name="mnist"):
         (["mnist", "--ranks", "3", "--nodes", "2"], "cannot be divided evenly"),
         (["--ranks", "1", "--pattern", "(", "--", "true"], "--pattern"),
         (["mnist", "--ranks", "1", "--time", "x;y"], "--time"),
-        (["mnist", "--ranks", "1", "--prove", str(TIMELINE)], "one rank has no reductions to compare"),
+        (["mnist", "--ranks", "1", "--prove", str(TIMELINE)], "one rank has no allreduce operations"),
         (["mnist", "--ranks", "2", "--prove", str(TIMELINE), "--compare", "mode=gloo"], "cannot be combined"),
         (["mnist", "--ranks", "2", "--prove", "none.json"], "none.json: No such file"),
         (["job.yaml", "--ranks", "1"], "job.yaml: toolkit scale does not accept a job file"),
@@ -216,7 +216,7 @@ def test_a_proof_has_a_folder_beside_the_study_that_its_timeline_is_of(tmp_path,
 
 def test_a_timeline_that_suggests_nothing_proves_nothing(tmp_path):
     (tmp_path / "short.json").write_text("[\n")
-    with pytest.raises(CheckFailed, match="too few reductions, so toolkit cannot suggest settings"):
+    with pytest.raises(CheckFailed, match="too few allreduce operations, so toolkit cannot suggest settings"):
         raise run("mnist", "--ranks", "2", "--prove", "short.json").exception
 
 
@@ -248,7 +248,7 @@ def test_another_study_is_not_mixed_into_one_that_is_there(cluster):
     scaled("mnist", "--ranks", "1", "--repeat", "1")
     error = run("mnist", "--ranks", "1", "--repeat", "1", "--batch", "8").exception
     assert isinstance(error, BadInput)
-    assert "differs in batch" in error.message
+    assert "differs from this study in batch" in error.message
     assert "--study" in error.fix
 
 
@@ -355,7 +355,7 @@ def test_what_fails_again_is_left_out_said_so_and_tried_when_asked_for(tmp_path,
     cluster.ends = {1: "timeout", 3: "refused"}
     error = run("mnist", "--ranks", "1,2", "--repeat", "1").exception
     assert isinstance(error, CheckFailed)
-    assert error.message == "1 runs failed; their figures are missing"
+    assert error.message == "1 runs failed; their performance figures are missing"
     assert error.detail == ("1 rank on 1 node, run 1: sbatch refused the job",)
     assert "--retry 2" in error.fix
     # All runs failed too often, and toolkit reports this again.

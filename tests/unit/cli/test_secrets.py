@@ -128,4 +128,4 @@ def test_a_study_compares_no_secrets():
     words = ["mnist", "--ranks", "1", "--compare", f"MY_TOKEN={CANARY},b"]
     done = CliRunner().invoke(scale.command, words, obj={"verbose": False, "quiet": True})
     assert isinstance(done.exception, BadInput)
-    assert "the name looks like a secret" in done.exception.message
+    assert "MY_TOKEN looks like the name of a secret" in done.exception.message
