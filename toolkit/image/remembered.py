@@ -21,11 +21,11 @@ _READERS = ("image", "knowledge", "model", "program")
 
 
 def facts_of(digest: str, form: str, path: str, view: RankView, read: Callable[[], ImageFacts]) -> ImageFacts:
-    """Return the cached facts of the image file with the SHA-256 ``digest``. If the cache does not contain
-    them, return and cache the result of ``read``.
+    """Return the facts of an image file, from the cache if it contains the facts; if not, call ``read``.
 
-    The cache key contains the file's hash, ``view`` (the rank's program and its mounts) and the modification
-    times of toolkit's code, but not the file's path. Copies of an image therefore share one cache entry.
+    ``digest`` is the SHA-256 of the file, and ``form`` is its format. ``view`` has the rank's program and the
+    folders that mounts hide. The cache key contains these three values and the modification times of
+    toolkit's code. The file's path is not in the key, so copies of an image share one cache entry.
     """
     key = msgspec.json.encode((digest, form, view, identity(Path(view.env)) if view.env else (), _code()))
     name = hashlib.sha256(key).hexdigest()

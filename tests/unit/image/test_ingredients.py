@@ -70,5 +70,5 @@ def test_an_old_one_says_it_in_sections(tmp_path):
 def test_what_is_no_source_distribution_is_told(tmp_path):
     file = tmp_path / "junk.tar.gz"
     file.write_bytes(b"junk")
-    with pytest.raises(CheckFailed, match=r"junk\.tar\.gz cannot be read as a source distribution"):
+    with pytest.raises(CheckFailed, match=r"junk\.tar\.gz cannot be read as a Python source distribution"):
         required_by(file)

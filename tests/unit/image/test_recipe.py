@@ -105,7 +105,7 @@ def test_an_image_of_pytorch_or_jax_needs_no_mpi():
 )
 def test_an_index_is_an_https_address_without_a_login(index):
     said = refusal(GOOD.replace("title =", f'indexes = ["{index}"]\ntitle =', 1))
-    assert "is not valid; write an https address without a login" in said
+    assert "is not valid; write an https address without a user name" in said
     assert "secret" not in said.partition(": ")[2]
 
 
@@ -168,7 +168,7 @@ def test_a_file_that_is_not_utf8_is_refused(tmp_path):
 def test_a_name_that_no_image_can_have_is_refused(tmp_path):
     file = tmp_path / "My Recipe.toml"
     file.write_text(GOOD)
-    with pytest.raises(BadInput, match="is also the name of its image"):
+    with pytest.raises(BadInput, match="is not a valid name for a recipe"):
         load(str(file))
 
 

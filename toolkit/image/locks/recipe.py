@@ -20,14 +20,14 @@ from toolkit.versions import is_wish
 _EARLIER = "toolkit.recipe/1"
 _PRESENT = "toolkit.recipe/2"
 _MATCHED = (*MPIS, "cuda")
-"""Components whose version a recipe can match to the cluster: the MPI to the cluster's PMIx, and CUDA to its
-GPU driver.
+"""Components that a recipe can match to a cluster: toolkit then chooses an MPI that works with the cluster's
+PMIx, and a CUDA that works with the cluster's GPU driver.
 """
 
 NAME = re.compile(r"[a-z0-9]+(?:[._-][a-z0-9]+)*")
 """The syntax of a recipe's name, which is also the name of its image."""
 _ADDED = frozenset({"indexes"})
-"""Keys that later releases of toolkit added to the schema of recipes."""
+"""Recipe keys that toolkit added later to the schema ``toolkit.recipe/2``."""
 _INDEX = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%+/-]*)?")
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
@@ -52,8 +52,8 @@ def names() -> list[str]:
 def load(name: str, table: Stacks | None = None) -> Named:
     """Read a recipe by its name or path, and check its values.
 
-    If ``table`` is given, the recipe's base and architecture must be in ``table``. To compare a recipe with
-    its lock, callers omit ``table``.
+    ``table`` contains the known bases and architectures. If ``table`` is given, the recipe's base and
+    architecture must be in ``table``. Callers that only compare a recipe with a lock omit ``table``.
 
     Raises:
         BadInput: if a field is invalid; the message has the file, the line, the field and the choices.
@@ -62,7 +62,7 @@ def load(name: str, table: Stacks | None = None) -> Named:
     stem = path.name.removesuffix(".toml")
     if not NAME.fullmatch(stem):
         raise BadInput(
-            f"{path}: the name of a recipe is also the name of its image: use small letters and digits, "
+            f"{path}: {stem!r} is not a valid name for a recipe and its image; use small letters and digits, "
             "separated by single dots, dashes or underscores",
             fix="rename the file",
         )
@@ -70,8 +70,10 @@ def load(name: str, table: Stacks | None = None) -> Named:
 
 
 def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
-    """Parse the text of a recipe; ``file`` is the name of the recipe's file in error messages. If ``table``
-    is given, the recipe's base and architecture must be in ``table``.
+    """Parse the text of a recipe, and check its values.
+
+    ``file`` is the name of the recipe's file in error messages. ``table`` contains the known bases and
+    architectures; without ``table``, toolkit does not check the recipe's base and architecture.
 
     Raises:
         BadInput: if a field is invalid; the message has the file, the line, the field and the choices.
@@ -95,8 +97,8 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
 def recipe_sha256(recipe: Recipe) -> str:
     """Return the SHA-256 of a recipe's values, which does not depend on comments or on the order of keys.
 
-    A key that a later release of toolkit added changes the hash only if the recipe sets the key, so old locks
-    stay valid.
+    A key in ``_ADDED`` changes the hash only if the recipe sets the key. A lock that is older than the key
+    therefore stays valid.
     """
     values = msgspec.to_builtins(recipe, order="deterministic")
     fields = {key: value for key, value in values.items() if value or key not in _ADDED}
@@ -104,7 +106,7 @@ def recipe_sha256(recipe: Recipe) -> str:
 
 
 def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
-    """Yield a fault for each invalid field of a recipe."""
+    """Yield a fault for each invalid field of a recipe; without ``table``, ignore base and architecture."""
     for field, text in (("title", recipe.title), ("unbuildable", recipe.unbuildable)):
         if not text.isprintable() or len(text) > LONGEST_LINE:
             yield FieldFault(field, f"expected one line of printable text, at most {LONGEST_LINE} characters")
@@ -117,7 +119,8 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
     for index in recipe.indexes:
         if not _INDEX.fullmatch(index):
             shown = index.rpartition("@")[2]
-            yield FieldFault("indexes", f"{shown!r} is not valid; write an https address without a login")
+            what = f"{shown!r} is not valid; write an https address without a user name and password"
+            yield FieldFault("indexes", what)
     for package in recipe.packages:
         if not _PINNED.fullmatch(package):
             yield FieldFault("packages", f"{package!r} is not pinned; write NAME==VERSION")
@@ -143,7 +146,7 @@ def _of_wish(name: str, wish: str) -> Iterator[FieldFault]:
         )
     elif wish == MATCH_HOST:
         if name not in _MATCHED:
-            what = "only components that depend on the cluster can match the host"
+            what = f"{wish!r} is valid only for components that toolkit can match to the cluster"
             yield FieldFault(f"want.{name}", what, _MATCHED)
     elif not is_wish(wish):
         what = f"{wish!r} is not a constraint; write '*', '2.15.*', '>=4.1,<5' or a version"

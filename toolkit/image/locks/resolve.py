@@ -1,6 +1,7 @@
-"""Look up the packages for a recipe's chosen versions, in apt and on the package index, and make the lock.
+"""Make the lock of a recipe: find Debian packages and Python wheels for the versions that the solver chose.
 
-``run/docker/base.py`` pulls or builds the base image.
+apt finds the Debian packages; uv finds the wheels in the package index. ``run/docker/base.py`` pulls or
+builds the base image.
 
 toolkit does not install packages on this machine and does not run their code.
 """
@@ -36,11 +37,12 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _UNUSED = ("libclang",)
-"""Wheels that other wheels require, although no program in an image uses them. Only a build of TensorFlow
-needs libclang."""
+"""Wheels that toolkit does not add to a lock, although other wheels require them. Only a build of TensorFlow
+needs libclang.
+"""
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
-"""For each wheel, the wheels that it makes unnecessary. tf-keras requires TensorFlow's GPU wheel, which is
-three times as large as the wheel for CPUs.
+"""For each wheel in a lock, the wheels that toolkit then omits from the lock. tf-keras requires the wheel
+``tensorflow`` for GPUs, which is three times as large as ``tensorflow-cpu``.
 """
 
 _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
@@ -56,12 +58,11 @@ def resolve(
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return the lock for the versions in ``solution``.
-
-    The image's architecture may differ from this machine's architecture.
+    """Return the lock of the recipe ``named`` for the versions in ``solution``.
 
     ``needs`` lists the packages and archives that the build needs. If ``newer_base`` is true, toolkit looks
-    up the newest base image in the registry.
+    up the newest base image in the registry. The image's architecture may differ from the architecture of
+    this machine.
 
     Raises:
         CheckFailed: if a Debian package or a wheel is not available.
@@ -101,9 +102,9 @@ def _debian(
 ) -> tuple[LockedBase, PackageFiles]:
     row, foreign = needs.base, wanted != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
-    tell.step(f"Asking the package manager of {row.name} for the packages")
-    # The engine has base images only for this machine's architecture. For another architecture, the lock
-    # lists all packages, as if the base image contained none of them.
+    tell.step(f"Asking the package manager of {row.name} for the Debian packages")
+    # The Docker engine has base images only for this machine's architecture. For another architecture, the
+    # lock lists all packages, as if the base image contained none of them.
     published = base.published and not foreign
     minimal = () if published else ESSENTIAL_PACKAGES
     sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
@@ -129,7 +130,7 @@ def _debian(
 
 
 class _Python:
-    """Queries the package index for packages that fit the Python of an image."""
+    """Queries the package index for packages that fit the Python and the glibc of an image."""
 
     def __init__(
         self, needs: Ingredients, architecture: str, run: Sequence[LockedFile], name: str, tell: Tell
@@ -194,8 +195,8 @@ def required_by(sdist: Path) -> tuple[str, ...]:
     """Return all requirements in a source distribution's metadata. An optional requirement has a marker such
     as ``extra == 'test'``.
 
-    Old source distributions do not list requirements in PKG-INFO but in ``requires.txt``. ``requires.txt``
-    has a section for each extra; the first section has no name.
+    Old source distributions list their requirements in ``requires.txt``, not in PKG-INFO. ``requires.txt``
+    starts with the requirements that are not optional; a section for each extra follows.
 
     Raises:
         CheckFailed: if the archive is not a valid source distribution.
@@ -211,7 +212,7 @@ def required_by(sdist: Path) -> tuple[str, ...]:
             old = f"{top}/{project}.egg-info/requires.txt"
             return _sections(_text(tar, old)) if old in names else ()
     except (tarfile.TarError, KeyError, IndexError, OSError) as error:
-        raise CheckFailed(f"{sdist.name} cannot be read as a source distribution: {error}") from error
+        raise CheckFailed(f"{sdist.name} cannot be read as a Python source distribution: {error}") from error
 
 
 def _sections(text: str) -> tuple[str, ...]:
@@ -247,7 +248,7 @@ def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
 def _with_sizes(
     files: Sequence[LockedFile], tell: Tell, name: str, mirrors: Mirrors
 ) -> tuple[LockedFile, ...]:
-    """Return the files with their sizes; download a file if the index does not state its size."""
+    """Return the files with their sizes; download each file whose size is 0 (unknown)."""
     paths = fetch_files([f for f in files if not f.size], tell, recipe=name, mirrors=mirrors)
     return tuple(
         f if f.size else msgspec.structs.replace(f, size=paths[f.sha256].stat().st_size) for f in files

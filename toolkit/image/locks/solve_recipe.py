@@ -13,14 +13,17 @@ from toolkit.model.solution import Solution
 
 
 def solve_recipe(named: Named, host: HostFacts | None = None) -> Solution:
-    """Return the versions that toolkit chooses for a recipe; if ``host`` is given, versions that work on that
-    host.
+    """Return the versions that toolkit chooses for a recipe.
+
+    If ``host`` (the facts of a cluster) is given, the chosen versions work on this cluster.
     """
     return solve_recipe_rows(named, host)[0]
 
 
 def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, ChosenRows]:
     """Return the versions that toolkit chooses for a recipe, and the row of ``stacks.toml`` for each version.
+
+    If ``host`` (the facts of a cluster) is given, the chosen versions work on this cluster.
 
     Raises:
         CheckFailed: if no set of versions satisfies the recipe; the message lists the constraints that
@@ -33,10 +36,9 @@ def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solu
 
 
 def pin_recipe(recipe: Recipe, solution: Solution) -> Recipe:
-    """Return the recipe with exact versions.
+    """Return the recipe with the exact versions of ``solution`` in place of its constraints.
 
-    From the pinned recipe, toolkit chooses the same versions on any machine, without the facts of the
-    cluster.
+    toolkit chooses these versions again on any machine, without the facts of a cluster.
     """
     versions = solution.versions
     providers = {c.provider for c in solution.chosen if c.component in MPIS} - {"base", "published"}

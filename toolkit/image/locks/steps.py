@@ -19,9 +19,10 @@ _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """A build step: compile one component from the archive ``source``, after the components in ``after``.
 
-    ``wheels`` are the image's wheels that the compilation uses; ``requirements`` are these wheels and the
-    build tools. ``extra`` are further archives that the compile script unpacks. ``words`` are the path of the
-    compile script and its arguments. ``patches`` maps the file name of each patch to its SHA-256.
+    ``wheels`` are the image's wheels against which the step compiles. ``requirements`` are these wheels and
+    the wheels of Python build tools. ``parts`` are the component's scripts in ``containers/parts``. ``extra``
+    are further archives that these scripts unpack. ``words`` are the path of the compile script and its
+    arguments. ``patches`` maps the file name of each patch to the patch's SHA-256.
     """
 
     component: CompiledComponent
@@ -41,13 +42,13 @@ def steps_of(lock: Lock) -> tuple[Step, ...]:
 
 
 def output_of(step: Step) -> str:
-    """Return the pattern that the file name of a step's result matches."""
+    """Return a shell pattern for the file name of a step's result, a wheel or a tar archive."""
     return f"{step.component}-*.whl" if step.requirements else f"{step.component}.tar"
 
 
 def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> str:
-    """Return a hash of all inputs of a step; ``before`` has the hashes of the steps on which this step
-    depends.
+    """Return a hash of all inputs of ``step``; ``before`` maps each component in ``step.after`` to the hash
+    of that component's step.
     """
     parts = shipped_folder("containers") / "parts"
     depends = {
@@ -70,7 +71,7 @@ def strippers(lock: Lock) -> tuple[LockedFile, ...]:
 
 
 def requirement_lines(files: Sequence[LockedFile]) -> bytes:
-    """Return the text of a requirements file with the hash of each file; pip then refuses any other file."""
+    """Return the text of a pip requirements file with the hash of each file; pip checks these hashes."""
     lines = (f"{f.name}=={f.version} --hash=sha256:{f.sha256}\n" for f in sorted(files, key=lambda f: f.name))
     return "".join(lines).encode()
 
