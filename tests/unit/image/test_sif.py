@@ -122,7 +122,7 @@ def test_a_sif_whose_file_system_is_broken_is_refused_whatever_the_runtime_says(
 def test_another_image_than_the_one_converted_is_refused(whole):
     maker = Refusing("/bin/apptainer", "apptainer version 1.4.5")
     whole.write_bytes(packed(squashfs({**START, STACK_PATH: b"{}"})))
-    with pytest.raises(CheckFailed, match="differs from the image that was converted"):
+    with pytest.raises(CheckFailed, match="differ from the labels of the Docker image"):
         sif.verify(whole, maker, {"toolkit.source": "1"})
 
 

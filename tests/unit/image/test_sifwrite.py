@@ -60,5 +60,5 @@ def test_equal_content_gives_equal_bytes_and_another_gives_another_identity(tmp_
 def test_an_architecture_that_a_sif_has_no_number_for_is_refused(tmp_path):
     file = tmp_path / "a"
     file.write_bytes(bytes(1 << 17))
-    with pytest.raises(BadInput, match="loong64 cannot become a SIF"):
+    with pytest.raises(BadInput, match="convert an image for loong64 to a SIF"):
         write_head(file, OBJECTS, "loong64", 0)

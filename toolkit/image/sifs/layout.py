@@ -1,7 +1,8 @@
-"""Convert the output of ``docker save`` to an OCI layout, which Apptainer reads faster.
+"""Convert the output of ``docker save`` to an OCI layout, which Apptainer reads faster than a Docker archive.
 
-When Apptainer reads a Docker archive, it first compresses each layer and then unpacks the layer again. For a
-TensorFlow image of 1.5 GB on 2 cores, Apptainer needs 70 s from a Docker archive and 25 s from an OCI layout.
+When Apptainer reads a Docker archive, it first compresses each layer and then unpacks the layer again. To
+convert a TensorFlow image of 1.5 GB on 2 cores, Apptainer needs 70 s from a Docker archive and 25 s from an
+OCI layout.
 """
 
 import hashlib
@@ -36,8 +37,9 @@ class _Blob(NamedTuple):
 
 
 class _Layer(NamedTuple):
-    """A layer of the archive; ``form`` is the suffix of the layer's media type, which names the
-    compression.
+    """A layer of the archive.
+
+    ``form`` is the media type suffix of the layer's compression, such as ``+gzip``, or empty.
     """
 
     blob: _Blob
@@ -47,8 +49,8 @@ class _Layer(NamedTuple):
 def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
     """Write an OCI layout to ``folder`` from ``chunks``, the output of ``docker save``.
 
-    The function never holds the whole stream in memory. Layers that are already compressed stay compressed;
-    Docker engines with containerd's image store send such layers.
+    The function never holds the whole stream in memory. Compressed layers stay compressed; Docker engines
+    with containerd's image store send compressed layers.
 
     Raises:
         CheckFailed: if the stream is truncated, or does not contain exactly one image.
@@ -65,8 +67,8 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
         layers = [_descriptor(f"{_LAYER}{layer.form}", layer.blob) for layer in layers_of_image]
     except (tarfile.TarError, KeyError, ValueError, TypeError) as error:
         raise CheckFailed(
-            f"the archive from the Docker engine does not contain exactly one image: {error}",
-            fix="check that the engine still runs (docker info), then run the same command again",
+            f"the archive from the Docker engine is damaged or does not contain exactly one image: {error}",
+            fix="check with `docker info` that the Docker engine still runs, then run the same command again",
         ) from error
     manifest = {"mediaType": _MANIFEST, "config": _descriptor(_CONFIG, config), "layers": layers}
     written = _write(blobs, {"schemaVersion": 2, **manifest})
@@ -76,8 +78,8 @@ def write_layout(chunks: Iterable[bytes], folder: Path, tell: Tell) -> None:
 
 
 def _unpack(chunks: Iterable[bytes], blobs: Path, tell: Tell) -> Iterator[tuple[str, _Blob]]:
-    """Write each file of the archive to ``blobs/SHA256``; yield the file's name in the archive, and the new
-    file.
+    """Write each file of the archive to ``blobs/SHA256``; yield the file's name in the archive, and the
+    digest and the size of the file.
     """
     done = 0
     with tarfile.open(fileobj=io.BufferedReader(_ChunkReader(chunks), _CHUNK), mode="r|") as archive:
@@ -102,23 +104,26 @@ def _copy(source: IO[bytes], blobs: Path) -> _Blob:
 
 
 def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]:  # noqa: ANN401 - JSON of any shape
-    """Compare the digest of each decompressed layer with the digest in the image's configuration; yield the
-    layers.
+    """Yield the layers; raise ValueError if the digest of a decompressed layer differs from the digest in the
+    image's configuration.
     """
     named = config["rootfs"]["diff_ids"]
     if len(named) != len(layers):
-        raise ValueError(f"it has {len(layers)} layers, but its configuration names {len(named)}")
+        raise ValueError(f"the image has {len(layers)} layers, but its configuration names {len(named)}")
     for layer, wanted in zip(layers, named, strict=True):
         plain, form = layer.digest, ""
         if f"sha256:{plain}" != wanted:
             plain, form = _unpacked_digest(blobs / layer.digest)
         if f"sha256:{plain}" != wanted:
-            raise ValueError("its layers differ from the layers in its configuration")
+            raise ValueError("the digest of a layer differs from the digest in the image's configuration")
         yield _Layer(layer, form)
 
 
 def _unpacked_digest(file: Path) -> tuple[str, str]:
-    """Return the digest of a layer's unpacked content, and the media type suffix of its compression."""
+    """Return the digest of a layer's unpacked content, and the media type suffix of the layer's compression.
+
+    Both are empty if toolkit does not recognize a compression.
+    """
     budget = Budget("a layer from the Docker engine")
     budget.add_stored(file.stat().st_size)
     with file.open("rb") as packed:
@@ -134,7 +139,7 @@ def _unpacked_digest(file: Path) -> tuple[str, str]:
 
 def _json(blobs: Path, blob: _Blob) -> Any:  # noqa: ANN401 - JSON of any shape
     if blob.size > _MOST_TEXT:
-        raise ValueError("its configuration or manifest is too large")
+        raise ValueError(f"the image's configuration or manifest is larger than {format_size(_MOST_TEXT)}")
     return json.loads((blobs / blob.digest).read_bytes())
 
 
@@ -150,7 +155,7 @@ def _descriptor(kind: str, blob: _Blob) -> dict[str, object]:
 
 
 class _ChunkReader(io.RawIOBase):
-    """A file object from which callers read the content of a sequence of chunks."""
+    """A readable file object whose content is a sequence of chunks."""
 
     def __init__(self, chunks: Iterable[bytes]) -> None:
         self._chunks = iter(chunks)

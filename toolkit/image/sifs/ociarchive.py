@@ -12,14 +12,16 @@ _NAME = "org.opencontainers.image.ref.name"
 _FULL_NAME = "io.containerd.image.name"
 """The annotation from which containerd's image store reads the image name.
 
-OCI's own annotation has only the tag; without this second annotation, containerd stores the image without a
-name.
+The annotation of the OCI specification, ``_NAME``, has only the tag. Without ``_FULL_NAME``, containerd
+stores the image without a name.
 """
 
 
 def write_archive(target: Path, text: bytes, manifest: ImageManifest, blobs: Path, name: str) -> None:
-    """Write the archive ``target`` from a manifest and the files in ``blobs``, whose names are their
-    hashes.
+    """Write the image ``name`` as the archive ``target``.
+
+    ``text`` is the manifest as JSON, and ``manifest`` is its parsed form. ``blobs`` is the folder with the
+    layers and the configuration; the name of each file is its SHA-256.
     """
     kind = manifest.media_type or OCI_MANIFEST
     described = {"mediaType": kind, "digest": digest_of(text), "size": len(text)}

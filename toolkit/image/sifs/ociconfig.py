@@ -60,15 +60,16 @@ def read_config(image: "Image") -> OciConfig:
 
 
 def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ) -> int:
-    """Return the time of a SIF, which is also the latest modification time of its files, in Unix seconds.
+    """Return the time of a SIF in Unix seconds. In the SIF, files with a later modification time get this
+    time.
 
     For an image that toolkit built from a lock, the time is in the label
     ``org.opencontainers.image.created``. All images that toolkit builds from one lock have the same time. For
     any other image, the time is ``SOURCE_DATE_EPOCH`` if it is set, otherwise the image's creation time.
 
-    toolkit ignores the label of any other image, because the label may be older than the image's files. The
-    SIF would then contain changed modification times of Python files, and Python would compile these files
-    again at each start.
+    toolkit ignores this label in all other images, because the label may be older than the image's files.
+    With the label's time, the modification times of Python files in the SIF would change, and Python would
+    compile these files again at each start.
 
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.

@@ -8,7 +8,7 @@ from toolkit.errors import BadInput
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """A compression of a SIF: its options for mksquashfs, and its ``purpose`` as a text for users."""
+    """A compression of a SIF: its name, its options for mksquashfs, and its ``purpose`` in ``--help``."""
 
     name: str
     purpose: str

@@ -24,7 +24,10 @@ class Node:
 
 
 def pseudo_file(nodes: Iterable[Node], epoch: int) -> bytes:
-    """Return a pseudo file: a line for each node, then the content of all files."""
+    """Return a pseudo file: a line for each node, then the content of all files.
+
+    ``epoch`` is the modification time of all nodes in Unix seconds.
+    """
     lines, data = [], bytearray()
     for node in nodes:
         name, common = _escaped(node.path), f"{epoch} {node.mode:o} 0 0"
@@ -39,5 +42,5 @@ def pseudo_file(nodes: Iterable[Node], epoch: int) -> bytes:
 
 
 def _escaped(path: str) -> str:
-    """Return a path with a backslash before each blank, quote and backslash (squashfs-tools: pseudo.c)."""
+    """Return ``path`` with a backslash before white space, ``"`` and ``\\`` (squashfs-tools: pseudo.c)."""
     return re.sub(r'([\s\\"])', r"\\\1", path)

@@ -54,10 +54,11 @@ _SOURCE = "toolkit.source"
 
 
 class Converted(msgspec.Struct, frozen=True, kw_only=True):
-    """The SIF of an image; ``reused`` is true if a SIF with this image and compression already existed.
+    """The SIF of an image.
 
-    ``untried`` is the reason why this machine cannot start containers; it is empty if this machine started
-    the SIF.
+    ``reused`` is true if the file ``path`` already contained this image with this compression. ``untried`` is
+    the reason why toolkit could not start a container from a new SIF on this machine. It is empty if the
+    container started, or if ``reused`` is true.
     """
 
     schema: str = "toolkit.sif/1"
@@ -79,8 +80,9 @@ def convert(
     packing: Packing = DEFAULT,
     fresh: bool = False,
 ) -> Converted:
-    """Write an image as the SIF ``target`` with a checksum file, unless ``target`` already contains the
-    image.
+    """Write an image as the SIF ``target`` with a checksum file.
+
+    If ``target`` already contains the image, toolkit writes a new SIF only if ``fresh`` is true.
 
     If ``target`` is a symbolic link, toolkit writes the file to which the link points. After an error,
     toolkit removes the incomplete file.
@@ -98,7 +100,7 @@ def convert(
     check_file(target, "-o", "image.sif")
     config, real = read_config(source), behind_links(target)
     if not fresh and (existing_hash := reusable_digest(real, config, packing)):
-        tell.step(f"{target} is already made from this image")
+        tell.step(f"{target} already contains this image; toolkit does not convert the image again")
         return Converted(
             path=str(target),
             image=source.id,
@@ -111,7 +113,7 @@ def convert(
     began = time.time()
     with workspace.beside(real) as part, full_disks(real.parent):
         write(client, image, source, part, tell, packing=packing)
-        tell.step("Checking the SIF: its object table, its labels, a command in the container")
+        tell.step("Checking the SIF: its folders, its labels, and a test command in a container")
         runtime: InstalledRuntime = find() or contained_apptainer(client, tell)
         untried = verify(part, runtime, config.Labels)
         digest = hash_file(part)
@@ -133,7 +135,7 @@ def convert(
 def write(
     client: "DockerClient", name: str, source: "Image", part: Path, tell: Tell, *, packing: Packing = DEFAULT
 ) -> None:
-    """Write an image of the Docker engine as the SIF ``part``; do not check the result.
+    """Write an image of the Docker engine as the SIF ``part``, without a check of the new SIF.
 
     Raises:
         CheckFailed: if toolkit cannot pack the image; an incomplete file ``part`` may remain.
@@ -182,7 +184,7 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
         raise CheckFailed(error.message, fix=error.fix) from error
     actual = runtime.labels(sif)
     if any(actual.get(name) != value for name, value in labels.items()):
-        raise CheckFailed(f"{sif.name}: the SIF differs from the image that was converted")
+        raise CheckFailed(f"{sif.name}: the labels of the SIF differ from the labels of the Docker image")
     done = runtime.execute(
         sif, ("sh", "-c", "test ! -x /opt/toolkit/venv/bin/python || python -c 'import zlib'")
     )
@@ -197,8 +199,8 @@ def verify(sif: Path, runtime: InstalledRuntime, labels: Mapping[str, str]) -> s
 
 
 def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
-    """Return the SHA-256 of the SIF ``target`` if it already contains this image with this compression;
-    otherwise an empty text.
+    """Return the SHA-256 of the SIF ``target`` if it already contains this image with this compression. If
+    not, return an empty text.
 
     toolkit reuses only SIF files of images that toolkit built, because the configuration of any other image
     does not identify the image's content.
@@ -216,7 +218,10 @@ def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
 
 @contextlib.contextmanager
 def full_disks(where: Path) -> Iterator[None]:
-    """If the disk is full, replace the operating system's error by an error message with the path."""
+    """Replace the operating system's error for a full disk or quota by an error message with the path.
+
+    ``where`` is the path in the message if the operating system's error names no file.
+    """
     try:
         yield
     except OSError as error:
@@ -226,7 +231,7 @@ def full_disks(where: Path) -> Iterator[None]:
 
 
 def _metadata(sif: Path) -> bytes:
-    """Return the contents of a SIF's objects, such as definition and signatures, but not its file system."""
+    """Return the contents of a SIF's objects, such as the definition file, without the root file system."""
     with sif.open("rb") as file:
         sif_file = read_sif(file, sif)
         return b"".join(
@@ -239,6 +244,6 @@ def _metadata(sif: Path) -> bytes:
 def _full(where: str) -> CheckFailed:
     return CheckFailed(
         f"the disk is full: {where}",
-        fix="free space on that disk, or set TMPDIR to a folder on a larger disk; toolkit left no partial "
-        "file",
+        fix="free space on that disk, or set TMPDIR to a folder on a larger disk; toolkit removed its "
+        "incomplete file",
     )

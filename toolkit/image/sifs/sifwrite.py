@@ -1,7 +1,7 @@
-"""Write the header of a SIF in front of a squashfs at its final position (apptainer/sif: pkg/sif/create.go).
+"""Write the header and the metadata of a SIF in front of the squashfs, which the file already contains.
 
-The header and the descriptor table of the SIF do not depend on the host, the current time or random numbers,
-so equal content gives equal bytes.
+Source: apptainer/sif:pkg/sif/create.go. The header and the descriptor table of the SIF do not depend on the
+host, the current time or random numbers, so equal content gives equal bytes.
 """
 
 import hashlib
@@ -60,7 +60,9 @@ def partition_offset(objects: Sequence[Object]) -> int:
 
 
 def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: int) -> None:
-    """Write the header, the table and ``objects`` to a file with a squashfs at :func:`partition_offset`.
+    """Write the header, the descriptor table and ``objects`` to a file, before the squashfs in this file.
+
+    The squashfs starts at the offset that :func:`partition_offset` returns for ``objects``.
 
     ``architecture`` is Go's name of the architecture, such as ``amd64``. ``epoch`` is the time of all objects
     in Unix seconds.
@@ -71,7 +73,8 @@ def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: 
     if architecture not in _ARCHITECTURES:
         known = ", ".join(_ARCHITECTURES)
         raise BadInput(
-            f"an image for {architecture or 'no architecture'} cannot become a SIF; a SIF can be for: {known}"
+            f"toolkit cannot convert an image for {architecture or 'an unknown architecture'} to a SIF; "
+            f"the SIF format supports: {known}"
         )
     code = _ARCHITECTURES[architecture]
     start, size = partition_offset(objects), path.stat().st_size

@@ -79,7 +79,7 @@ def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tupl
 
 
 def scripts(config: OciConfig) -> dict[str, bytes]:
-    """Return the scripts in ``.singularity.d``, by path in this folder."""
+    """Return the scripts for ``.singularity.d``: the content of each script by its path in this folder."""
     folder = shipped_folder("containers") / "singularity.d"
     file_contents = {
         str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()
@@ -130,9 +130,10 @@ def definition(image: str) -> str:
 
 
 def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing: str) -> dict[str, str]:
-    """Return the labels of a SIF: the image's labels and additional labels.
+    """Return the labels of a SIF: the image's labels, the labels that Apptainer adds, and :data:`PACKING`.
 
-    ``architecture`` is Go's name of the architecture, such as ``amd64``.
+    ``architecture`` is Go's name of the architecture, such as ``amd64``. ``epoch`` is the build time in Unix
+    seconds. ``packing`` is the name of the SIF's compression.
     """
     when = datetime.fromtimestamp(epoch, UTC)
     schema, source = "org.label-schema", "org.label-schema.usage.singularity.deffile"

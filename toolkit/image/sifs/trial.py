@@ -17,13 +17,14 @@ _NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
 _READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
 _ASK_SECONDS = 10.0
 _LOOKS = 20_000_000
-"""The limit of path lookups in a new SIF. The limit is higher than for other images, because toolkit wrote
-the SIF and reads all of its folders.
+"""Maximum number of path lookups in a new SIF. The maximum is higher than for other images, because toolkit
+wrote the SIF and reads all folders in the SIF.
 """
 
 
 def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
-    """Read every folder of a SIF, and the files that a runtime needs to start a command.
+    """Read every folder of a SIF, the files that a runtime needs to start a command, and the files in
+    ``needed``.
 
     Raises:
         CheckFailed: if a needed file is missing or empty, or the file system is damaged.
@@ -47,7 +48,7 @@ def start_obstacle() -> str:
     reason.
     """
     if not os.access(_FUSE, os.R_OK | os.W_OK):
-        return f"{_FUSE} is missing or not accessible; without it no SIF can be mounted"
+        return f"{_FUSE} is missing or not accessible, so no container runtime can mount a SIF"
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         result = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
