@@ -256,7 +256,7 @@ def test_packages_that_were_removed_do_not_count(tmp_path):
 
 
 def test_a_sandbox_has_no_digest_and_says_so(tmp_path):
-    assert "digests of files only" in inspect(sandbox(tmp_path, BASE)).absent["digest"]
+    assert "SHA-256 of files only" in inspect(sandbox(tmp_path, BASE)).absent["digest"]
 
 
 def test_what_cannot_be_read_makes_the_rest_unknown_and_not_absent(tmp_path, monkeypatch):

@@ -31,7 +31,7 @@ def test_tensorflow_without_cuda_is_told_from_one_that_does_not_say(tmp_path):
     assert "not in the image" in silent.unknown["tensorflow_cuda"]
     strange = facts_of(tmp_path / "c", {**package, BUILD: "build_info = {'is_cuda_build': True}"})
     assert "does not name cuda_version" in strange.unknown["tensorflow_cuda"]
-    assert "no Python package" in facts_of(tmp_path / "d", {}).absent["tensorflow_cuda"]
+    assert "lacks TensorFlow" in facts_of(tmp_path / "d", {}).absent["tensorflow_cuda"]
 
 
 @every_row(

@@ -23,24 +23,27 @@ ORTE, because PRRTE, the launcher of Open MPI 5, has no component ``isolated``.
 
 
 def remote_agent(loader: Loader, mpirun: str | None) -> tuple[str | None, str]:
-    """Return the path of the program with which mpirun starts daemons, and the variable or file that names
-    it.
+    """Return the path of the program with which mpirun starts daemons on other nodes, and a description of
+    where toolkit looked for the program.
 
-    A variable of the image, or the settings file of the image's Open MPI, may list such programs. If a
-    variable or the file lists several programs, mpirun uses the first program that exists in the image. If
-    neither names a program, mpirun uses ssh. The returned path is empty if a variable restricts mpirun to one
-    node. ``mpirun`` is the real path of the launcher, which determines the folder of the settings file.
+    A variable of the image, or the settings file of the image's Open MPI, may name one or more programs.
+    mpirun then uses the first of these programs that exists in the image. If neither the variable nor the
+    file names a program, mpirun uses ssh.
+
+    The path is None if the image contains none of the programs. The path is empty if a variable restricts
+    mpirun to one node. ``mpirun`` is the real path of the launcher; toolkit derives the path of the settings
+    file from ``mpirun``.
     """
     if mpirun is None or _of_orte(loader, mpirun):
         if loader.environment.get("OMPI_MCA_plm") == "isolated":
-            return "", "OMPI_MCA_plm is isolated"
+            return "", "a program for remote daemons (OMPI_MCA_plm=isolated)"
         if (setting := loader.environment.get("OMPI_MCA_plm_rsh_agent")) is not None:
-            return _first(loader, setting) if setting.strip() else "", "OMPI_MCA_plm_rsh_agent of the image"
+            return _first(loader, setting) if setting.strip() else "", "the program in OMPI_MCA_plm_rsh_agent"
     prefix = posixpath.dirname(posixpath.dirname(mpirun or "/usr/bin/mpirun"))
     for folder in (posixpath.join(prefix, "etc"), _DEBIAN):
         path = posixpath.join(folder, "openmpi-mca-params.conf")
         if named := _AGENT.findall(files.text(loader.tree, path, _MOST) or ""):
-            return _first(loader, named[-1]), f"plm_rsh_agent of {path}"
+            return _first(loader, named[-1]), f"the program for remote daemons in {path}"
     return loader.program("ssh"), "ssh on the image's PATH"
 
 

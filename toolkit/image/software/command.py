@@ -33,10 +33,12 @@ _LOADER_VALUES = frozenset(
 _CLEARING = frozenset(("-", "-i", "--ignore-environment"))
 _UNSET = re.compile(r"(?:-u|--unset=?)(?P<name>.*)")
 _OF_ENV = re.compile(r"-S\Z|-v\Z|--(?:debug|split-string)\Z|--chdir=")
-"""The options of env that toolkit skips, because the next word is another option, a variable or the program
+"""Options of ``env`` that toolkit ignores. The next word is then another option, a variable or the program
 (coreutils manual, env invocation)."""
 _STARTS_OTHER = frozenset(("execve", "execvpe", "execle", "execlpe"))
-"""Python functions that replace the process by another program with the variables in their last argument."""
+"""Functions of Python's ``os`` that replace the process by another program. The last argument of each
+function is the environment of that program.
+"""
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
 _MPI_MODULES = frozenset(("mpi4py", "horovod"))
@@ -47,11 +49,11 @@ _MPI_MODULES = frozenset(("mpi4py", "horovod"))
 class StartedProgram:
     """The program that a command starts after all wrappers.
 
-    ``path`` is the program's file in the image. ``modules`` are the modules that a Python script imports, or
-    None if the script is unknown. ``environment`` maps the names of the program's variables to their values,
-    including variables that wrapper scripts set. ``chain`` lists the wrappers and then the program, in the
-    order in which they start. ``why`` is the reason why the program is unknown; it is empty for a known
-    program.
+    ``path`` is the program's file in the image. ``python`` is true for a Python interpreter; ``modules`` are
+    then the modules that the Python script imports, or None if the script is unknown. ``environment`` has the
+    program's variables, including variables that wrapper scripts set. ``chain`` lists the wrappers and then
+    the program, in the order in which they start. ``why`` is the reason why the program is unknown; it is
+    empty for a known program.
     """
 
     path: str = ""
@@ -61,11 +63,11 @@ class StartedProgram:
     chain: tuple[str, ...] = ()
     why: str = ""
     undecided: Mapping[str, str] = field(default_factory=dict)
-    """A reason for each variable whose value a wrapper script leaves unknown."""
+    """For each variable whose value toolkit cannot derive from a wrapper script, the reason."""
     clears: str = ""
-    """The wrapper that starts the program by ``env -i``, without the launcher's variables."""
+    """The wrapper that starts the program by ``env -i``, without the launcher's variables; empty if none."""
     filters: str = ""
-    """The Python script that replaces itself by a program that gets only some of its variables."""
+    """The Python script that starts the program with only some of the script's variables, or empty."""
 
 
 def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
@@ -92,7 +94,9 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
                 return started
             words, program = started
         elif starter:
-            return replace(program, why=f"{path}: a script for {starter[0]}, which toolkit cannot read")
+            return replace(
+                program, why=f"{path}: toolkit cannot read scripts for the interpreter {starter[0]}"
+            )
         elif _LOADER.match(posixpath.basename(path)) and len(words) > 1:
             words, program = _of_loader(words, program)
         else:
@@ -133,7 +137,9 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Remove ``env`` and its arguments from a command; set and unset the variables in these arguments."""
+    """Return the command without ``env`` and its arguments, and the program with the variables that ``env``
+    sets and unsets.
+    """
     if not words or posixpath.basename(words[0]) != "env":
         return words, program
     environment, rest, clears = dict(program.environment), words[1:], program.clears
@@ -154,7 +160,7 @@ def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], 
 
 
 def _find(loader: Loader, word: str, program: StartedProgram) -> str | None:
-    """Return the path of a program in the image, or None if the image does not contain it."""
+    """Return the path of the program ``word`` in the image, or None if the image does not contain it."""
     if "/" in word:
         return word if word.startswith("/") and files.is_file(loader.tree, word) else None
     return Loader(loader.tree, dict(program.environment)).program(word)
@@ -174,8 +180,8 @@ def _after_login(loader: Loader, environment: Mapping[str, str]) -> dict[str, st
 
 
 def _after_bash_env(loader: Loader, program: StartedProgram) -> StartedProgram:
-    """Return the program with the variables that bash sets before it reads a script: bash first reads the
-    file that BASH_ENV names (bash(1), INVOCATION).
+    """Return ``program`` with the variables from the file in BASH_ENV, which bash reads before a script
+    (bash(1), INVOCATION).
     """
     path = program.environment.get("BASH_ENV", "")
     text = files.text(loader.tree, path, _MOST_TEXT) if path.startswith("/") else None
@@ -186,8 +192,8 @@ def _after_bash_env(loader: Loader, program: StartedProgram) -> StartedProgram:
 
 
 def _of_loader(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Return the command that ld.so starts. In its environment, LD_LIBRARY_PATH has the folders of
-    --library-path.
+    """Return the command that ld.so starts, and the program with the value of ``--library-path`` as
+    LD_LIBRARY_PATH.
     """
     environment, rest = dict(program.environment), words[1:]
     while len(rest) > 1 and rest[0].startswith("--"):
@@ -203,8 +209,8 @@ def _of_loader(words: list[str], program: StartedProgram) -> tuple[list[str], St
 def _of_binary(
     loader: Loader, words: list[str], program: StartedProgram, script: str | None
 ) -> StartedProgram:
-    """Return the program for a binary. If the binary is a Python interpreter, add the modules that the script
-    imports.
+    """Return ``program``. If the binary is a Python interpreter, add the modules that the Python script
+    imports; ``script`` is the text of the user's script.
     """
     if not _PYTHON.match(posixpath.basename(words[0])):
         return program
@@ -227,7 +233,7 @@ def _of_binary(
 
 
 def _nodes(text: str | None) -> list[ast.AST] | None:
-    """Return the parts of a Python script, or None if the text is unknown or invalid."""
+    """Return the syntax tree nodes of a Python script, or None if the text is unknown or invalid."""
     try:
         return None if text is None else list(ast.walk(ast.parse(text)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -235,7 +241,7 @@ def _nodes(text: str | None) -> list[ast.AST] | None:
 
 
 def _filters(nodes: list[ast.AST]) -> bool:
-    """Return whether a Python script replaces itself by a program that gets only some of its variables."""
+    """Return whether a Python script replaces its process by a program with only some of its variables."""
     chosen = {
         target.id
         for node in nodes
@@ -270,7 +276,8 @@ def _imported_modules(nodes: list[ast.AST] | None) -> frozenset[str] | None:
 def _of_shell(
     loader: Loader, words: list[str], program: StartedProgram
 ) -> StartedProgram | tuple[list[str], StartedProgram]:
-    """Return the command that a shell starts last, and the variables that the shell sets before this command.
+    """Return the command that a shell starts last, and the program with the variables that the shell sets
+    before this command. If toolkit cannot find the command, return the program with the reason.
 
     ``words`` is the command line of the shell, for example ``sh script.sh x`` or ``sh -c 'a; b'``.
     """
@@ -286,7 +293,8 @@ def _of_shell(
     exports, started = read_wrapper(loader.tree, program.environment, path, text, rest)
     if started is None:
         return replace(
-            program, why=f"{path or words[0]}: which program it starts depends on conditions or on its input"
+            program,
+            why=f"{path or words[0]}: the program that this script starts depends on conditions or on input",
         )
     environment = _merge_variables(program.environment, exports)
     unknown = {**program.undecided, **exports.undecided}
@@ -301,7 +309,9 @@ def _merge_variables(before: Mapping[str, str], exports: Environment) -> dict[st
 
 
 def sites_of(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the package folders that a program's Python searches, in the order of the search."""
+    """Return the folders in which a program's Python searches for packages, in the order of the search;
+    ``sites`` are the package folders of the image.
+    """
     prefix = posixpath.dirname(posixpath.dirname(program.path))
     own = [site for site in sites if site.startswith(f"{prefix}/lib")]
     if prefix == "/usr":

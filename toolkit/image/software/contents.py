@@ -29,7 +29,8 @@ _LONGEST_CACHE = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """The names of the commands on PATH, and of the modules that any Python of the image can import.
+    """The names of the commands on PATH, and of the modules that any Python installation of the image can
+    import.
 
     ``whole`` is false if a ``.pth`` file may add modules whose names toolkit does not know.
     """
@@ -42,7 +43,7 @@ class Contents:
     libraries: frozenset[str] = frozenset()
     """The sonames of libraries that ld.so finds in the image; empty if unknown."""
     applications: Mapping[str, str] = field(default_factory=dict)
-    """The names of Python files and packages in folders such as /app and /workspace, each with its folder."""
+    """For each Python file or package in folders such as /app and /workspace, its folder."""
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
@@ -65,7 +66,7 @@ def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
 
 
 def _applications(tree: FileTree) -> dict[str, str]:
-    """Return the Python files and packages in folders that Docker images often use as working directory.
+    """Return the folder of each Python file or package in the usual working directories of Docker images.
 
     Apptainer starts a container in the user's current folder, so a command cannot reach files in the image's
     working directory by a relative path.
@@ -82,7 +83,9 @@ def _applications(tree: FileTree) -> dict[str, str]:
 
 
 def _libraries(tree: FileTree, facts: ImageFacts) -> frozenset[str]:
-    """Return the sonames in ldconfig's index, and the file names in the folders of LD_LIBRARY_PATH."""
+    """Return the sonames in /etc/ld.so.cache, and the file names in the folders of LD_LIBRARY_PATH. Return no
+    names if the image has no valid ld.so.cache.
+    """
     cached = read_cache(files.read(tree, _CACHE, _LONGEST_CACHE) or b"", facts.architecture)
     if not cached:
         return frozenset()

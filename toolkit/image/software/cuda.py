@@ -18,10 +18,11 @@ _TOOLKITS = (
     "/usr/lib64",
 )
 _COMPAT = ("compat", "compat/lib", "compat/lib.real")
-"""The folders with cuda-compat's libraries, in the package cuda-compat and in NVIDIA's framework images.
+"""The folders below a CUDA installation that can contain the libraries of cuda-compat: folders of the package
+cuda-compat, and folders in NVIDIA's framework images.
 
-NVIDIA's images have ``compat/lib`` in LD_LIBRARY_PATH. NVIDIA's images create the link ``compat/lib`` when a
-container starts, if their check of the driver succeeds.
+NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. A start script in these images creates the
+link ``compat/lib`` if the script's check of the driver succeeds.
 """
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
@@ -34,9 +35,9 @@ _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 
 
 def library(finder: Finder, name: str) -> PackageVersion | None:
-    """Return the version of a CUDA library from its file name or its wheel, or None.
+    """Return the version of a CUDA library from its file name or its wheel, or None if the image lacks it.
 
-    Libraries from wheels have priority, because the Python packages load these libraries first.
+    Libraries from wheels have priority, because packages such as PyTorch load these libraries first.
     """
     part = _WHEELS[name]
     for site in finder.places.sites:
@@ -57,11 +58,11 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 
 
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
-    """Return the driver version and the folders of cuda-compat, a package with which newer CUDA runs on older
-    drivers.
+    """Return the driver version and the folders of cuda-compat. With NVIDIA's package cuda-compat, newer CUDA
+    runs on older drivers.
 
     The version is in the file name of the package's ``libcuda.so``. A cuda-compat in /usr/local/cuda has
-    priority.
+    priority over folders such as /usr/local/cuda-12.2.
     """
     tree = finder.loader.tree
     cuda = sorted((n for n in files.names(tree, "/usr/local") if n.startswith("cuda")), key=len)
@@ -85,7 +86,7 @@ def tensorflow(finder: Finder) -> PackageVersion | None:
 
 
 def tensorflow_built(finder: Finder, name: str) -> PackageVersion | UnknownVersion | None:
-    """Return a value of TensorFlow's ``build_info``; ``name`` is for example ``cuda_version``. Return None if
+    """Return the value ``name``, such as ``cuda_version``, of TensorFlow's ``build_info``. Return None if
     TensorFlow was built without CUDA.
     """
     for site in finder.places.sites:
@@ -119,7 +120,7 @@ def pytorch_cuda(finder: Finder) -> PackageVersion | UnknownVersion | None:
     match = re.search(r"^cuda(?: *: *[\w\[\]. |]+)? *= *(None|['\"]([\d.]+)['\"])", content, re.MULTILINE)
     if match is None:
         return UnknownVersion(
-            f"{path or 'torch/version.py'} does not name the CUDA release of the PyTorch build"
+            f"{path or 'torch/version.py'} does not name the CUDA release for which PyTorch was built"
         )
     return PackageVersion(match[2], f"{path}: cuda = {match[2]}") if match[2] else None
 
@@ -127,7 +128,7 @@ def pytorch_cuda(finder: Finder) -> PackageVersion | UnknownVersion | None:
 def pytorch_rocm(finder: Finder) -> PackageVersion | UnknownVersion | None:
     """Return the ROCm version for which PyTorch was built, or None if PyTorch was built without ROCm.
 
-    Source: pytorch/pytorch:tools/generate_torch_version.py, which writes ``hip`` beside ``cuda``.
+    Source: pytorch/pytorch:tools/generate_torch_version.py, which writes ``hip`` and ``cuda``.
     """
     path, content = _torch(finder)
     match = re.search(
@@ -135,7 +136,7 @@ def pytorch_rocm(finder: Finder) -> PackageVersion | UnknownVersion | None:
     )
     if match is None:
         return UnknownVersion(
-            f"{path or 'torch/version.py'} does not name the ROCm release of the PyTorch build"
+            f"{path or 'torch/version.py'} does not name the ROCm release for which PyTorch was built"
         )
     return PackageVersion(match[2], f"{path}: hip = {match[2]}") if match[2] else None
 
@@ -157,8 +158,8 @@ def _folders(finder: Finder) -> Iterator[str]:
 
 
 def _newest(finder: Finder, folder: str, name: str) -> str | None:
-    """Return the path of the library file whose name contains the most exact version (the longest name), or
-    None.
+    """Return the path of a library in ``folder``, or None. If the folder has several files of the library,
+    prefer the longest name, because it contains the most exact version.
     """
     form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
     named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]

@@ -1,5 +1,5 @@
-"""Describe an image from its files, and compare the files with stack.json, in which the image describes
-itself.
+"""Describe an image from its files, and compare the files with the image's stack.json, in which toolkit's
+build recorded the versions.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ _PREFIXES = (
     *("MV2_", "NCCL_", "NVIDIA_REQUIRE_", "NVIDIA_DISABLE_REQUIRE"),
 )
 _STARTED = frozenset({"sif", "squashfs", "sandbox"})
-"""The image formats for which a runtime runs the scripts in the image."""
+"""The image formats for which Apptainer runs the scripts in ``.singularity.d/env``."""
 _NOT_WHOLE = "the image has more folders than toolkit searches"
 _NO_HOROVOD = "horovod: the package has no native library"
 
@@ -65,9 +65,10 @@ def describe(
     config: ImageConfig | None = None,
     view: RankView = WHOLE_IMAGE,
 ) -> ImageFacts:
-    """Return the facts of an image; ``config`` is the image's OCI configuration.
+    """Return the facts of an image; ``form`` is the format of the image, such as ``sif``.
 
-    With ``view``, the facts describe the MPI of the rank's program, and omit files that mounts hide.
+    ``config`` is the image's OCI configuration. ``view`` has the program of a rank: the facts then describe
+    the MPI that this program loads, and omit files of the image that mounts hide.
 
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.
@@ -125,7 +126,7 @@ def _add_software(
         facts: the facts known so far.
         finder: finds libraries in the image.
         hvd: the image's Horovod package.
-        mpis_and_programs: the MPIs of the image, and the path of the MPI that each program loads, by program.
+        mpis_and_programs: the MPIs of the image, and for each program the path of the MPI that it loads.
         mpirun: the real path of ``mpirun`` on the image's PATH, or None.
         book: records the evidence of each fact.
     """
@@ -152,7 +153,7 @@ def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: Ima
         glibc=book.take(
             "glibc",
             glibc(tree, _libc(loader, first)),
-            "libc.so.6: not in the image (musl, or no system at all)",
+            "libc.so.6: not in the image (the image has musl or no C library)",
         ),
         libraries=book.list(
             "libraries", loader.offered_names, f"{len(loader.offered_names)} on the loader's path"
@@ -194,13 +195,15 @@ def _mpis(
 
 
 def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
-    """Return an image's variables; values that a container printed (``answers``) replace unknown values."""
+    """Return an image's variables; the values that ``env`` printed in a container (``answers``) replace
+    unknown values.
+    """
     if answers is None:
         return env
     known = {name: value for name, value in env.values.items() if name not in env.undecided}
     printed = {name: answers[name] for name in env.undecided if name in answers}
     for name, value in _of_interest(printed).items():
-        book.evidence[f"environment.{name}"] = f"env in a container on a node: {name}={value}"
+        book.evidence[f"environment.{name}"] = f"`env` in a container on a node printed {name}={value}"
     return Environment({**known, **printed})
 
 
@@ -235,7 +238,7 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
         hwloc=book.take(
             "hwloc",
             fabric.hwloc(finder, mpi.components.get("hwloc", ()) if mpi else ()),
-            "libhwloc: not on the loader's path, nor built into the MPI",
+            "libhwloc: ld.so does not find it, and the MPI does not contain hwloc",
         ),
         nccl_ofi=book.take(
             "nccl_ofi",
@@ -252,7 +255,6 @@ def _learning(
     facts: ImageFacts, finder: Finder, hvd: horovod.HorovodPackage, book: ImageEvidence
 ) -> ImageFacts:
     """Add the machine learning frameworks and the CUDA libraries to the facts."""
-    nothing = "no Python package of that name"
     tensorflow, pytorch = cuda.tensorflow(finder), cuda.pytorch(finder)
     built = {
         "tensorflow_cuda": cuda.tensorflow_built(finder, "cuda_version") if tensorflow else None,
@@ -261,20 +263,20 @@ def _learning(
         "pytorch_rocm": cuda.pytorch_rocm(finder) if pytorch else None,
         "horovod_tensorflow": horovod.built_for(finder.loader, hvd, "tensorflow"),
     }
-    of_tensorflow = "TensorFlow was built without CUDA" if tensorflow else nothing
+    of_tensorflow = "TensorFlow was built without CUDA" if tensorflow else "the image lacks TensorFlow"
     without = dict.fromkeys(("tensorflow_cuda", "tensorflow_cudnn"), of_tensorflow)
-    without["pytorch_cuda"] = "PyTorch was built without CUDA" if pytorch else nothing
-    without["pytorch_rocm"] = "PyTorch was built without ROCm" if pytorch else nothing
+    without["pytorch_cuda"] = "PyTorch was built without CUDA" if pytorch else "the image lacks PyTorch"
+    without["pytorch_rocm"] = "PyTorch was built without ROCm" if pytorch else "the image lacks PyTorch"
     without["horovod_tensorflow"] = "Horovod has no native library for TensorFlow"
     libraries = {"cuda": "libcudart", "cudnn": "libcudnn", "nccl": "libnccl"}
-    where = f"extensions {', '.join(hvd.libraries.values())}"
+    where = f"Horovod's native libraries: {', '.join(hvd.libraries.values())}"
     installed = bool(hvd.libraries)
     source = where if installed else _NO_HOROVOD
     compat, folders = cuda.compat(finder)
     return msgspec.structs.replace(
         facts,
-        tensorflow=book.take("tensorflow", tensorflow, f"tensorflow: {nothing}"),
-        pytorch=book.take("pytorch", pytorch, f"torch: {nothing}"),
+        tensorflow=book.take("tensorflow", tensorflow, "the Python package tensorflow: not in the image"),
+        pytorch=book.take("pytorch", pytorch, "the Python package torch: not in the image"),
         jax=_package(finder.loader.tree, finder.places.sites, "jax", book),
         horovod=_package(finder.loader.tree, finder.places.sites, "horovod", book),
         horovod_built=book.list("horovod_built", hvd.built if installed else None, source),
@@ -299,12 +301,12 @@ def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFac
         glibc_needed=book.take(
             "glibc_needed",
             needs.glibc_needed(looked_at),
-            "none of the programs that toolkit read needs a GLIBC_ version",
+            "the programs that toolkit read need no symbol version GLIBC_*",
         ),
         cpu_level=book.take(
             "cpu_level",
             needs.cpu_level(looked_at),
-            "none of the programs that toolkit read names an x86-64 level",
+            "the programs that toolkit read do not state an x86-64 level",
         ),
     )
 
@@ -321,9 +323,11 @@ def _compared_versions(finder: Finder, facts: ImageFacts, hvd: horovod.HorovodPa
 
 def _digest(digest: str | None, form: str, book: ImageEvidence) -> str | None:
     if digest is None and form == "sandbox":
-        book.absent["digest"] = "a sandbox is a folder; toolkit makes digests of files only"
+        book.absent["digest"] = (
+            "the image is a sandbox (a folder); toolkit computes the SHA-256 of files only"
+        )
     elif digest is None:
-        book.unknown["digest"] = "the file is large, and there is no FILE.sha256 in its folder"
+        book.unknown["digest"] = "toolkit does not hash large files, and no checksum file FILE.sha256 exists"
     return digest
 
 
@@ -348,7 +352,7 @@ def _package(
     tree: FileTree, places: tuple[str, ...], name: str, book: ImageEvidence, *alternatives: str
 ) -> str | None:
     package = python_package(tree, places, name, *alternatives)
-    return book.take(name, package, f"{name}: no Python package of that name")
+    return book.take(name, package, f"the Python package {name}: not in the image")
 
 
 def _entrypoint(tree: FileTree, config: ImageConfig | None, book: ImageEvidence) -> tuple[str, ...] | None:
@@ -381,7 +385,7 @@ def _architecture(
     if first and library and library.architecture:
         book.evidence["architecture"] = f"{first.mpi.library}: {library.architecture}"
         return library.architecture
-    book.unknown["architecture"] = "neither the shell nor another program of the system can be read"
+    book.unknown["architecture"] = "toolkit can read neither the shell nor another program of the image"
     return None
 
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 from toolkit.image.software.packages import PackageVersion, UnknownVersion
 
 _SURELY = {"digest"}
-"""The facts whose absence does not depend on files in the image. If toolkit cannot read a file, these facts
-stay absent.
+"""The facts whose absence does not depend on files in the image. These facts stay absent, and do not become
+unknown, if toolkit cannot read a file.
 """
 
 
@@ -25,8 +25,8 @@ class ImageEvidence:
 
     def take(self, name: str, version: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
         """Record the evidence of the fact ``name``, or why the fact is absent or unknown. Return the fact's
-        value, or None. ``looked_for`` is the reason for an absent fact, such as ``torch: no Python package of
-        that name``.
+        value, or None. ``looked_for`` is the reason for an absent fact, such as ``ssh on the
+        image's PATH: not in the image``.
         """
         if isinstance(version, UnknownVersion):
             self.unknown[name] = version.reason
@@ -49,10 +49,11 @@ class ImageEvidence:
     def list(
         self, name: str, names: tuple[str, ...] | None, line: str, *, known: bool = True
     ) -> tuple[str, ...] | None:
-        """Record ``line`` as the evidence of the list ``names``, and return the list.
+        """Record ``line`` for the fact ``name``, whose value is the list ``names``, and return ``names``.
 
-        If ``names`` is None, ``line`` is a reason. If ``known`` is true, ``line`` says why the image has no
-        such list; otherwise, ``line`` says why the list is unknown.
+        If ``names`` is a list, ``line`` is its evidence. If ``names`` is None and ``known`` is true, ``line``
+        is the reason why the fact is absent. If ``names`` is None and ``known`` is false, ``line`` is the
+        reason why the fact is unknown.
         """
         book = self.evidence if names is not None else self.absent if known else self.unknown
         book[name] = line

@@ -58,8 +58,9 @@ _PLUGIN_NAMES = {"psmx2": "psm2", "psmx3": "psm3", "psmx": "psm"}
 class Parts:
     """A list of transports, providers or drivers, and its source.
 
-    If ``names`` is None, toolkit has no list, and ``line`` is the reason. ``known`` is then true if the image
-    certainly has no such transports, providers or drivers.
+    ``line`` is the source as a text for users. If ``names`` is None, ``line`` is the reason for the missing
+    list. ``known`` is then true if the image certainly lacks the library, and false if toolkit cannot read
+    the list.
     """
 
     names: tuple[str, ...] | None
@@ -94,11 +95,12 @@ def ucx_transports(finder: Finder) -> Parts:
 
 
 def libfabric(finder: Finder, prefix: str | None) -> str | None:
-    """Return the path of the libfabric that programs load, or of Intel MPI's own libfabric.
+    """Return the path of the libfabric that programs of the image load, or None.
 
-    ``prefix`` is the installation prefix of Intel MPI. Unless I_MPI_ROOT is set, Intel MPI's mpirun adds the
-    folder of Intel MPI's libfabric to LD_LIBRARY_PATH (env/vars.sh). A build of mpi4py that supports several
-    MPIs opens Intel MPI's libfabric by its path. No other programs find Intel MPI's own libfabric.
+    If ld.so finds no libfabric, toolkit looks for Intel MPI's own libfabric in ``prefix``, the installation
+    prefix of the image's MPI. Programs find Intel MPI's libfabric in two cases. Unless I_MPI_ROOT is set,
+    Intel MPI's mpirun adds the folder of the library to LD_LIBRARY_PATH (env/vars.sh). An mpi4py that
+    supports several MPIs opens the library by its path.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -131,11 +133,14 @@ def carries_libfabric(mpi: ImageMpi) -> bool:
 
 
 def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
-    """Return the providers of libfabric: providers inside the library, and plugins beside the library."""
+    """Return the providers of libfabric: providers inside the library, and plugins in separate files.
+
+    ``path`` is the path of libfabric, which toolkit ignores if ``mpi`` contains its own libfabric.
+    """
     if mpi is not None and carries_libfabric(mpi):
         names = tuple(sorted(_built_in(finder, mpi.library)))
         if not names:
-            why = f"{mpi.library} contains libfabric, and its providers are unknown"
+            why = f"{mpi.library} contains libfabric, but toolkit cannot find out with which providers"
             return Parts(None, why, known=False)
         return Parts(names, f"{mpi.library}: libfabric with {' '.join(names)} built in")
     if path is None:
@@ -186,7 +191,7 @@ def _plugin_folders(finder: Finder, path: str) -> list[str]:
 
 
 def _named_folders(finder: Finder, default: str = "") -> set[str]:
-    """Return the folders in FI_PROVIDER_PATH, or the folder ``default``."""
+    """Return the folders in FI_PROVIDER_PATH; if the variable is not set, return the folder ``default``."""
     named = finder.loader.environment.get("FI_PROVIDER_PATH", default)
     return {posixpath.normpath(folder) for folder in named.lstrip("@").split(":") if folder}
 
@@ -241,8 +246,8 @@ def nccl_ofi_found(finder: Finder) -> bool | None:
 
 
 def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | UnknownVersion | None:
-    """Return the version of the hwloc that programs load, or that Open MPI contains as a component such as
-    ``hwloc201``.
+    """Return the version of the hwloc that programs load. If they load none, return the version of the hwloc
+    in Open MPI; ``built_in`` names Open MPI's components, such as ``hwloc201``.
     """
     path = finder.find_reachable("libhwloc.so.15") or finder.find_reachable("libhwloc.so.5")
     version = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")

@@ -1,4 +1,4 @@
-"""Find out from its native libraries how the Horovod in an image was built."""
+"""Read from Horovod's native libraries in an image for which frameworks and operations Horovod was built."""
 
 import re
 from dataclasses import dataclass
@@ -28,8 +28,11 @@ information, and function names (horovod/horovod:horovod/common/ops).
 
 @dataclass(frozen=True, slots=True)
 class HorovodPackage:
-    """A Horovod installation; ``libraries`` maps each framework to Horovod's native library for this
-    framework.
+    """A Horovod installation.
+
+    ``libraries`` maps each framework to the path of Horovod's native library for this framework. ``built``
+    are the operations and GPU platforms for which Horovod was built. ``operations`` are the operations
+    (of MPI, Gloo and NCCL) whose classes the libraries contain; None if they contain no such classes.
     """
 
     libraries: dict[str, str]
@@ -69,7 +72,9 @@ def built_for(
     path = f"{library.rpartition(f'/{framework}/')[0]}/metadata.json"
     content = files.read(loader.tree, path, _METADATA)
     if content is None:
-        return UnknownVersion(f"{path}: not in the image; this Horovod does not say what it was built with")
+        return UnknownVersion(
+            f"{path}: not in the image, so the versions for this build of Horovod are unknown"
+        )
     try:
         versions = msgspec.json.decode(content)
     except DECODE_ERRORS as error:
@@ -77,7 +82,7 @@ def built_for(
     version = versions.get(framework) if isinstance(versions, dict) else None
     if isinstance(version, str) and re.fullmatch(r"\d{1,4}\.[\w.+-]{1,40}", version):
         return PackageVersion(version, f"{path}: {framework} {version}")
-    return UnknownVersion(f"{path} does not name {framework}")
+    return UnknownVersion(f"{path} does not contain a version of {framework}")
 
 
 def _built(loader: Loader, path: str) -> set[str]:

@@ -23,8 +23,10 @@ _LIBC = (
 
 @dataclass(frozen=True, slots=True)
 class Finder:
-    """Find libraries in an image. ``loads`` maps the soname of each library that the image's MPI loads to its
-    path.
+    """Find libraries in an image.
+
+    ``packages`` maps the image's Debian packages to their versions. ``loads`` maps the soname of each library
+    that the image's MPI loads to the path of the library.
     """
 
     loader: Loader
@@ -37,8 +39,8 @@ class Finder:
         return self.loads.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
-        """Return the path of the library that programs can load; otherwise the path of any file with this
-        name, or None.
+        """Return the path of the library that programs can load. If they can load none, return the path of
+        any file ``soname`` in the image's library folders, or None.
         """
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.find_reachable(soname) or next(
@@ -48,10 +50,10 @@ class Finder:
     def version(
         self, path: str | None, names: tuple[str, ...], form: bytes
     ) -> PackageVersion | UnknownVersion | None:
-        """Return a library's version from its package, or from a text in the library.
+        """Return a library's version from its Debian package, or from a text in the library at ``path``.
 
         ``names`` are the Debian packages that may contain the library. ``form`` is a regular expression for
-        the version in a library's text; the version is unknown unless exactly one number matches.
+        the version in the library. If several different versions match, or none, the version is unknown.
         """
         package = next((name for name in names if name in self.packages), None)
         if package and (path is None or _of_system(self.loader, path)):
@@ -70,8 +72,8 @@ class Finder:
         return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
 
     def split_plugins(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
-        """Return loadable plugins (path by name), and the missing libraries of other plugins (by plugin
-        name).
+        """Return two mappings from the names of plugins in ``folder``: the paths of loadable plugins, and the
+        missing libraries of all other plugins.
 
         ``form`` matches the file name of a plugin; group 1 is the name of the plugin.
         """
@@ -91,9 +93,10 @@ class Finder:
 
 
 def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | UnknownVersion | None:
-    """Return the release of glibc from a text in the system's C library or in the library ``loaded``.
+    """Return the release of glibc from a text in the C library.
 
-    toolkit reads ``loaded`` for images of Nix and Guix, which have no C library in the usual folders.
+    toolkit first reads the C library in the usual folders, then ``loaded``, the C library that programs load.
+    Images of Nix and Guix have no C library in the usual folders.
     """
     last_path = None
     lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))
