@@ -31,7 +31,7 @@ _HOME = "$HOME/toolkit"
 
 @dataclass(frozen=True, slots=True)
 class UncontactedJob:
-    """A job on a cluster that toolkit did not contact, and its script.
+    """A job for a cluster that toolkit did not contact, and the job script.
 
     ``data`` and ``program`` are paths on the cluster, or empty strings for a job without data or program.
     """
@@ -53,11 +53,12 @@ def write(
     shown: CommandFacts | None = None,
     copies: bool = False,
 ) -> UncontactedJob:
-    """Return the job for ``site`` with its script; the user must copy the image to the cluster.
+    """Return the job for ``site`` and the job script; the user must copy the image to the cluster.
 
-    ``key`` is the key of the new job. ``fix`` sets the launch mode and adds options to the launch command.
-    ``shown`` contains the facts that toolkit read in the program's source code. If ``copies`` is true, each
-    rank runs in a separate folder.
+    ``notes`` become comments in the job script. ``key`` is the key of the new job; by default, toolkit
+    creates a key. ``fix`` sets the launch mode and adds options to the launch command. ``shown`` contains the
+    facts that toolkit read in the program's source code. If ``copies`` is true, each rank runs in a separate
+    folder.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -104,7 +105,9 @@ def script_of(
 
 
 def _host(site: Site, command: str) -> HostFacts:
-    """Return the facts of a cluster that toolkit did not probe: only the container runtime is known."""
+    """Return the facts of a cluster that toolkit did not probe: its name and, if known, its container
+    runtime.
+    """
     kind = runtime_of_name(command)
     if kind is runtime_of_name(""):
         return HostFacts(place=site.title)
@@ -121,9 +124,9 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site; if the job's ``directory`` contains a variable, copy ``directory`` to the site.
+    """Return the site profile; if the job's folder contains a variable, set ``directory`` to this folder.
 
-    The copy is necessary, because the job script expands variables only in values of the site profile.
+    This is necessary, because the job script expands variables only in values of the site profile.
     """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site
@@ -132,7 +135,8 @@ def with_folder(job: JobFile, site: Site) -> Site:
 def _data(job: JobFile, trainer: TrainerProgram | None, base: str) -> str:
     """Return the folder of a trainer's data on the cluster, or an empty string for a job without data.
 
-    The folder has the name of the data set, or of the user's local folder.
+    The folder has the name of the trainer's data set. If the trainer has no data set, the folder has the name
+    of the folder that the user gave.
     """
     if trainer is None or not (trainer.dataset or job.data):
         return ""

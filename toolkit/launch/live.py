@@ -46,7 +46,7 @@ _ALARM = re.compile(r"Alarm clock|SIGALRM|signal 14\b|exit code 142")
 
 
 def verbose(image: ImageFacts) -> dict[str, str]:
-    """Return the variables that make the image's MPI print its transports."""
+    """Return the environment variables with which the image's MPI prints the transports that it uses."""
     implementation = image.mpi.implementation if image.mpi else ""
     log_variables = {"UCX_LOG_LEVEL": "info"}
     if implementation == "openmpi":
@@ -103,7 +103,7 @@ def outcome(evidence: Seen, output: str, ranks: int, state: JobState) -> Outcome
 
 
 def transport(lines: Iterable[str]) -> Transport | None:
-    """Return the transport of messages between nodes, as the MPI library printed it, or ``None``."""
+    """Return the transport of messages between nodes; ``None`` if the MPI library printed no transport."""
     log_lines = list(lines)
     if any(_OB1.search(line) for line in log_lines):  # Open MPI may open UCX and libfabric but not use them
         return _over_btl(log_lines)
@@ -111,7 +111,10 @@ def transport(lines: Iterable[str]) -> Transport | None:
 
 
 def compare(prediction: Prediction, evidence: Seen, observed: Outcome, host: HostFacts, output: str) -> Trial:
-    """Return the trial: the prediction, the observed outcome, and whether the prediction was right."""
+    """Return the trial: the prediction, the observed outcome, and whether they agree.
+
+    ``agrees`` is ``None`` if the predicted outcome is unknown.
+    """
     known = prediction.outcome != "unknown"
     return Trial(
         mode=prediction.mode,

@@ -17,8 +17,8 @@ _RUNTIMES = ("apptainer", "singularity")
 
 
 def command_of(host: HostFacts, site: Site | None, option: str = "") -> str:
-    """Return the command that starts containers: the user's choice, else the command in the site profile,
-    else the runtime on the host.
+    """Return the command that starts containers: ``option``, else the command in the site profile, else
+    the command of the host's runtime.
     """
     return option or (site.container.command if site else runtime_of(host))
 
@@ -29,8 +29,8 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
     toolkit chooses the runtime ``option``, else the command in the site profile, else the host's first
     runtime. If the probe did not find a runtime, toolkit assumes a runtime that a module or a path in the
     profile provides. ``modules`` are the modules that the job loads in addition to the site's modules. If
-    neither a module nor the profile provides a runtime, the facts are unchanged. If a job lacks its container
-    runtime, the job script stops with a message.
+    neither a module nor the profile provides a runtime, the facts contain no runtime. If a node lacks the
+    assumed runtime, the job script stops with a message.
     """
     host, why = _prefer_runtime(host, command_of(host, site, option)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
@@ -47,7 +47,7 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
 
 
 def _prefer_runtime(host: HostFacts, command: str) -> HostFacts:
-    """Return the facts with the runtime ``command`` first, or without any runtime if the host lacks
+    """Return the host's facts with ``command`` as its runtime; without a runtime if the probe did not find
     ``command``.
     """
     kind, first = runtime_of_name(command), host.runtime

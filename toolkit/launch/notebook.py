@@ -28,12 +28,12 @@ _TOKEN, _PLACE = "token", "notebook.json"
 
 _SHELL_SECONDS = 60.0
 _START_SECONDS = 300.0
-"""The time limit for Jupyter's start, in seconds after the job's start. The time limit is long, because a
-busy file system is slow.
+"""The time limit for Jupyter's start, in seconds after the job's start. Jupyter starts slowly on a busy file
+system.
 """
 
 _POLLS = (1.0, 5.0)
-"""The pauses in seconds between two queries of the job: the first pause, and the longest pause."""
+"""The first and the longest pause, in seconds, between two queries of the job's state."""
 
 MODE: Mode = "srun-none"
 """The launch mode of a notebook, which is one task without MPI."""
@@ -47,8 +47,11 @@ class NotebookAddress(msgspec.Struct, frozen=True):
 
 
 def command(directory: str, folder: str, packages: str, image: ImageFacts) -> tuple[str, ...]:
-    """Return the notebook's command, with ``python`` in toolkit's own images and ``python3`` in other
-    images.
+    """Return the command that starts Jupyter, with ``python`` in toolkit's own images and ``python3`` in
+    other images.
+
+    ``directory`` is the job's folder. ``folder`` is the root folder of Jupyter's file browser. ``packages``
+    is a folder with Python packages for an image without Jupyter, or empty.
     """
     python = "python3" if image.stack is None else "python"
     words = (python, posixpath.join(directory, _STARTER), directory, folder)
@@ -61,10 +64,10 @@ def is_notebook(spec: JobSpec) -> bool:
 
 
 def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
-    """On the host, create the job's folder and files, which only the user can read; return a new token."""
+    """Create the job's folder and files on the host, readable only for the user; return a new token."""
     directory = spec.directory
     make = ("mkdir", "-p", "-m", "700", "--", directory)
-    runner.run(Command(make, timeout=_SHELL_SECONDS)).require(f"making {directory} on {runner.place}")
+    runner.run(Command(make, timeout=_SHELL_SECONDS)).require(f"creating {directory} on {runner.place}")
     token = secrets.token_urlsafe(32)
     for name, content in {**files(spec, runtime), _TOKEN: token.encode()}.items():
         runner.write(posixpath.join(directory, name), content, 0o600)
@@ -72,7 +75,7 @@ def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
 
 
 def files(spec: JobSpec, runtime: str) -> dict[str, bytes]:
-    """Return the contents of the files in the job's folder, by name; no file contains a secret."""
+    """Return the contents of the job's files, by name, except the token; these files contain no secret."""
     relay = posixpath.join(spec.directory, _RELAY)
     words = {"relay": relay, "runtime": runtime, "bind": apptainer.bind(spec.directory), "image": spec.image}
     return {
@@ -115,7 +118,7 @@ def wait_until_ready(
             follow.give_up(
                 runner,
                 time.monotonic() - last_answer,
-                f"when Slurm answers: toolkit notebook --attach {record.key}",
+                f"when Slurm answers again: `toolkit notebook --attach {record.key}`",
             )
         else:
             last_answer = time.monotonic()
@@ -142,7 +145,7 @@ def wait_until_ready(
 
 
 def relay_command(record: JobRecord, place: NotebookAddress) -> Command:
-    """Return the command that starts the relay to Jupyter on the job's node, as a step of the job."""
+    """Return the srun command for a step on the job's node; the step forwards a connection to Jupyter."""
     srun = ("srun", f"--jobid={record.id}", "--overlap", "--nodes=1", "--ntasks=1", "--mpi=none", "--quiet")
     return Command((*srun, "sh", posixpath.join(record.spec.directory, _FAR), str(place.port)))
 

@@ -12,11 +12,11 @@ from toolkit.runtime import runtime_of_name
 from toolkit.scheduler import slurm
 
 FEW = 4
-"""The largest number of nodes that read the image from the shared file system without a copy."""
+"""With more nodes than this number, a job by default copies its image to each node."""
 MOST_MIB = 40_960
 """The largest disk space, in MiB, that a user's jobs use for copies of images on a node."""
 _FILE = "broadcast.sh"
-_TMP = "/tmp"  # noqa: S108 - a local folder of each node, unless the site profile names another
+_TMP = "/tmp"  # noqa: S108 - a local folder of each node, unless the site profile names another folder
 
 
 def decide_broadcast(spec: JobSpec, site: Site | None, runtime: str) -> tuple[bool, str]:
@@ -54,7 +54,8 @@ def files_of(spec: JobSpec, copies: Mapping[str, tuple[str, int]]) -> list[tuple
 
     Args:
         spec: the job.
-        copies: the digest (``sha256:…``) and size of each file, by path; empty if the job copies no file.
+        copies: the digest (``sha256:…``) and size in bytes of each file, by path; empty if the job copies no
+        file.
     """
     named_files = (("image_file", spec.image), ("env_file", spec.env_image))
     known = [(name, path, *copies[path]) for name, path in named_files if path in copies]

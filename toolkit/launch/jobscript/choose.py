@@ -16,7 +16,7 @@ _UNDECIDED = {"unknown", "unavailable"}
 class ModeChoice:
     """The chosen launch mode with its prediction and its plan.
 
-    ``forced`` is true if the user launches the job in this mode although toolkit predicts a failure.
+    ``forced`` is true if the user launches the job in this mode although toolkit does not predict a success.
     """
 
     prediction: Prediction
@@ -35,14 +35,16 @@ def choose(
 ) -> ModeChoice:
     """Return the launch mode ``mode`` or, if it is ``None``, the mode that the engine chose.
 
-    If toolkit predicts that a launch in this mode fails, the function returns the mode only with ``force``.
+    If toolkit does not predict that a launch in this mode works, the function returns the mode only with
+    ``force``.
 
     If ``mode`` is ``None`` and the engine chose no mode, the function returns the first mode of
     ``alternatives`` with a predicted success. The modes in ``alternatives`` work only for some programs; for
     example, Gloo works only for Horovod.
 
     Raises:
-        CheckFailed: if toolkit predicts a failure; the error has the reason and the fix.
+        CheckFailed: if toolkit does not predict that the mode works and ``force`` is false, or if there is no
+            mode or no plan for the mode. The error has the reason and the fix.
     """
     wanted = mode or verdict.chosen or next((m for m in alternatives if verdict.ok(m)), None)
     if wanted is None:
@@ -70,7 +72,10 @@ def _lines(finding: Finding) -> list[str]:
 
 def _fix(verdict: Verdict, mode: Mode | None) -> str:
     if verdict.chosen and verdict.chosen != mode:
-        return f"leave out `--mode`: {verdict.chosen} is predicted to work (`--force` launches {mode} anyway)"
+        return (
+            f"leave out `--mode`; toolkit then uses {verdict.chosen}, which is predicted to work "
+            f"(`--force` launches {mode} anyway)"
+        )
     if mode and verdict.of(mode).outcome == "unknown":
         return _try_out(verdict.of(mode))
     open_ones = [p for p in verdict.predictions if p.outcome == "unknown"]
@@ -83,9 +88,10 @@ def _fix(verdict: Verdict, mode: Mode | None) -> str:
 def _try_out(prediction: Prediction) -> str:
     """Return the fix for a mode with an unknown outcome.
 
-    The fix says how to test the mode first, because ranks may silently start as worlds of size 1.
+    If possible, the fix says how to test the mode first, because each rank may silently start as a world of
+    size 1.
     """
     if NO_ANSWER in prediction.because:
-        return "the machine was too busy to answer: run the command again"
+        return "the host did not answer in time: run the command again"
     trial = trial_of(prediction.mode).replace("MODE", prediction.mode)
     return f"name the program: `toolkit doctor IMAGE -- COMMAND`; or {trial}"

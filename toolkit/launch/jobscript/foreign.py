@@ -14,15 +14,16 @@ from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
 
 WORD = "\0foreign"
-"""A placeholder in the launch command for the options ``-u NAME`` of ``env`` that the job script collects.
+"""A placeholder in the launch command. The job script replaces the placeholder with options ``-u NAME`` of
+``env``.
 
-The placeholder contains a NUL character, because no word of a user contains this character.
+The placeholder contains a NUL character, so no word from a user can be equal to the placeholder.
 """
 
 SHELL = '${foreign[@]+"${foreign[@]}"}'
 """The shell text that replaces the placeholder :data:`WORD` in the launch command.
 
-The form with ``+`` also works in bash before 4.4, which reports an empty array as an unset variable.
+The form with ``+`` also works in bash before 4.4, which with ``set -u`` rejects an empty array.
 """
 
 _RUNTIMES = ("APPTAINER", "SINGULARITY")
@@ -44,9 +45,8 @@ class ForeignVariables:
 
 
 def foreign(spec: JobSpec, site: Site | None, mode: Mode) -> ForeignVariables | None:
-    """Return the variables that the job script removes, or ``None``.
-
-    The result is ``None`` if the job has no site profile and loads no modules.
+    """Return the variables that the job script removes; ``None`` if the job has no site profile and loads no
+    modules.
     """
     if site is None and not spec.modules:
         return None

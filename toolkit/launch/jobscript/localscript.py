@@ -26,20 +26,21 @@ Either a launcher in the image starts the ranks, or the script starts the ranks 
 """
 
 DIRECT: Mode = "srun-none"
-"""The launch mode of one rank without a launcher; its name is from ``srun --mpi=none``."""
+"""The launch mode of a single rank without a launcher; its name comes from ``srun --mpi=none``."""
 
 _OF_QUEUE = {field.name for field in FIELDS if field.queue}
 """The names of job fields that need Slurm."""
 
 _OF_ARRAYS = "default of arrays"
-"""The recorded source of an array task's default output file (:mod:`toolkit.launch.request.complete`)."""
+"""The source that :mod:`toolkit.launch.request.complete` records for the default output file of array tasks.
+"""
 
 
 def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> tuple[JobFile, list[str]]:
-    """Return the job without fields that need Slurm, and the names of the removed fields.
+    """Return the job without fields that need Slurm, and the removed fields with the sources of their values.
 
-    toolkit removes a field that needs Slurm only if its value is from settings or variables, which also apply
-    to other jobs. ``file`` is the name of the job file.
+    toolkit removes a field only if its value is from settings or environment variables, which also apply to
+    jobs on clusters. ``origins`` has the source of each field's value. ``file`` is the name of the job file.
 
     Raises:
         BadInput: if an option or the job file sets a field that needs Slurm.
@@ -47,13 +48,14 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     values = job.given_values()
     left = [name for name in values if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if values[name] is not False]
-    # Refuse a sweep from any source, such as settings.
-    # If toolkit removed the sweep, the placeholders in the command would have no values.
+    # Refuse a sweep from every source, also from settings.
+    # Without the sweep, the placeholders in the command would have no values.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
         raise BadInput(
             f"{', '.join(refused)}: not possible with --local, which uses no Slurm queue",
-            fix="leave out the option, or launch on a cluster; docs/launch.md lists the options of `--local`",
+            fix="remove the option or field, or launch on a cluster; "
+            "docs/launch.md lists the options of `--local`",
         )
     notes = [
         _option_or_field(name, origins[name]) for name in meant if not origins[name].startswith("default")
@@ -88,7 +90,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
         raise BadInput(f"--mode {mode}: needs Slurm; modes for --local: {', '.join(allowed)}")
     if host.runtime is None and "runtime" in host.absent:
         raise Missing(
-            "this machine has neither Apptainer nor Singularity, which start a SIF",
+            "this machine has neither Apptainer nor Singularity; `--local` needs one of them",
             fix="install Apptainer; or use the virtual cluster, which needs only Docker: "
             "`toolkit cluster up`, then `--cluster virtual` instead of `--local`",
         )
@@ -121,7 +123,7 @@ def local_script(
     """
     check_command(spec.command)
     spec = preflight.with_possible_preflight(spec, launch_plan, image)
-    if peers.has_check(launch_plan):  # the script itself starts all ranks on this machine
+    if peers.has_check(launch_plan):  # the ranks are on one machine, so do not check their connections
         spec = msgspec.structs.replace(spec, preflight=False)
     return render(
         "slurm",

@@ -11,7 +11,7 @@ from toolkit.model.prediction import Plan
 from toolkit.program.torch import OPTIONS
 
 FILE = "toolkit-peers.py"
-"""The name of the program that joins and counts the ranks; the job script writes this file."""
+"""The name of the program that connects and counts the ranks; the job script writes this file."""
 
 _PROGRAMS = {"torch", "jax", "tf-config"}
 _STARTERS = {"", "torchrun"}
@@ -19,15 +19,17 @@ _PYTHON = re.compile(r"python(\d(\.\d+)?)?")
 
 
 def has_check(plan: Plan) -> bool:
-    """Return whether the preflight can connect the ranks, because the job script sets the addresses of the
-    ranks.
+    """Return whether the preflight can check the connections of the ranks.
+
+    This check needs a plan in which the job script sets the addresses of the ranks.
     """
     return plan.program in _PROGRAMS and plan.starter in _STARTERS and RANKS_FILE in plan.wrapper
 
 
 def words(spec: JobSpec, plan: Plan) -> tuple[str, ...]:
-    """Return the command that checks whether the ranks connect; it uses the Python or torchrun of the user's
-    command.
+    """Return the command that checks whether the ranks connect.
+
+    The command starts with the same ``python`` or ``torchrun`` as the user's command, if possible.
     """
     gpus = ("--gpus", str(spec.gpus_per_node)) if spec.gpus_per_node else ()
     return (*_start(spec.command, plan), posixpath.join(spec.directory, FILE), plan.program, *gpus)

@@ -1,4 +1,4 @@
-"""Build the command that starts the ranks of a job, from the job and the engine's plan."""
+"""Build the command that starts the ranks of a job, from the job and the engine's launch plan."""
 
 import posixpath
 from collections.abc import Iterable
@@ -22,10 +22,7 @@ this file.
 
 
 def runtime_of(host: HostFacts) -> str:
-    """Return the command name of the host's container runtime.
-
-    Some installations of Apptainer do not have the command ``singularity``.
-    """
+    """Return the command name of the host's container runtime; ``singularity`` if no runtime is known."""
     return (posixpath.basename(host.runtime.path) if host.runtime else "") or RUNTIME
 
 
@@ -41,21 +38,21 @@ def launch_words(
 
     The groups are the launcher, the variables to remove, the container's options, the image, the variables to
     set, and the ranks' command. The ranks read the user's variables from a file, so the process list does not
-    show the values. ``dropped`` are additional options for the command ``env -u``, which removes variables.
-    ``binds`` are additional mounts of the container.
+    show the values. ``dropped`` are options such as ``-u NAME`` for ``env``; they remove variables in
+    addition to the variables that the plan removes. ``binds`` are mounts in addition to the plan's mounts.
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
     variables_wrapper = ["sh", posixpath.join(spec.directory, variables.FILE)] if own else []
     wrapper = _wrapper_words(spec, plan)
-    # Set a rank's number before the user's variables, so that users can override a rank's number.
+    # Set a rank's number before the user's variables, so that a user's variable can override the number.
     ranks_wrapper, inner = (wrapper, [*command]) if tells_ranks(plan) else ([], [*wrapper, *command])
     kind = runtime_of_name(runtime)
     container = kind.words(runtime, plan.container, (*plan.binds, *binds))
     if plan.inside and kind.IN_LAUNCHER:
         raise BadInput(
             f"--mode {plan.mode}: {kind.NAMES[0]} starts containers only with srun",
-            fix="use another `--mode`",
+            fix="use a `--mode` that starts the ranks with srun, such as `srun-pmix`",
         )
     image, without = list(kind.image(spec)), _unset_words(plan.unset, dropped)
     launcher = [plan.launcher[0], *_counts(spec, plan), *plan.launcher[1:]]
@@ -86,8 +83,8 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
 
 
 def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
-    """Return the words ``env -u NAME``. In the launch command, ``env`` follows the launcher, because the
-    launcher itself may set these variables.
+    """Return the words ``env -u NAME …``, or no words if there are no variables to remove. In the launch
+    command, ``env`` follows the launcher, because the launcher itself may set these variables.
     """
     words = [*more, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
@@ -96,15 +93,16 @@ def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
 def _inside_env(env: dict[str, str]) -> list[str]:
     """Return the ``env`` words that set variables inside the container.
 
-    ``env`` does not change values. Other methods can: Apptainer's ``--env`` splits values at commas, and a
-    shell evaluates ``APPTAINERENV_`` values if Apptainer runs without ``--no-eval`` (since 1.1).
+    ``env`` does not change values. Other methods can change values: Apptainer's ``--env`` splits values at
+    commas, and a shell evaluates ``APPTAINERENV_`` values if Apptainer runs without ``--no-eval`` (since
+    1.1).
     """
     check_variables(env)
     return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []
 
 
 def check_variables(names: Iterable[str]) -> None:
-    """Raise an error if a variable's name is invalid."""
+    """Raise :class:`BadInput` if the name of a variable is invalid."""
     for name in names:
         variables.check_name(name, "--env")
 

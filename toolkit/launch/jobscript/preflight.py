@@ -23,11 +23,15 @@ PREFLIGHT = ("python", "-m", "toolkit.trainers.preflight")
 """The preflight command in toolkit's own images; the job script adds the option ``--tasks``."""
 
 FILE = "toolkit-preflight.sh"
-"""The name of the script that checks the program's own MPI; the job script writes this file."""
+"""The name of the script that checks the MPI that the program loads; the job script writes this file."""
 
 
 def has_check(image: ImageFacts, *, trainer: bool = False, user_site: bool = False) -> bool:
-    """Return whether a preflight can check the ranks of a job with this image."""
+    """Return whether a preflight can check the ranks of a job with this image.
+
+    ``trainer`` is true if the job runs a trainer. ``user_site`` is true if Python in the container may import
+    packages from the user's home folder.
+    """
     own = _is_own(image, trainer=trainer) or bool(_of_program(image, user_site=user_site))
     return own or _has_framework(image)
 
@@ -46,7 +50,7 @@ def is_of_program(spec: JobSpec, image: ImageFacts | None) -> bool:
 
 
 def with_possible_preflight(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> JobSpec:
-    """Return the job; remove its preflight if no preflight can check the job."""
+    """Return the job, without its preflight if no preflight can check the ranks of this job."""
     if not program_of_name(plan.program).BY_MPI:
         checked = peers.has_check(plan)
     else:
@@ -81,10 +85,11 @@ def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
 
 
 def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...]:
-    """Return the options for the check of the program's own MPI; empty if this MPI is unknown.
+    """Return the options for the script that checks the MPI that the program loads.
 
-    If the program links its MPI statically, or Python cannot load the MPI, the preflight checks only PMI. If
-    ``user_site`` is true, the check may import mpi4py from the user's home folder, as the program may.
+    The result is empty if toolkit does not know which MPI the program loads. If the program links its MPI
+    statically, or Python cannot load the MPI, the script checks only PMI. If ``user_site`` is true, the
+    script may import mpi4py from the user's home folder.
     """
     program, mpi = image.program, image.mpi
     if mpi is None or (program is not None and not program.mpi) or families(image):
@@ -107,7 +112,10 @@ def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...
 def words(
     spec: JobSpec, site: Site | None, image: ImageFacts | None, plan: Plan | None = None
 ) -> tuple[str, ...]:
-    """Return the command of the preflight; for an image with unknown contents, only the basic checks run."""
+    """Return the command of the preflight.
+
+    For an unknown image, or an image without toolkit, the command has no options for nodes and GPUs.
+    """
     if plan is not None and peers.has_check(plan):
         return peers.words(spec, plan)
     if image is not None and is_of_program(spec, image):
@@ -128,8 +136,8 @@ def words(
 
 
 def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]:
-    """Return the options with the library's soname in place of its path, so that ld.so finds the host's
-    file.
+    """Return the options with the soname of the MPI library instead of its path, so that ld.so loads the
+    host's MPI library.
     """
     soname = image.mpi.soname if image.mpi else None
     words = list(options)
@@ -139,7 +147,7 @@ def _with_soname(options: tuple[str, ...], image: ImageFacts) -> tuple[str, ...]
 
 
 def program_text() -> str:
-    """Return the text of the script that checks the ranks before the program starts."""
+    """Return the text of the script that checks the MPI that the program loads."""
     return (shipped_folder("slurm") / FILE).read_text(encoding="utf-8")
 
 

@@ -43,7 +43,7 @@ _WIDTH = 90
 
 
 def load_template(site: Site | None) -> None:
-    """Load the template of the job script early, while toolkit waits for the host."""
+    """Load the template of the job script before toolkit needs it, while toolkit waits for the host."""
     load("slurm", schedulers.scheduler_of(site).TEMPLATE)
 
 
@@ -65,8 +65,8 @@ def job_script(
         because: why toolkit chose the launch mode.
         runtime: the command of the container runtime.
         site: the profile of the cluster.
-        image: the facts about the image, which determine the preflight.
-        notes: more comments for the head of the script.
+        image: the facts about the image, which determine the preflight command.
+        notes: comments for the head of the script, in addition to the reason ``because``.
         copies: the digest and size in bytes of each file that the job copies to its nodes, by path.
 
     Raises:
@@ -96,8 +96,8 @@ def job_script(
             "purge": site is not None and site.purge,
             **_launch_lines(spec, plan, runtime, dropped, checked, pieces),
             "foreign": foreign,
-            # The path of the job's folder may be unknown before the job runs.
-            # Therefore, these values contain file names relative to this folder, in which the script runs.
+            # toolkit may not know the path of the job's folder before the job runs.
+            # Therefore, the next values contain file names relative to this folder, in which the script runs.
             **variable_values(spec),
             **_check_values(spec, plan, image),
             **broadcast.values(spec, site, copied, _once_a_node(spec, site)),
@@ -135,7 +135,7 @@ def _launch_lines(
 
 
 def _check_values(spec: JobSpec, plan: Plan, image: ImageFacts | None) -> dict[str, object]:
-    """Return the template values of ``parts/preflight.sh.j2``: the check program, its file and time limit."""
+    """Return the template values of ``parts/preflight.sh.j2``: name, time limit and program file."""
     file, text = preflight.file_of(spec, plan, image)
     return {
         "preflight_seconds": PREFLIGHT_SECONDS,
@@ -156,7 +156,7 @@ def _stop_values(spec: JobSpec) -> dict[str, object]:
 
 
 def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
-    """Return the template values for the container runtime and the record of GPU use."""
+    """Return the template values for the container runtime and for the file with the GPU utilisation."""
     return {
         "runtime": runtime,
         "measured": runtime_of_name(runtime).MEASURED,
@@ -186,7 +186,7 @@ def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[
 def _definition(
     spec: JobSpec, runtime: str, binds: Sequence[str], pieces: Mapping[str, str]
 ) -> dict[str, object]:
-    """Return the template values for the file that describes the image and its mounts.
+    """Return the template values for the file in which a runtime reads the image and the mounts.
 
     The text of the file is empty if the container runtime does not need such a file.
     """
@@ -222,7 +222,7 @@ def _check_elastic(spec: JobSpec, plan: Plan) -> None:
         raise BadInput(
             f"--elastic: mode {plan.mode} starts its ranks with {plan.launcher[0]}, which cannot leave out "
             "a failed node",
-            fix="use a mode that starts its ranks with srun: `--mode srun-pmix` or gloo",
+            fix="use a mode that starts its ranks with srun: `--mode srun-pmix` or `--mode gloo`",
         )
 
 
@@ -243,9 +243,9 @@ def _pieces(spec: JobSpec, site: Site | None) -> Mapping[str, str]:
     """
     texts = (site.directory, site.scratch, *site.container.binds, *site.env.values()) if site else ()
     pieces = {text: with_variables(text) for text in texts if "$" in text}
-    # Each task of an array has a separate folder, and the script computes the folder's name.
     submitted = schedulers.scheduler_of(site).SUBMIT_DIR
     pieces[submitted] = with_variables(submitted)
+    # Each task of an array has a separate folder, so the script computes the name of the task's folder.
     needs_shell = bool(spec.array) or any(text in spec.directory for text in pieces)
     pieces |= sweep_values.pieces(spec.sweep)
     return {**IN_SHELL, **pieces, **({spec.directory: '"$job_dir"'} if needs_shell else {})}

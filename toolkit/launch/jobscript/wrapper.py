@@ -11,8 +11,8 @@ _FUTURE = "from __future__ import annotations\n"
 
 @cache
 def gloo_program() -> str:
-    """Return the text of ``gloo.py``, in which the text of ``rendezvous.py`` replaces the statement that
-    imports it.
+    """Return the text of ``gloo.py``, with the text of ``rendezvous.py`` instead of the statement that
+    imports from ``rendezvous.py``.
     """
     folder = package() / "trainers"
     program, found = ((folder / f"{name}.py").read_text(encoding="utf-8") for name in ("gloo", "rendezvous"))

@@ -95,7 +95,7 @@ def test_after_a_probe_without_answers_the_fix_is_to_ask_again(mode):
     verdict = Verdict(predictions=(late, GONE), findings=(FINDING,), chosen=None)
     with pytest.raises(CheckFailed) as caught:
         choose(verdict, mode, force=False)
-    assert caught.value.fix == "the machine was too busy to answer: run the command again"
+    assert caught.value.fix == "the host did not answer in time: run the command again"
 
 
 def test_a_mode_without_mpi_is_not_tried_by_a_trial_of_mpi():
