@@ -1,7 +1,7 @@
-"""Check the values of a site profile's fields, in addition to the types of the values.
+"""Check the values of a site profile, after :mod:`toolkit.knowledge.sites` has checked their types.
 
-The values of a profile become quoted words in a job script. toolkit refuses a value that cannot be a quoted
-word, and names the field, before the cluster refuses the job.
+Job scripts contain values of the profile as shell words. toolkit refuses a value that is not valid in a job
+script, and names the field, before the user submits a job.
 """
 
 import re
@@ -14,8 +14,8 @@ from toolkit.near import suggest_near
 
 _PATH = r"(?:/|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})(?:[\w.+@%=/~-]|\$[A-Za-z_]\w*|\$\{[A-Za-z_]\w*\})*"
 PATH = re.compile(_PATH, re.ASCII)
-"""A pattern for a path that starts with ``/`` or a variable. A ``~`` is not allowed, because a shell does not
-expand ``~`` in quotes.
+"""A pattern for a path that starts with ``/`` or a variable. A path cannot start with ``~``, because a shell
+does not expand ``~`` in quotes.
 """
 _BIND = re.compile(rf"{_PATH}(?::{_PATH}(?::r[ow])?)?", re.ASCII)
 MODULE = re.compile(r"(?:swap \w[\w.+/:=@-]* )?\w[\w.+/:=@-]*|use /\w[\w.+/-]*", re.ASCII)
@@ -32,16 +32,18 @@ _LARGEST = 1_000_000_000
 
 
 def objections(site: Site) -> Iterator[FieldFault]:
-    """Yield the faults of a site profile, in the order of its fields."""
+    """Yield the faults in the values of a site profile."""
     yield from _of_texts(site)
     yield from _of_lists(site)
     if site.scheduler != "slurm" and site.launch.launcher == "srun":
-        yield FieldFault("launch.launcher", "srun works only with Slurm", ("pals",))
+        what = f"srun works only with Slurm, but the profile's scheduler is {site.scheduler}"
+        yield FieldFault("launch.launcher", what, ("pals",))
     for name, value in site.env.items():
         if not _VARIABLE.fullmatch(name):
-            yield FieldFault("env", f"{name!r} is not the name of a variable; use letters, digits and _")
+            what = f"{name!r} is not a variable name; use letters, digits and _, but no digit at the start"
+            yield FieldFault("env", what)
         if not _line(value):
-            yield FieldFault(f"env.{name}", "the value is not one line of text")
+            yield FieldFault(f"env.{name}", "the value contains a line break or an unprintable character")
     yield from _of_partitions(site)
 
 
@@ -53,9 +55,9 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
     """Yield the faults of fields that must be one word or one line."""
     for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
         if not _line(line):
-            yield FieldFault(path, "the value is not one line of text")
+            yield FieldFault(path, "the value contains a line break or an unprintable character")
     if not _line(site.image.verify_key):
-        yield FieldFault("image.verify_key", "the value is not the path of a file")
+        yield FieldFault("image.verify_key", "the value contains a line break or an unprintable character")
     if not site.title.strip():
         yield FieldFault("title", "the title, which names the cluster, is missing")
     here = site.defaults
@@ -65,17 +67,17 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
         ("directory", site.directory, PATH, "$WORK/toolkit"),
         ("shared", site.shared, PATH, "/project/course"),
         ("scratch", site.scratch, PATH, "/local/$SLURM_JOB_ID"),
-        ("network", site.network, WORD, "ib0, the name of an interface"),
-        ("container.command", site.container.command or " ", COMMAND, "singularity, or a path"),
+        ("network", site.network, WORD, "ib0, the name of a network interface"),
+        ("container.command", site.container.command or " ", COMMAND, "singularity, or the runtime's path"),
         ("launch.mpi", site.launch.mpi, WORD, "pmix"),
         ("gpus.gres", site.gpus.gres or " ", WORD, "gpu"),
         ("defaults.partition", here.partition, WORD, "batch"),
-        ("defaults.account", here.account, WORD, "the name of a project"),
+        ("defaults.account", here.account, WORD, "project01, the name of a Slurm account"),
         ("defaults.qos", here.qos, WORD, "normal"),
         ("defaults.constraint", here.constraint, _CONSTRAINT, "gpu"),
         ("defaults.time", here.time, _TIME, "01:00:00"),
         ("defaults.memory", here.memory, _MEMORY, "16G"),
-        ("defaults.licenses", here.licenses, _CONSTRAINT, "SCRATCH"),
+        ("defaults.licenses", here.licenses, _CONSTRAINT, "matlab, the name of a license"),
     ):
         if word and not pattern.fullmatch(word):
             yield FieldFault(path, f"{word!r} is not allowed; write a value such as {like}")
@@ -98,17 +100,19 @@ def _of_lists(site: Site) -> Iterator[FieldFault]:
                 )
     for number, line in enumerate(site.sources):
         if not line.strip() or not _line(line):
-            yield FieldFault(f"sources[{number}]", "the value is not one line of text")
+            what = "the value is empty, or contains a line break or an unprintable character"
+            yield FieldFault(f"sources[{number}]", what)
     for number, option in enumerate(site.defaults.sbatch):
         if not sbatch.is_one_option(option):
-            yield FieldFault(f"defaults.sbatch[{number}]", "sbatch reads this value as more than one option")
+            what = f"{option!r} is not exactly one option of sbatch; write each option as a separate value"
+            yield FieldFault(f"defaults.sbatch[{number}]", what)
         elif sbatch.reserved_name(option, _FIXED):
             name = option.partition("=")[0].partition(" ")[0]
-            yield FieldFault(f"defaults.sbatch[{number}]", f"toolkit itself sets {name}")
+            yield FieldFault(f"defaults.sbatch[{number}]", f"toolkit itself sets {name}; remove this option")
 
 
 _FIXED = ("output", "o", "error", "e", "chdir", "D", "workdir", "array", "a", "wrap")
-"""Options of sbatch that toolkit sets itself to find and track a job."""
+"""The sbatch options that a profile cannot contain, because toolkit sets them to find and track a job."""
 
 
 def _of_partitions(site: Site) -> Iterator[FieldFault]:
@@ -116,14 +120,16 @@ def _of_partitions(site: Site) -> Iterator[FieldFault]:
     for number, part in enumerate(site.partitions):
         path = f"partitions[{number}]"
         if part.name in names[:number]:
-            yield FieldFault(f"{path}.name", f"{part.name!r} appears twice")
+            yield FieldFault(f"{path}.name", f"two partitions have the name {part.name!r}")
         yield from _of_partition(path, part)
     if names and (wanted := site.defaults.partition) and wanted not in names:
         what = f"unknown partition {wanted!r}{suggest_near(wanted, names)}"
         yield FieldFault("defaults.partition", what, tuple(names))
     if sum(part.default for part in site.partitions) > 1:
         last = max(n for n, part in enumerate(site.partitions) if part.default)
-        yield FieldFault(f"partitions[{last}].default", "only one partition can be the default")
+        yield FieldFault(
+            f"partitions[{last}].default", "another partition is also the default; keep `default` in only one"
+        )
 
 
 def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
@@ -134,10 +140,12 @@ def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
             f"{path}.max_time", (f"{part.max_time!r} is not a time in Slurm's format, such as 1-00:00:00")
         )
     if part.gpu and not WORD.fullmatch(part.gpu):
-        yield FieldFault(f"{path}.gpu", f"{part.gpu!r} is not a GPU type, such as v100")
+        yield FieldFault(f"{path}.gpu", f"{part.gpu!r} is not a valid GPU type, such as v100")
     for number, feature in enumerate(part.features):
         if not WORD.fullmatch(feature):
-            yield FieldFault(f"{path}.features[{number}]", f"{feature!r} is not a node feature, such as knl")
+            yield FieldFault(
+                f"{path}.features[{number}]", f"{feature!r} is not a valid node feature, such as knl"
+            )
     for name in ("max_nodes", "nodes", "cores", "threads", "memory_mb", "gpus"):
         yield from _check_number(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)
 

@@ -1,4 +1,4 @@
-"""Find and read site profiles: by path, in the user's folder ``sites``, or among the profiles of toolkit."""
+"""Find and read site profiles: by path, in the user's folder ``sites``, or in toolkit's own folders."""
 
 import contextlib
 import re
@@ -38,15 +38,15 @@ def names(*, historic: bool = False) -> tuple[str, ...]:
 
 
 def find(name: str) -> Path:
-    """Return the path of the profile with the given name or path.
+    """Return the path of the profile with the name ``name``. If ``name`` is a path, return this path.
 
     Raises:
-        BadInput: the profile does not exist (the message lists the choices), or other users can write to the
-            user's own profile.
+        BadInput: the profile does not exist (the message lists the choices), or the profile is in the user's
+            folder and other users can write to the file.
     """
     if "/" in name or name.endswith(SUFFIX):
         why = "no such file"
-        with contextlib.suppress(OSError):  # the name is too long or invalid for a file
+        with contextlib.suppress(OSError):  # raised if the name is too long or invalid for a file
             if (path := Path(name)).is_file():
                 return path
             why = no_file(path)
@@ -65,7 +65,9 @@ def find(name: str) -> Path:
 
 
 def facts_file(name: str) -> Path:
-    """Return the path of a site's facts file, which is in the profile's folder; the file may not exist.
+    """Return the path of the file with the probed facts about a site; the file may not exist.
+
+    The file is in the folder of the site profile.
 
     Raises:
         BadInput: the site does not exist (the message lists the choices), or other users can write to the
@@ -78,10 +80,11 @@ def facts_file(name: str) -> Path:
 
 
 def site(name: str) -> Site:
-    """Return the site profile with the given name or path.
+    """Return the site profile with the given name or path; ``verify_key`` becomes an absolute path.
 
     Raises:
-        BadInput: the profile is wrong; the message names file, line, field and valid choices.
+        BadInput: the profile does not exist or is invalid. For an invalid profile, the message names file,
+            line, field and valid choices.
     """
     path = find(name)
     found = parse(text_of(path), str(path))
@@ -95,7 +98,7 @@ def parse(text: str, file: str) -> Site:
     """Parse the text of a profile; error messages name ``file``.
 
     Raises:
-        BadInput: the profile is wrong; the message names file, line, field and valid choices.
+        BadInput: the profile is invalid; the message names file, line, field and valid choices.
     """
     raw = tables(text, file)
     try:
@@ -115,7 +118,9 @@ def checked_name(name: str) -> str:
     """
     if not _NAME.fullmatch(name) or name.endswith(SUFFIX) or name == _EXAMPLE:
         raise BadInput(
-            f"{name!r} is not a valid name for a site", fix="use letters, digits, dots, dashes and _"
+            f"{name!r} is not a valid name for a site",
+            fix="use at most 64 letters, digits, dots, dashes and _, and start with a letter or digit; "
+            f"do not use the name `{_EXAMPLE}` or a name that ends in `{SUFFIX}`",
         )
     return name
 
@@ -126,8 +131,9 @@ def today() -> str:
 
 
 def is_old(site: Site, day: str) -> bool:
-    """Return whether a profile is out of date on ``day`` (as in ``2026-11-25``), because its sources may have
-    changed.
+    """Return whether a profile has expired on ``day``, a date such as ``2026-11-25``.
+
+    The sources of an expired profile may have changed.
     """
     return bool(site.expires) and day >= site.expires
 

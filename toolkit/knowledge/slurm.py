@@ -9,16 +9,16 @@ from toolkit.model.job import JobState
 
 
 class States(Row, frozen=True, kw_only=True):
-    """Slurm's words for each job state; the key in ``of`` is toolkit's name of the state."""
+    """Slurm's words for job states. ``of`` maps each job state of toolkit to Slurm's words for this state."""
 
     of: dict[JobState, tuple[str, ...]]
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The reason why a job waits, and what the user can do. ``why`` is the end of a sentence about the job.
-    ``todo`` is an instruction; it may be empty.
+    """The meaning of a reason code: why a job waits, and what the user can do.
 
-    ``never`` is true if the job never starts without a change.
+    ``why`` is a clause that explains the reason code. ``todo`` is an instruction for the user, or empty.
+    ``never`` is true if the job does not start unless the user or an administrator acts.
     """
 
     why: str
@@ -27,8 +27,9 @@ class Waiting(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Like(Waiting, frozen=True, kw_only=True):
-    """The meaning of reason codes that match ``pattern``; ``why`` contains ``{}`` in place of the word "QOS"
-    or "account".
+    """The meaning of all reason codes that match ``pattern``.
+
+    toolkit replaces ``{}`` in ``why`` by "QOS" or "account", according to the start of the reason code.
     """
 
     pattern: str
@@ -37,8 +38,8 @@ class Like(Waiting, frozen=True, kw_only=True):
 class Reasons(Row, frozen=True, kw_only=True):
     """The meaning of Slurm's reason codes for waiting jobs: by name (``known``) or by pattern (``like``).
 
-    A job with a reason in ``in_turn`` starts when its turn in the queue comes. Jobs with a reason in
-    ``passed_over`` do not start, whatever their priority.
+    Jobs with a reason in ``in_turn`` only wait for other jobs in the queue. Jobs with a reason in
+    ``passed_over``, such as held jobs, do not start, whatever their priority is.
     """
 
     in_turn: tuple[str, ...]
@@ -63,7 +64,12 @@ class PrintedLine(Row, frozen=True, kw_only=True):
 
 
 class SlurmKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The content of ``slurm.toml``."""
+    """The content of ``slurm.toml``.
+
+    ``nothing`` lists Slurm's words for a missing value. The last three fields are patterns for messages:
+    ``forgotten``: the controller no longer knows a job; ``failed``: a task failed; ``unanswered``: the
+    controller did not answer sbatch.
+    """
 
     states: States
     reasons: Reasons
@@ -80,6 +86,6 @@ def slurm() -> SlurmKnowledge:
 
 
 def state_of(word: str) -> JobState:
-    """Return toolkit's job state for a state word from Slurm; ``unknown`` for an unknown word."""
+    """Return toolkit's job state for Slurm's word; ``unknown`` if ``slurm.toml`` lacks the word."""
     # sacct appends + to a word that it truncates.
     return next((ours for ours, words in slurm().states.of.items() if word.rstrip("+") in words), "unknown")

@@ -1,5 +1,5 @@
-"""Read ``stacks.toml``: the versions of components, their compatible combinations, and the inputs of their
-builds.
+"""Read ``stacks.toml``: the versions of components such as CUDA and Open MPI, the compatible combinations of
+versions, and the inputs for building each version.
 """
 
 from functools import cache
@@ -12,8 +12,8 @@ from toolkit.model.solution import Component, Provider
 
 
 class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Packages of the distribution that are necessary to build against a component (``build``) and to run
-    with it (``run``).
+    """Distribution packages that are necessary to compile software that uses a component (``build``), and to
+    run this software (``run``).
     """
 
     build: tuple[str, ...] = ()
@@ -21,8 +21,8 @@ class Packages(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A source archive. ``origin`` says where to download the archive, in the syntax of a lock file;
-    ``sha256`` identifies the archive.
+    """A source archive. ``origin`` says where to download the archive, in the syntax of toolkit's lock files.
+    ``sha256`` is the archive's hash.
     """
 
     file: str
@@ -31,11 +31,11 @@ class SourceArchive(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fi
 
 
 class Base(Row, frozen=True, kw_only=True):
-    """A release of a distribution as base image.
+    """A base image, which contains a release of a Linux distribution.
 
-    ``image`` is the published image. ``brings`` lists components that the base already contains, so the
-    solver does not add other versions of these components. If ``asked`` is true, the solver uses the base
-    only if the recipe names this base.
+    ``image`` is the name of the image in its registry. ``brings`` lists components that the base already
+    contains, so the solver does not add other versions of these components. If ``asked`` is true, the solver
+    uses the base only if the recipe names this base.
     """
 
     name: str
@@ -49,8 +49,8 @@ class Base(Row, frozen=True, kw_only=True):
 
 
 class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Facts about the MPI library of a row of ``stacks.toml``. toolkit expects to read these facts from the
-    library after its build.
+    """Facts about the MPI library that a row of ``stacks.toml`` builds. toolkit expects to find the same
+    facts in the built library.
 
     ``interfaces`` are the launch interfaces (``pmix``, ``pmi1``, ``pmi2``). ``launcher`` is the path of the
     MPI's mpirun. ``markers``, ``device``, ``own_shm`` and ``plugins`` are as in
@@ -78,7 +78,7 @@ class Version(Row, frozen=True, kw_only=True):
     The row lists the inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged;
     ``tools`` for compiling; the source ``archive``; options for its ``configure`` script. ``environment``
     sets variables of the finished image. ``patches`` are files of ``recipes/patches`` for the source.
-    ``note`` is a reason that the solver adds to its message if it refuses the row. ``speaks`` contains the
+    If the solver refuses the row, its message contains ``note``. ``speaks`` contains the
     facts about the MPI library that the row builds. ``driver`` has version bounds for the NVIDIA driver that
     a CUDA release needs.
     """
@@ -103,7 +103,7 @@ class Version(Row, frozen=True, kw_only=True):
 
 
 class Stacks(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``stacks.toml``: the bases, and the rows of all other components.
+    """The content of ``stacks.toml``: the base images, and the rows of all other components.
 
     If the solver prefers several rows equally, it uses the row that comes first in ``stacks.toml``.
     """
@@ -112,17 +112,18 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True):
     versions: dict[Component, tuple[Version, ...]] = msgspec.field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise an error for rows of a component that ``components.toml`` does not name.
+        """Check that ``components.toml`` names every component that has rows.
 
         Raises:
-            ValueError: ``components.toml`` does not name a component; the message names it.
+            ValueError: ``components.toml`` lacks components; the message names these components.
         """
         if unknown := set(self.versions) - set(components()):
             raise ValueError(f"components.toml does not name {', '.join(sorted(unknown))}")
 
     def rows(self, component: Component) -> tuple[Version, ...]:
-        """Return the rows of a component. toolkit derives the rows of ``base`` and ``python`` from
-        the bases.
+        """Return the rows of a component, or an empty tuple for an unknown component.
+
+        toolkit derives the rows of ``base`` and ``python`` from the base images.
         """
         if component == "base":
             return tuple(_base_row(base) for base in self.base)
@@ -135,12 +136,12 @@ class Stacks(msgspec.Struct, frozen=True, kw_only=True):
         return self.versions.get(component, ())
 
     def base_of(self, name: str) -> Base:
-        """Return the row of the base ``name``, which the table must contain."""
+        """Return the base image ``name``, which ``stacks.toml`` must contain."""
         return next(base for base in self.base if base.name == name)
 
     @property
     def architectures(self) -> tuple[str, ...]:
-        """All processor architectures for which a base exists."""
+        """All processor architectures for which a base image exists."""
         return tuple(dict.fromkeys(a for base in self.base for a in base.architectures))
 
 

@@ -17,14 +17,18 @@ _MISSING = re.compile(r"missing required field `(?P<field>.*)`")
 _AT = re.compile(r"^(?P<what>.*?)(?: - at `(?:key in )?\$\.?(?P<path>.*)`)?$", re.DOTALL)
 _PLACE = re.compile(r"^(?P<what>.*) \(at (?:line (?P<line>\d+), column \d+|end of document)\)$", re.DOTALL)
 LONGEST = 1 << 20
-"""Maximum size, in bytes, of a file that users write."""
+"""Maximum size, in bytes, of a TOML or YAML file that users write."""
 
 
 _WIDEST = 200
 
 
 class FieldFault(NamedTuple):
-    """A fault in a field; ``path`` is the dotted name of the field."""
+    """A fault in a field of a file.
+
+    ``path`` is the dotted name of the field; ``what`` describes the fault; ``choices`` are the valid values
+    or field names, if toolkit can list them.
+    """
 
     path: str
     what: str
@@ -44,14 +48,14 @@ def plain_text(content: bytes, file: str) -> str:
     """Decode bytes as UTF-8, without the byte order mark that some editors write.
 
     Raises:
-        BadInput: the bytes are not UTF-8; the message names the line and the byte.
+        BadInput: the bytes are not UTF-8; the message has the line and the offset of the first wrong byte.
     """
     try:
         return content.decode("utf-8").removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise BadInput(
-            f"{file}:{line}: byte {error.start} is not UTF-8", fix="save the file as UTF-8"
+            f"{file}:{line}: the byte at offset {error.start} is not UTF-8", fix="save the file as UTF-8"
         ) from error
 
 
@@ -72,7 +76,7 @@ def tables(text: str, file: str) -> dict[str, Any]:
 
 
 def shape(message: str, kind: type) -> FieldFault:
-    """Return the fault that a message from msgspec describes, for a value of the struct type ``kind``."""
+    """Translate msgspec's error message into a fault; ``kind`` is the struct type of the whole file."""
     found = _AT.match(message)
     what, path = (found["what"], found["path"] or "") if found else (message, "")
     if unknown := _UNKNOWN.search(what):
@@ -88,8 +92,9 @@ def shape(message: str, kind: type) -> FieldFault:
 
 
 def field_error(objection: FieldFault, text: str, file: str) -> BadInput:
-    """Return the error for a field's fault in a file. ``text`` is the file's content, in which toolkit finds
-    the line number.
+    """Return the error for a fault in a field of the file ``file``.
+
+    The error names the line of the field in ``text``, which is the content of the file.
     """
     told = f"; choices: {', '.join(objection.choices)}" if objection.choices else ""
     field = f"{_one_line(objection.path)}: " if objection.path else ""
@@ -97,7 +102,7 @@ def field_error(objection: FieldFault, text: str, file: str) -> BadInput:
 
 
 def _one_line(text: str) -> str:
-    """Return a text in one line, shortened, and without control characters."""
+    """Return a text with at most 200 characters and ``…``; ``?`` replaces unprintable characters."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain if len(plain) <= _WIDEST else f"{plain[:_WIDEST]}…"
 
@@ -117,7 +122,7 @@ def _fields(kind: type, path: str) -> tuple[str, ...]:
 
 
 def _literals(kind: type, path: str) -> tuple[str, ...]:
-    """Return the allowed values of a field whose type lists them; otherwise an empty tuple."""
+    """Return the allowed values of the field ``path``; empty if its type does not list allowed values."""
     name = path.rpartition(".")[2].partition("[")[0]
     hint = get_type_hints(_struct_at(kind, path)).get(name)
     choices = [value for value in getattr(hint, "__args__", ()) if isinstance(value, str)]

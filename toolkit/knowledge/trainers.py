@@ -10,13 +10,17 @@ from toolkit.model.jobfile import Strategy
 from toolkit.model.prediction import ProgramName
 
 Epochs = Literal["each", "shared", "none"]
-"""The meaning of an epoch. ``each``: every rank passes over all data. ``shared``: all ranks together pass
-over the data once. ``none``: the trainer has no epochs.
+"""The data that ranks read in one epoch of a trainer. ``each``: every rank reads all data. ``shared``: all
+ranks together read the data once. ``none``: the trainer has no epochs.
 """
 
 
 class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A bundled trainer and the data set that it needs."""
+    """A trainer that toolkit ships.
+
+    ``dataset`` is the data set that ``toolkit data get`` downloads for the trainer. If ``bring`` is true, the
+    user must supply the data.
+    """
 
     name: str
     epochs: Epochs
@@ -25,11 +29,11 @@ class Shipped(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Properties of strategies.
+    """Strategies for distributed training that have special requirements.
 
     ``mpi`` lists strategies that need MPI and do not work with Gloo. ``apart`` lists strategies in which one
     rank, the coordinator, uses the other ranks as devices, so the coordinator's world has size 1.
-    ``one_process`` lists strategies that refuse several ranks.
+    ``one_process`` lists strategies that work only with one rank.
     """
 
     mpi: tuple[Strategy, ...]
@@ -38,8 +42,10 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class WithoutMpi(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Strategies of a framework that need neither MPI nor Horovod. ``fact`` is the image fact with the
-    framework's version. ``program`` says how the ranks find each other.
+    """Strategies of a framework that need neither MPI nor Horovod.
+
+    ``fact`` is the name of the image fact that contains the framework's version. ``program`` is the kind of
+    program, such as ``torch``, which determines how the ranks find each other.
     """
 
     fact: str
@@ -62,5 +68,5 @@ def trainers() -> TrainerKnowledge:
 
 
 def epochs_of(trainer: str) -> Epochs | None:
-    """Return the meaning of an epoch in a bundled trainer; ``None`` for the user's own trainer."""
+    """Return which data an epoch of a bundled trainer covers; ``None`` for the user's own trainer."""
     return next((row.epochs for row in trainers().trainer if row.name == trainer), None)

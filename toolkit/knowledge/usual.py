@@ -1,4 +1,6 @@
-"""Read ``usual.toml``: the properties of usual clusters and usual images."""
+"""Read ``usual.toml``: facts about a cluster and an image. toolkit assumes these facts if a support ticket
+does not state them.
+"""
 
 from functools import cache
 from typing import Any
@@ -13,7 +15,9 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
     """A fact that may decide the outcome of a launch. If a support ticket does not state this fact, toolkit
     advises the user to look the fact up.
 
-    ``values`` are common values besides ``usual``; ``command`` is a command that prints the fact.
+    ``asks`` is the question as a clause; ``usual`` is a sentence that states the usual value. ``values`` are
+    other common values; ``command`` prints the fact. If ``needs`` names another fact, toolkit asks the
+    question only if the ticket states this other fact.
     """
 
     fact: str
@@ -25,28 +29,28 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Names of facts that are absent from a usual host (``host``) and from a usual image (``image``)."""
+    """Names of the facts that a usual host (``host``) or a usual image (``image``) does not have."""
 
     host: tuple[str, ...]
     image: tuple[str, ...]
 
 
 class OldKernel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The glibc version of a usual image if the host's kernel is older than ``kernel``."""
+    """The newest glibc of images that start on a host whose kernel is older than ``kernel``."""
 
     kernel: str
     glibc: str
 
 
 class InstalledSetuid(Row, frozen=True, kw_only=True):
-    """A container runtime that is usually installed setuid root."""
+    """A container runtime that is usually installed setuid root; empty ``versions`` means all versions."""
 
     name: str
     versions: str = ""
 
 
 class DistributionRelease(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Kernel and C library of a distribution's release, and whether its users can create user namespaces."""
+    """Kernel and glibc of a distribution's release, and whether ordinary users can create user namespaces."""
 
     release: str
     kernel: str
@@ -55,7 +59,7 @@ class DistributionRelease(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 class DistributionFamily(Row, frozen=True, kw_only=True):
-    """Releases of distributions that share release numbers, kernels and C libraries."""
+    """The releases of several distributions with the same release numbers, kernels and C libraries."""
 
     names: tuple[str, ...]
     releases: tuple[DistributionRelease, ...]
@@ -87,8 +91,9 @@ def usual_properties() -> Usual:
 
 
 def distribution_release(distribution: str | None) -> DistributionRelease | None:
-    """Return the usual facts of a distribution's release, such as ``ubuntu 22.04``; ``None`` for an unknown
-    distribution.
+    """Return the usual facts of a distribution's release; ``None`` if ``usual.toml`` lacks the release.
+
+    ``distribution`` is a name with a release number, such as ``ubuntu 22.04``.
     """
     name, _, number = (distribution or "").partition(" ")
     rows = (row for row in usual_properties().distribution if name in row.names)

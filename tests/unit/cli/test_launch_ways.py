@@ -527,6 +527,6 @@ def test_a_job_file_in_another_encoding_is_told_with_its_line_and_not_as_toml(tm
     file.write_bytes("nodes: 2\nname: é\n".encode("latin-1"))
     with pytest.raises(BadInput) as caught:
         merge_request({}, (), str(file))
-    assert caught.value.message == f"{file}:2: byte 15 is not UTF-8"
+    assert caught.value.message == f"{file}:2: the byte at offset 15 is not UTF-8"
     file.write_bytes(b"\xef\xbb\xbfnodes: 2\n")
     assert merge_request({}, (), str(file)).job.nodes == 2

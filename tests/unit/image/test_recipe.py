@@ -161,7 +161,7 @@ def test_what_is_not_toml_is_told_with_its_line():
 def test_a_file_that_is_not_utf8_is_refused(tmp_path):
     file = tmp_path / "r.toml"
     file.write_bytes(b"title = \xff")
-    with pytest.raises(BadInput, match="byte 8 is not UTF-8"):
+    with pytest.raises(BadInput, match="the byte at offset 8 is not UTF-8"):
         load(str(file))
 
 

@@ -123,7 +123,7 @@ def test_what_is_meant_is_guessed():
         (LEAST + "[[partitions]]\nname = 'a'\n[[partitions]]\nname = 'b'\nnodes = '3'",
          ["a.toml:7: partitions[1].nodes: expected 'int | null', got 'str'"]),
         (LEAST + "[[partitions]]\nname = 'a'\n[[partitions]]\nname = 'a'",
-         ["a.toml:6: partitions[1].name", "twice"]),
+         ["a.toml:6: partitions[1].name", "two partitions have the name"]),
         (LEAST + "[[partitions]]\nname = 'a'\nnodes = 0", ["partitions[0].nodes: expected a number from 1"]),
         (LEAST + "[[partitions]]\nname = 'a'\nmax_time = '1 day'", ["partitions[0].max_time", "1-00:00:00"]),
         (LEAST + "[[partitions]]\nname = 'a'\ndefault = true\n[[partitions]]\nname = 'b'\ndefault = true",
@@ -148,7 +148,7 @@ def test_what_will_not_do_is_told_in_one_line(text, words):
 def test_files_that_are_no_text_are_told(tmp_path):
     file = tmp_path / "a.toml"
     file.write_bytes(b"title = '\xff'")
-    with pytest.raises(BadInput, match="byte 9 is not UTF-8"):
+    with pytest.raises(BadInput, match="the byte at offset 9 is not UTF-8"):
         sites.site(str(file))
     file.write_bytes(b"#" * (1 << 21))
     with pytest.raises(BadInput, match="longer than 1 MiB"):

@@ -188,7 +188,7 @@ def test_a_mark_of_utf_8_does_no_harm_and_a_byte_of_another_encoding_is_told_wit
     file.write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert load(file).distribution == "é"
     file.write_bytes(b"\n" + text.encode("latin-1"))
-    with pytest.raises(BadInput, match=rf"^{file}:2: byte \d+ is not UTF-8$"):
+    with pytest.raises(BadInput, match=rf"^{file}:2: the byte at offset \d+ is not UTF-8$"):
         load(file)
 
 
