@@ -1,4 +1,8 @@
-"""Read and write facts files, which contain the raw answer of a cluster and the facts from this answer."""
+"""Read and write facts files.
+
+A facts file contains the output of the probe script on a cluster, and the facts that toolkit reads from this
+output.
+"""
 
 import codecs
 from pathlib import Path
@@ -26,7 +30,7 @@ _LARGEST = 256 << 20
 MARK = '{\n  "schema": "toolkit.facts/'
 """The first bytes of each file that :func:`encode` writes."""
 _SLURM = ("slurm", "mpi-list", "slurm-config", "partitions")
-"""Queries that only the contacted machine answers. toolkit uses these answers for all nodes."""
+"""Queries that the probe runs only on the contacted machine. Their answers apply to all compute nodes."""
 
 
 class _Schema(msgspec.Struct, frozen=True):
@@ -34,12 +38,14 @@ class _Schema(msgspec.Struct, frozen=True):
 
 
 class Bundle(msgspec.Struct, frozen=True, kw_only=True):
-    """The facts and the raw answer of a cluster, which ``toolkit probe -o`` writes to a file.
+    """The facts about a cluster and the output of the probe script, which ``toolkit probe -o`` writes.
 
-    ``host`` contains the facts that the rules use, ``login`` the facts about the contacted machine, and
-    ``groups`` the facts about the compute nodes. ``silent`` maps each node without an answer to the reason.
-    ``site`` describes the whole cluster; toolkit uses most of ``site`` only to check a site profile. The
-    earlier schema ``toolkit.facts/1`` had only the fields ``host`` and ``raw``.
+    ``host`` contains the facts that toolkit's rules use. ``login`` has the facts about the contacted machine
+    (usually a login node), and ``groups`` the facts about the compute nodes. ``silent`` maps each compute
+    node without a complete answer to the reason. ``site`` describes the whole cluster; toolkit uses most
+    of ``site`` only to write or check a site profile (the file that describes a cluster). ``raw`` is the
+    output of the probe script. Facts files of the earlier schema ``toolkit.facts/1`` have only the fields
+    ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"
@@ -52,8 +58,8 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read(raw: str, place: str, choice: NodeChoice, *, cut: bool = False) -> Bundle:
-    """Convert the raw answer of a cluster to facts; ``place`` is the cluster's name in the facts. ``cut`` is
-    true if toolkit stopped the probe at its time limit.
+    """Convert the output of the probe script to facts; ``place`` is the cluster's name in the facts. ``cut``
+    is true if toolkit stopped the probe script at the time limit.
 
     Raises:
         CheckFailed: if the start or the end of the contacted machine's answer is missing.
@@ -81,13 +87,13 @@ def encode(bundle: Bundle) -> bytes:
 
 
 def load(path: Path) -> HostFacts:
-    """Return the facts in a file.
+    """Return the facts that toolkit's rules use, from a file.
 
     The file is the output of ``toolkit probe`` (``-o`` or ``--json``), or the raw output of the probe script.
 
     Raises:
-        BadInput: if the file is neither a facts file nor a probe's output; the message names the invalid
-            field.
+        BadInput: if the file is neither a facts file nor the output of the probe script. If a field of a
+            facts file is invalid, the message names the field.
     """
     return load_bundle(path).host
 
@@ -97,7 +103,7 @@ def load_bundle(path: Path) -> Bundle:
     unknown.
 
     Raises:
-        BadInput: if the file is not a facts file; the message names the invalid field.
+        BadInput: as :func:`load` does.
     """
     content = read_given(path, most=_LARGEST, fix="write a facts file with: `toolkit probe -o FACTS.json`")
     content = content.removeprefix(codecs.BOM_UTF8)
@@ -120,7 +126,7 @@ def load_bundle(path: Path) -> Bundle:
         field, what, _ = shape(str(error), Bundle)
         raise BadInput(f"{path}: {f'{field}: ' if field else ''}{what}", fix=_FIX) from error
     except DECODE_ERRORS as error:
-        raise BadInput(f"{path}: this is not JSON: {error}", fix=_FIX) from error
+        raise BadInput(f"{path}: the file is not valid JSON: {error}", fix=_FIX) from error
 
 
 def _from_raw(path: Path, content: bytes) -> Bundle:

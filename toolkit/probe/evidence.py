@@ -57,7 +57,7 @@ class Section:
         return next((line for line in self.lines if line.strip()), f"exited with status {self.status}")
 
     def values(self, word: str) -> tuple[str, ...]:
-        """Return the rest of each line that starts with ``word``."""
+        """Return the text after ``word`` and a space, for each line that starts with ``word`` and a space."""
         start = f"{word} "
         return tuple(line.removeprefix(start) for line in self.lines if line.startswith(start))
 
@@ -69,12 +69,12 @@ def parse(text: str, place: str, *, cut: bool = False) -> Sections:
     """Parse the output of ``containers/probe.sh``, and ignore lines that a login shell prints before this
     output.
 
-    ``cut`` is true if toolkit stopped the probe at its time limit. In this case, the result contains only the
-    sections that the probe finished.
+    ``cut`` is true if toolkit stopped the probe script at the time limit. In this case, the result contains
+    only the sections that the script finished.
 
     Raises:
-        CheckFailed: if the start or the end of the output is missing. Without this check, toolkit would
-            report software as absent although the machine has it.
+        CheckFailed: if the start of the output is missing, or if the end is missing and ``cut`` is false.
+            Without this check, toolkit would report installed software as absent.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if VERSION not in lines:

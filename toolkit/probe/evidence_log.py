@@ -29,4 +29,4 @@ class HostEvidence:
         """Record a fact as unknown because its query failed. ``source`` is the file or command that the probe
         queried.
         """
-        self.unknown[name] = f"{source}: {section.trouble or 'the answer was not understood'}"
+        self.unknown[name] = f"{source}: {section.trouble or 'no usable answer'}"

@@ -53,7 +53,7 @@ def _schedulers(section: Section, book: HostEvidence) -> tuple[str, ...] | None:
     the probe, which did not query schedulers.
     """
     if not section.ok:
-        return None  # the probe script of an earlier release did not query schedulers
+        return None
     names = tuple(line for line in section.lines if line in {"lsf", "flux", "pbs", "grid-engine"})
     book.note("schedulers", f"bsub, flux, qsub, pbsnodes on PATH: {' '.join(names) or 'none'}")
     return names
@@ -71,7 +71,7 @@ def _line(name: str, section: Section, command: str, book: HostEvidence) -> str 
 def _distribution(section: Section, book: HostEvidence) -> str | None:
     value = system.distribution(section.lines) if section.ok else None
     if value is None:
-        book.unknown["distribution"] = f"/etc/os-release: {section.trouble or 'is empty'}"
+        book.unknown["distribution"] = f"/etc/os-release: {section.trouble or 'names no distribution'}"
     else:
         book.note("distribution", f"/etc/os-release: {value}")
     return value
@@ -80,7 +80,9 @@ def _distribution(section: Section, book: HostEvidence) -> str | None:
 def _glibc(section: Section, book: HostEvidence) -> str | None:
     value = system.glibc(section)
     if value is None:
-        book.unknown["glibc"] = f"getconf GNU_LIBC_VERSION: {section.trouble or 'not understood'}"
+        book.unknown["glibc"] = (
+            f"getconf GNU_LIBC_VERSION: {section.trouble or 'the output contains no glibc version'}"
+        )
     else:
         book.note("glibc", f"getconf GNU_LIBC_VERSION: glibc {value}")
     return value
@@ -123,7 +125,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         # ParaStation's daemon contains the PMIx server.
         # The daemon may load a different libpmix than the programs on this machine.
         book.unknown["pmix"] = (
-            "Slurm's plugin is ParaStation's pspmix, which does not report its release of PMIx"
+            "Slurm's only PMIx plugin is ParaStation's pspmix, which does not report a release of PMIx"
         )
         return None
     library = pmix.server(section, types)
@@ -131,10 +133,10 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         book.note("pmix", f"{library.path} is PMIx {library.version}, according to {library.evidence}")
         return library.version
     if section.ok and not section.lines and not plugins:
-        book.absent["pmix"] = "no libpmix in the loader's cache or beside Slurm's plugins"
+        book.absent["pmix"] = "neither the loader's cache nor a plugin of Slurm names a libpmix"
     elif section.ok and not section.lines:
         # Slurm's plugin loads libpmix from an unknown folder, which may exist only on compute nodes.
-        book.unknown["pmix"] = f"the probe found no libpmix, and Slurm offers {' '.join(plugins)}"
+        book.unknown["pmix"] = f"Slurm offers {' '.join(plugins)}, but the probe found no libpmix"
     else:
         book.unknown["pmix"] = section.trouble or "toolkit does not know which libpmix Slurm's plugin loads"
     return None
@@ -143,7 +145,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
 def _folder_mpis(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     libraries = section("mpi-libraries")
     if "launcher -" not in libraries.lines:
-        why = "the probe is from an earlier release, which did not search folders"
+        why = "the output is from an earlier release of the probe, which did not search folders"
         book.unknown["folder_mpis"] = libraries.trouble or why
         return None
     mpis = launcher.of_folders(libraries, section("launcher-environment"))
@@ -165,7 +167,7 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
         book.note("mpis", "mpirun, mpiexec: not found on PATH without loaded modules")
         return mpis
     first = mpis[0]
-    leaks = ", ".join(first.leaks) if first.leaks else ("nothing" if first.leaks == () else "not seen")
+    leaks = ", ".join(first.leaks) if first.leaks else ("nothing" if first.leaks == () else "not known")
     book.note(
         "mpis",
         f"{first.launcher} --version: {first.implementation} {first.version or '?'}"
@@ -173,12 +175,10 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
     )
     for mpi in mpis:
         if mpi.library is None:
-            why = libraries.trouble or "no matching library beside the launcher or in the loader's cache"
+            why = libraries.trouble or "no library of this MPI beside the launcher or in the loader's cache"
             book.unknown["mpis.library"] = f"{mpi.launcher}: {why}"
         elif mpi.needs is None:
-            book.unknown["mpis.needs"] = (
-                f"{mpi.library}: ldd does not list the libraries that this library needs"
-            )
+            book.unknown["mpis.needs"] = f"{mpi.library}: ldd did not list all libraries that libmpi needs"
     if first.library:
         how = (
             "works after a move to another folder"
@@ -212,18 +212,18 @@ def _runtimes(section: _Ask, book: HostEvidence) -> tuple[ContainerRuntime, ...]
 
 
 def _note_runtime(program: ContainerRuntime, book: HostEvidence) -> None:
-    how = {True: "setuid", False: "unprivileged", None: "installation not examined"}[program.setuid]
+    how = {True: "setuid", False: "unprivileged", None: "setuid not known"}[program.setuid]
     book.note(
         "runtime",
         f"{program.path} --version: {program.name} {program.version or '?'}, {how}",
     )
     if not program.version:
-        book.unknown["runtime.version"] = f"{program.path} --version: not understood"
+        book.unknown["runtime.version"] = f"{program.path} --version: the output contains no version"
     if not program.settings:
         book.unknown["runtime.settings"] = f"{program.name.partition('-')[0]}.conf: not found or not readable"
     if program.setuid is None:
         book.unknown["runtime.setuid"] = (
-            f"{program.name} buildcfg does not print the path of its starter program"
+            f"{program.name} buildcfg does not print the folder of the starter program"
         )
 
 
@@ -231,8 +231,7 @@ def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
     allowed = runtime.user_namespaces(section)
     if allowed is None:
         book.unknown["user_namespaces"] = (
-            f"unshare -Ur true: "
-            f"{_refusal(section) or 'root can run it; toolkit does not know whether other users can run it'}"
+            f"unshare -Ur true: {_refusal(section) or 'works for root; not known for other users'}"
         )
     else:
         book.note(
@@ -258,9 +257,7 @@ def _by_profile(section: Section) -> str:
 
 
 def _refusal(section: Section) -> str:
-    """Return the reason why ``unshare`` failed, usually its message that the kernel refuses user
-    namespaces.
-    """
+    """Return the reason why ``unshare`` failed, usually the error message of ``unshare``."""
     error = next((line for line in section.lines if line.startswith("unshare: ")), "")
     return error or ("unshare was not found" if section.status == 127 else section.trouble)
 

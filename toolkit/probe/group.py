@@ -27,21 +27,21 @@ _APART = frozenset(
         "user_namespaces_limit",
     }
 )
-"""Fields that :func:`differences` does not compare. Most of these fields do not describe a single node.
+"""toolkit compares ``shm`` with a tolerance (``_NEAR``), and does not compare the other fields in this set.
 
-The kernel derives the limit of user namespaces from the memory size, which varies slightly between equal
-nodes.
+Most of the other fields do not describe a single node. The kernel derives ``user_namespaces_limit`` from the
+memory size, which varies slightly between nodes of the same type.
 """
 _NEAR = 1.05
-"""Two sizes of /dev/shm count as equal if their ratio is at most this factor. The size of /dev/shm is half of
-the memory, which varies slightly between equal nodes.
+"""Two sizes of /dev/shm count as equal if their ratio is at most this factor. By default, the
+size of /dev/shm is half of the memory size, which varies slightly between nodes of the same type.
 """
 FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")
 """The fields that toolkit compares, in the order of :class:`HostFacts`."""
 
 
 class Group(msgspec.Struct, frozen=True, kw_only=True):
-    """A group of nodes with equal facts; ``facts`` are the facts of the first node.
+    """A group of nodes with equal facts; ``facts`` are the facts of the first node in the group.
 
     ``differs`` lists the fields in which this group differs from the largest group.
     """

@@ -10,7 +10,9 @@ _NUMBERED = re.compile(r"(.*?)(\d{1,9})", re.ASCII | re.DOTALL)
 _PART = re.compile(r"[^,\[\]]*(?:\[[^\[\]]*\][^,\[\]]*)*")
 _RANGE = re.compile(r"(\d{1,9})(?:-(\d{1,9}))?", re.ASCII)
 _MOST = 100_000
-"""Maximum number of nodes in a range. No cluster has more nodes, so a longer range is a mistake."""
+"""Maximum number of nodes in one part of a list, such as ``node[1-9]``. No cluster has more nodes, so
+:func:`expand` treats a larger part as invalid.
+"""
 
 
 def fold(names: Iterable[str]) -> str:
@@ -34,7 +36,7 @@ def fold(names: Iterable[str]) -> str:
 
 
 def expand(text: str) -> tuple[str, ...]:
-    """Expand a list in Slurm's notation to node names; invalid parts of the list stay unchanged."""
+    """Expand a list in Slurm's notation to node names without duplicates; invalid parts stay unchanged."""
     names: list[str] = []
     for part in _PART.findall(text):
         if part:

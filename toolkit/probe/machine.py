@@ -1,4 +1,4 @@
-"""Read the facts about a machine that affect a rank, and record the evidence for each fact."""
+"""Read facts about a machine, such as its GPUs and networks, and record the evidence for each fact."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from toolkit.probe.read.withheld import public
 
 _T = TypeVar("_T")
 _GIB = 1 << 30
-_NO_X86 = "/proc/cpuinfo shows no x86-64 level, because the machine does not have an x86 processor"
+_NO_X86 = "/proc/cpuinfo does not describe an x86 processor"
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,9 @@ class MachineFacts:
         elif system.has_no_driver(section):
             self.book.absent["gpu_driver"] = _no_driver(section)
         else:
-            self.book.unknown["gpu_driver"] = f"nvidia-smi: {system.smi_trouble(section) or 'not understood'}"
+            self.book.unknown["gpu_driver"] = (
+                f"nvidia-smi: {system.smi_trouble(section) or 'the output contains no driver version'}"
+            )
         return version
 
     def gpus(self) -> tuple[str, ...] | None:
@@ -50,7 +52,9 @@ class MachineFacts:
         elif system.has_no_driver(section):
             self.book.absent["gpus"] = _no_driver(section)
         else:
-            self.book.unknown["gpus"] = f"nvidia-smi: {system.smi_trouble(section) or 'lists no GPU'}"
+            self.book.unknown["gpus"] = (
+                f"nvidia-smi: {system.smi_trouble(section) or 'the output lists no GPU'}"
+            )
         return models
 
     def mig(self) -> tuple[str, ...] | None:
@@ -131,7 +135,7 @@ class MachineFacts:
         files = section.values("file")
         version = machine.newest_glibc(section.values("glibc"))
         if version:
-            newest = f"GLIBC_{version} is the newest symbol version"
+            newest = f"GLIBC_{version} is the newest symbol version that these files need"
             self.book.note("gpu_libraries_glibc", f"{', '.join(files)}: {newest}")
         elif section.ok and not files:
             self.book.absent["gpu_libraries_glibc"] = "no library of a GPU driver in the loader's cache"

@@ -1,4 +1,4 @@
-"""Probe a cluster: run the probe script in one round trip, and convert its output to facts."""
+"""Probe a cluster: run the probe script with one remote command, and convert the output to facts."""
 
 from toolkit.errors import CheckFailed
 from toolkit.model.facts import HostFacts
@@ -11,8 +11,8 @@ __all__ = ["Bundle", "NodeChoice", "encode", "gather", "load", "load_bundle", "p
 
 
 def probe(runner: Runner, choice: NodeChoice | None = None) -> HostFacts:
-    """Return the facts that the rules need about a cluster, by default from the login node and one compute
-    node.
+    """Return the facts that toolkit's rules need about a cluster, by default from the login node and one
+    compute node.
 
     Raises:
         Missing: if the machine is unreachable.

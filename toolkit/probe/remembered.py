@@ -1,4 +1,4 @@
-"""Cache the facts about a host for some minutes, so that the next launch need not probe the host again."""
+"""Cache the facts about a host, by default for 10 minutes, so that launches need not probe the host again."""
 
 import hashlib
 import os
@@ -28,7 +28,7 @@ _STATE = re.compile(r"^toolkit-state:([0-9a-f]{64})$", re.MULTILINE)
 
 
 class _Kept(msgspec.Struct, frozen=True):
-    """The raw answer of a host, the time of the probe in Unix seconds, and a hash of the host's state."""
+    """The probe's output for a host, the time of the probe in Unix seconds, and the hash from ``_state``."""
 
     raw: str
     asked: float
@@ -36,10 +36,11 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 class HostMemory:
-    """Uses the cached answer of a host if the answer is recent and the host has not changed since the probe.
-    Otherwise, it probes the host.
+    """A cache for the facts about hosts.
 
-    ``age`` is the age of the cached answer in seconds, or None if toolkit has just probed the host.
+    :meth:`gather` uses a host's cached answer if the answer is less than ``seconds`` old and the host has not
+    changed since the probe. ``age`` is the age of this answer in seconds, or None if toolkit used no cached
+    answer.
     """
 
     def __init__(self, seconds: float | None = None) -> None:
@@ -88,13 +89,13 @@ def seconds_of(text: str | None) -> int:
     if not (text.isascii() and text.isdecimal() and len(text) < 7):
         raise BadInput(
             f"{VARIABLE}: {text!r} is not a number of seconds",
-            fix="give a number of seconds; 0 probes the host each time",
+            fix="set a whole number up to 999999; with 0, toolkit probes the host for each launch",
         )
     return int(text)
 
 
 def _state(runner: Runner) -> str:
-    """Return a hash of the host's state, which changes when the host's facts change; empty if the query
+    """Return a hash of the files, settings and variables that determine a host's facts; empty if the query
     fails.
     """
     folder = shipped_folder("containers")

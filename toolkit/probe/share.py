@@ -20,7 +20,7 @@ _PERSONAL = re.compile(
 
 
 def without_users(bundle: Bundle, name: str) -> Bundle:
-    """Return the facts about a cluster, but remove accounts, machine names and users' folders.
+    """Return the facts about a cluster without accounts, machine names and users' folders.
 
     ``name`` is the cluster's name in the result. The result contains the facts that rules read, but neither
     the raw answer nor evidence.
@@ -44,7 +44,7 @@ def without_users(bundle: Bundle, name: str) -> Bundle:
 
 
 def _numbers(bundle: Bundle) -> dict[str, str]:
-    """Map each machine's name to a replacement, such as ``node1``."""
+    """Map each compute node's name to a replacement, such as ``node1``."""
     named: dict[str, None] = {}
     for machine in (bundle.host, *(group.facts for group in bundle.groups)):
         named |= dict.fromkeys(machine.compute_nodes or ())

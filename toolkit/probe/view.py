@@ -1,4 +1,4 @@
-"""Combine the facts about the login node and the compute nodes into the facts that rules use (pure
+"""Combine the facts about the login node and the compute nodes into the facts that toolkit's rules use (pure
 functions).
 """
 
@@ -19,20 +19,21 @@ _OF_SLURM = (
     "I_MPI_HYDRA_BOOTSTRAP",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 )
-"""Variables that Slurm (24.11.5) sets in each step. A job inherits the login node's values of these
-variables, not the values in the probe's step.
+"""Variables that Slurm (24.11.5) sets in each job step, and therefore in the step in which the probe runs on
+compute nodes. toolkit uses the login node's values of these variables, because a job inherits these values.
 """
 
 
 _OF_LOGIN = {"slurm", "schedulers"}
-"""Facts that toolkit takes from the login node."""
+"""The fields of :class:`HostFacts` that :func:`view` takes from the login node."""
 
 
 def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
     """Return the facts that the rules use about a cluster.
 
-    Facts about Slurm are from the login node. All other facts are from the largest group of equal compute
-    nodes, because ranks run on these nodes. If no compute node answered, all facts are from the login node.
+    Facts about Slurm and other schedulers are from the login node. All other facts are from the largest group
+    of compute nodes with equal facts, because ranks run on compute nodes. If no compute node answered, all
+    facts are from the login node, and ``why_none`` is the reason why no compute node answered.
     """
     if not groups:
         return msgspec.structs.replace(login, **_no_node_reasons(login, why_none))
@@ -55,8 +56,8 @@ def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> Hos
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     """Return the environment variables that a job inherits.
 
-    If TMPDIR is not set, slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS``. If the login node
-    sets TMPDIR, a job inherits the login node's TMPDIR instead of slurmd's TMPDIR.
+    If a job inherits no TMPDIR, slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS``. If the login
+    node sets TMPDIR, a job inherits the login node's TMPDIR instead of slurmd's TMPDIR.
     """
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)
@@ -67,8 +68,8 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Return one table of the login node, ``absent`` or ``unknown``, with the reason why no compute node
-    answered.
+    """Return the login node's table ``absent`` or ``unknown``, by its name. The entry ``compute_nodes`` of
+    the table is the reason why no compute node answered.
     """
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}

@@ -1,1 +1,1 @@
-"""Parse raw lines to plain values (pure functions); each module parses the output of one tool."""
+"""Convert lines of the probe script's output to plain values (pure functions)."""

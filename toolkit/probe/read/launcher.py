@@ -1,4 +1,4 @@
-"""Find the MPI launchers on PATH, and the variables that the first launcher sets for its ranks."""
+"""Find, in the probe's output, the MPI launchers on PATH and the variables that mpirun sets for a rank."""
 
 import posixpath
 import re
@@ -22,13 +22,14 @@ _NAME = re.compile(r"[A-Za-z_]\w*(=|$)", re.ASCII)
 
 
 def launchers(section: Section, environment: Section, libraries: Section) -> tuple[HostMpi, ...]:
-    """Return one :class:`HostMpi` for each MPI installation with a launcher. ``section`` has these lines
-    about each launcher: its ``path``, its ``real`` path without links, and what it ``says`` about its
-    version.
+    """Return one :class:`HostMpi` for each MPI installation with a launcher.
 
-    ``libraries`` lists the MPI library beside each launcher. If an installation contains several launchers,
-    the result includes only the first launcher. If only some launchers in a folder print a version, the
-    function ignores the launchers that print none.
+    ``section`` has three kinds of lines about each launcher: ``path``; ``real``, the path without links; and
+    ``says``, a line that the launcher prints for ``--version``. ``environment`` lists the variables of a
+    rank that mpirun started. ``libraries`` lists the MPI libraries beside each launcher.
+
+    If an installation contains several launchers, the result includes only the first launcher. If only some
+    launchers in a folder print a version, the function ignores the launchers that print no version.
     """
     mpis: dict[tuple[str, str | None, str], HostMpi] = {}
     programs = [p for p in _programs(section) if not p[0].endswith("/srun")]
@@ -72,8 +73,8 @@ def _of_folder(library: mpi_library.MpiLibrary, environment: Section) -> HostMpi
         launcher="",
         prefix=posixpath.dirname(prefix) if posixpath.basename(prefix) == "lib" else prefix,
     )
-    # Return the link to the library, such as lib-abi-mpich/libmpi.so.12.
-    # ld.so finds the link to the library, and not the file to which the link points.
+    # Use the path of the link to the library, such as lib-abi-mpich/libmpi.so.12.
+    # ld.so searches for the name of the link; the library's real file may have another name.
     return msgspec.structs.replace(_with_library(mpi, library, environment), library=library.found_path)
 
 
@@ -101,12 +102,11 @@ def _with_library(mpi: HostMpi, library: mpi_library.MpiLibrary, environment: Se
 
 
 def leaks(section: Section) -> tuple[str, ...] | None:
-    """Return the names of a rank's variables that contain paths of the launcher's installation; None if no
-    rank ran.
+    """Return the names of a rank's variables that contain paths of the launcher's installation; None if the
+    rank had no variable with the prefix ``PMIX_``, for example because no rank ran.
     """
     names = variables(section)
-    # Each launcher sets variables with the prefix PMIX_ for its ranks.
-    # Without a variable with the prefix PMIX_, no rank ran.
+    # Open MPI's mpirun sets PMIX_ variables for each rank.
     if not section.ok or not any(name.startswith("PMIX_") for name in names):
         return None
     return tuple(name for name in knowledge.mpi().variables.paths if name in names)

@@ -1,4 +1,4 @@
-"""Parse a machine's processor, memory, networks, and permissions for shared memory."""
+"""Read a machine's processor, memory, networks and MPI settings from sections of the probe's output."""
 
 import re
 
@@ -28,8 +28,8 @@ _FABRICS = (
     ("efa", re.compile(r"/sys/class/infiniband/\S+ efa$")),
 )
 _IDLE = re.compile(r"[123]: ")
-"""A pattern for the port states DOWN, INIT and ARMED. A port with an unreadable state does not count
-as down.
+"""A pattern for the port states that count as down: DOWN, INIT and ARMED. A port with an unreadable state
+does not count as down.
 """
 
 
@@ -70,7 +70,7 @@ def _cpuinfo(section: Section, name: str) -> str | None:
 
 
 def newest_glibc(names: tuple[str, ...]) -> str | None:
-    """Return the newest release in symbol version names such as ``GLIBC_2.34``, or None."""
+    """Return the newest release in names such as ``GLIBC_2.34``; None if no name is valid."""
     versions = [m[1] for name in names if (m := _GLIBC.fullmatch(name))]
     versions += [_RELATIVE_RELOCATIONS for name in names if name == "GLIBC_ABI_DT_RELR"]
     return max(versions, key=lambda v: [int(part) for part in v.split(".")], default=None)
@@ -92,7 +92,11 @@ def locked_memory(section: Section) -> int | None:
 
 
 def interfaces(section: Section) -> tuple[str, ...]:
-    """Return the network interfaces, first the interfaces that are up and have a route."""
+    """Return the network interfaces, except loopback interfaces and temporary interfaces of containers.
+
+    Interfaces that are not down and have a route come first, then other interfaces that are not down, then
+    interfaces that are down.
+    """
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     routed = set(section.values("route"))
     names = {line for line in section.lines if line.strip() and " " not in line} - {"lo", "bonding_masters"}
@@ -101,7 +105,7 @@ def interfaces(section: Section) -> tuple[str, ...]:
 
 
 def routed_interfaces(section: Section) -> tuple[str, ...]:
-    """Return the interfaces that are up and have a route; empty if the section has no routes."""
+    """Return the interfaces that have a route and are not down; empty if the section has no routes."""
     states = dict(v.split(" ", 1) for v in section.values("state") if " " in v)
     known = set(section.values("route"))
     return tuple(n for n in interfaces(section) if n in known and states.get(n) != "down")
@@ -166,7 +170,9 @@ def mca_params(section: Section) -> dict[str, str]:
 
 
 def user_site(section: Section) -> dict[str, tuple[str, ...]]:
-    """Return the packages in the user's home folder that affect ranks, by Python version."""
+    """Return the packages in ``~/.local`` that affect ranks, such as ``mpi4py 4.1.2``. The keys are Python
+    versions.
+    """
     packages: dict[str, list[str]] = {}
     for line in section.values("package"):
         release, _, info = line.partition(" ")

@@ -11,7 +11,7 @@ from toolkit.probe.evidence import Section
 from toolkit.probe.read.machine import newest_glibc
 
 NO_LAUNCHER = "-"
-"""The text that the probe prints, in place of a launcher's path, before MPI libraries without a launcher."""
+"""The text that the probe prints instead of a launcher's path, before libraries without a launcher."""
 _C_LIBRARY = re.compile(
     r"(?:lib(?:c|m|dl|rt|pthread|util|resolv|anl|nsl)\.so\.\d+|ld-linux\S*|linux-vdso\S*)$"
 )
@@ -37,7 +37,7 @@ class MpiLibrary:
     path: str
     answers: dict[str, list[str]] = field(default_factory=dict)
     whole: bool = True
-    """Whether the query finished before its time limit, so that its section is complete."""
+    """Whether the query for MPI libraries succeeded. If not, lines about this library may be missing."""
 
     def values(self, word: str) -> list[str]:
         return self.answers.get(word, [])
@@ -56,7 +56,7 @@ class MpiLibrary:
 
     @property
     def is_followed(self) -> bool:
-        """Whether the probe found all dependencies of the library."""
+        """Whether the probe listed all libraries that this library needs."""
         return "yes" in self.values("followed") and (self.whole or "yes" in self.values("described"))
 
     @property
@@ -68,7 +68,9 @@ class MpiLibrary:
 
     @property
     def components(self) -> dict[str, tuple[str, ...]]:
-        """The names of the library's components that connect ranks or send messages, by MCA framework."""
+        """The names of Open MPI's components (plugins) that connect ranks or send messages. The keys are MCA
+        frameworks, such as ``btl``.
+        """
         names_by_framework: dict[str, set[str]] = {}
         for word in ("has", "component"):
             for name in self.values(word):
@@ -78,7 +80,8 @@ class MpiLibrary:
 
     @property
     def component_libraries(self) -> dict[str, dict[str, str]]:
-        """The libraries that each component (plugin of Open MPI) loads in addition to the MPI library.
+        """The libraries that each component (plugin of Open MPI) loads, without the C library and without
+        the libraries that the MPI library itself loads.
 
         The keys are component names; each value maps sonames to paths.
         """
@@ -124,14 +127,14 @@ class MpiLibrary:
 
     @property
     def own_shm(self) -> bool | None:
-        """Whether MPICH's device ch4 has its own shared-memory transport; None for other MPIs."""
+        """Whether MPICH's device ch4 has a shared-memory transport; None for other devices and MPIs."""
         named = self.implementation != "intelmpi" and (self.device or "").startswith("ch4")
         return "MPIDI_POSIX_am_" in self.holds if named else None
 
     @property
     def soname(self) -> str | None:
-        """The soname by which programs load the library; None if the file names do not show exactly one
-        soname.
+        """The soname by which programs load the library; None if not exactly one soname in the library's
+        file matches the file name.
         """
         files = {posixpath.basename(self.path), posixpath.basename(self.found_path)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
@@ -146,8 +149,8 @@ class MpiLibrary:
 
     @property
     def interfaces(self) -> tuple[str, ...] | None:
-        """The launch interfaces that the library can use; None if the probe did not find all of its
-        dependencies.
+        """The launch interfaces that the library can use; None if the probe did not list all libraries
+        that this library needs.
         """
         if not self.is_followed:
             return None
@@ -180,7 +183,8 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
     """Return two mappings: from each launcher to the paths of the libraries beside it, and from each path to
     its library.
 
-    In the first mapping, the key ``""`` has the libraries that ld.so finds, which belong to no launcher.
+    In the first mapping, the key ``""`` has the libraries in the loader's cache, and the key
+    :data:`NO_LAUNCHER` has the libraries in folders without a launcher.
     """
     beside: dict[str, list[str]] = {}
     known: dict[str, MpiLibrary] = {}
@@ -203,8 +207,8 @@ def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibr
 def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibrary | None:
     """Return a launcher's MPI library, or None.
 
-    The result is a library of the MPI ``implementation`` beside the launcher, or else the first library of
-    this MPI that ld.so finds.
+    The result is the first library of the MPI ``implementation`` beside the launcher. If there is no such
+    library, the result is the first library of this MPI in the loader's cache.
     """
     beside, known = libraries(section)
     for path in (*beside.get(launcher, ()), *beside.get("", ())):
@@ -215,7 +219,9 @@ def of_launcher(launcher: str, implementation: str, section: Section) -> MpiLibr
 
 
 def separate_libraries(section: Section) -> tuple[MpiLibrary, ...]:
-    """Return the libraries that the probe found in folders without a launcher, in the order of the search."""
+    """Return the libraries that the probe found in folders without a launcher, in the order of the search.
+    The result contains no library that is also beside a launcher.
+    """
     beside, known = libraries(section)
     existing = {
         path for launcher, paths in beside.items() if launcher not in {"", NO_LAUNCHER} for path in paths
@@ -244,8 +250,8 @@ def sonames(library: MpiLibrary) -> tuple[str, ...] | None:
 
 
 def folders(library: MpiLibrary) -> tuple[str, ...] | None:
-    """Return the folder of an MPI library, then the folders of all libraries that the loader loads with
-    it.
+    """Return the folder of an MPI library, then the folders of all libraries that the loader loads with the
+    MPI library; None if the list is incomplete.
     """
     if not library.is_followed:
         return None
@@ -265,8 +271,8 @@ def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | N
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return the sonames of the libraries that each MPI component additionally loads. The keys are
-    components. Return None if unknown.
+    """Return the sonames of the libraries in :attr:`MpiLibrary.component_libraries`, by component; None if
+    the list is incomplete.
     """
     if not library.is_followed:
         return None
@@ -274,8 +280,8 @@ def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
 
 
 def places(library: MpiLibrary) -> dict[str, str] | None:
-    """Return the folders of the libraries that the loader loads with an MPI library. The keys are sonames.
-    Return None if unknown.
+    """Return the folder of each library that the loader loads with an MPI library, by soname; None if the
+    list is incomplete.
     """
     if not library.is_followed:
         return None
@@ -298,8 +304,8 @@ def ucx(library: MpiLibrary) -> str | None:
 
 
 def fabric(library: MpiLibrary) -> str | None:
-    """Return the newest ``FABRIC_`` version of the libfabric that the loader loads with a library,
-    or None.
+    """Return the newest ``FABRIC_`` version of the libfabric that the loader loads with a library; None if
+    the probe found no version.
     """
     versions = [version.split(".") for version in library.values("fabric") if _VERSION.match(version)]
     return ".".join(max(versions, key=lambda parts: [int(part) for part in parts])) if versions else None

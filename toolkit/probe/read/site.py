@@ -1,5 +1,5 @@
-"""Parse the answers to the queries for a site profile: partitions, accounts, modules, folders (pure
-functions).
+"""Parse the answers to the queries for a site profile (the file that describes a cluster): partitions,
+accounts, modules, folders (pure functions).
 """
 
 import re
@@ -50,7 +50,8 @@ def partitions(sections: Sections) -> tuple[PartitionFacts, ...] | None:
 
     The section ``partitions`` is the output of ``sinfo -e -o '%P|%D|%a|%c|%m|%G|%l|%s|%X|%Y|%Z'``.
 
-    Earlier releases of the probe print only the first six columns, so limits and cores are unknown.
+    The output of earlier releases of the probe has only the first six columns. In this case, limits and cores
+    are unknown.
     """
     section = sections.get("partitions", Section("partitions"))
     rows = [line.split("|") for line in section.lines if line.count("|") >= _SHORT - 1]
@@ -118,8 +119,8 @@ def _features(section: Section) -> dict[str, tuple[str, ...]] | None:
 
 
 def _associations(section: Section) -> tuple[Association, ...] | None:
-    """Return the user's accounts from ``may ACCOUNT|PARTITION|QOS,QOS`` lines; each partition has its own
-    line.
+    """Return the user's accounts from ``may ACCOUNT|PARTITION|QOS,QOS`` lines. An account may have
+    several lines, one for each partition.
     """
     if not section.ok:
         return None
@@ -134,8 +135,8 @@ def _associations(section: Section) -> tuple[Association, ...] | None:
 
 
 def _whole(sections: Sections, name: str) -> Section | None:
-    """Return the section of a query that ran in a login shell, or None if a start-up file, such as
-    ~/.bash_profile, ended the shell before the answer.
+    """Return the section of a query that ran in a login shell. Return None if the query failed, or if a
+    start-up file, such as ~/.bash_profile, ended the shell before the end of the answer.
 
     The result does not contain the lines that start-up files print before and after the answer.
     """

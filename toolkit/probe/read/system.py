@@ -88,13 +88,15 @@ def gpus(section: Section) -> tuple[str, ...] | None:
 
 
 def mig(section: Section) -> tuple[str, ...] | None:
-    """Return the profiles of the MIG instances that nvidia-smi lists, or None if nvidia-smi did not run."""
+    """Return the profiles of the MIG instances that nvidia-smi lists, or None if ``nvidia-smi -L`` failed."""
     return section.values("part") if "parts listed" in section.lines else None
 
 
 def amd_gpus(section: Section) -> tuple[str, ...]:
     """Return the AMD GPUs of a machine from ``device 0x7408`` and ``gfx 90010`` lines.
 
+    The result has one entry for each GPU: the architecture (``gfx90a``), or the PCI ids (``1002:7408``) if
+    there are no ``gfx`` lines.
     ``device`` lines name GPUs on the PCI bus; ``gfx`` lines name GPUs that a job may use. A partitioned GPU
     is one device on the bus, but several GPUs for the compute driver.
     """

@@ -1,4 +1,4 @@
-"""Remove values that may identify the user, and values of variables that no rule reads (pure functions)."""
+"""Remove values that may identify the user, and values that no rule of toolkit reads (pure functions)."""
 
 import re
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from toolkit import knowledge
 from toolkit.knowledge.settings import reads_value
 
 _OTHERS = {"SLURM_MPI_TYPE", "PMIX_VERSION"}
-"""Variables that rules read in addition to the variables in ``settings.toml`` and ``mpi.toml``."""
+"""Variables that rules read, and that neither ``settings.toml`` nor ``mpi.toml`` lists."""
 
 _PERSONAL = re.compile(
     r"@|~|\s|\$|/(home|users?|u|people|staff)/|token|secret|passw|credential|://", re.ASCII | re.IGNORECASE
