@@ -18,7 +18,7 @@ class Program(Protocol):
     """The attributes that the module of each program kind has."""
 
     NAME: ProgramName
-    """Name of the program kind in options and records."""
+    """Name of the program kind in options and in JSON output."""
     TITLE: str
     """Name of the program kind in sentences."""
     JOINS: frozenset[str]
@@ -33,7 +33,9 @@ class Program(Protocol):
         ...
 
     def starter(self, command: Sequence[str]) -> Starter:
-        """Return the program, such as ``torchrun``, with which ``command`` starts its ranks, or ``""``."""
+        """Return the program, such as ``torchrun``, with which ``command`` starts the ranks of a node; empty
+        if the command contains no such program.
+        """
         ...
 
     def peers(self, starter: Starter) -> tuple[str, ...]:

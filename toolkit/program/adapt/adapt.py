@@ -1,4 +1,4 @@
-"""Change the text of a training script so that it connects its ranks; toolkit does not run the script."""
+"""Change the text of a training script so that its ranks train together; toolkit does not run the script."""
 
 import ast
 
@@ -23,8 +23,8 @@ _OWN = (
 
 
 def way_of(source: ScriptSource, name: str) -> Way:
-    """Return what can connect the ranks of a script: ``torch`` for PyTorch, ``horovod`` for Keras and
-    TensorFlow. Error messages begin with ``name``, the name of the script.
+    """Return what toolkit uses to connect the ranks of a script: ``torch`` for PyTorch, ``horovod`` for
+    Keras and TensorFlow. Error messages begin with ``name``, the name of the script.
 
     Raises:
         BadInput: if toolkit finds no training in the script, or the script uses neither Keras nor PyTorch.
@@ -50,11 +50,12 @@ def way_of(source: ScriptSource, name: str) -> Way:
 def change_script(
     source: ScriptSource, way: Way
 ) -> tuple[str, tuple[ScriptChange, ...], tuple[ScriptChange, ...]]:
-    """Return the text of a script for several ranks, the list of changes, and the points that the user must
-    check.
+    """Return the changed text of a script, the list of changes, and the list of lines that the user must
+    check. ``way`` says what connects the ranks.
 
     Raises:
-        BadInput: if the script has no place for new lines, or ``way`` does not support the script's training.
+        BadInput: if toolkit cannot insert lines into the script, or ``way`` does not support the script's
+            training.
     """
     work = {"horovod": _horovod, "tf-config": _strategy, "torch": _torch}[way](source)
     text = work.edits.apply(work.on_first_rank)
@@ -63,8 +64,8 @@ def change_script(
     except SyntaxError as error:  # The changes conflict: do not return a script that Python cannot parse.
         raise BadInput(
             f"line {error.lineno} of the changed script is not valid Python: {error.msg}",
-            fix="report this error, and attach the script; docs/howto/own-script.md shows how to change it "
-            "by hand",
+            fix="report this error, and attach the script; or change the script by hand, as "
+            "docs/howto/own-script.md shows",
         ) from error
     order = {"key": lambda one: one.line}
     return text, tuple(sorted(work.changes, **order)), tuple(sorted(work.left, **order))  # type: ignore[call-overload]
@@ -115,8 +116,8 @@ def _strategy(source: ScriptSource) -> Work:
     plain = Work.of(source, "", "")
     if gradients(plain):
         raise BadInput(
-            "toolkit can change a loop with GradientTape for Horovod, but not for a TensorFlow strategy, "
-            "which needs more changes",
+            "the script trains with GradientTape, which toolkit supports only with Horovod, not with "
+            "`--program tf-config`",
             fix="use Horovod: `--program horovod`",
         )
     if _keras_3(source) is not None:

@@ -11,7 +11,7 @@ _WIDEST = 100
 
 
 class Unplaceable(Exception):
-    """The error if two statements share a line, so that toolkit cannot insert a line between them."""
+    """The error if toolkit cannot insert a line, for example because two statements share a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,7 @@ class _Edit:
     end: int
     text: str
     rank: int = 0
-    """The order of insertions at the same offset: the insertion with the smallest number is first."""
+    """The order of insertions at the same offset: the insertion with the smallest number comes first."""
 
 
 @dataclass(slots=True)
@@ -42,8 +42,8 @@ class Edits:
         return [edit.text for edit in self._edits]
 
     def insert(self, at: int, text: str, rank: int = 0) -> None:
-        """Insert a text at an offset; if several texts have the same offset, the text with the smallest
-        ``rank`` is first.
+        """Insert a text at an offset. If callers insert several texts at one offset, the text with the
+        smallest ``rank`` comes first.
         """
         self._edits.append(_Edit(at, at, text, rank))
 
@@ -99,7 +99,7 @@ class Edits:
         """Insert lines before a statement, with the statement's indentation.
 
         Raises:
-            Unplaceable: if the statement is not the first statement on its line.
+            Unplaceable: if the statement is not the first statement on its line, or is an ``elif``.
         """
         source = self.source
         start = source.start(statement)
@@ -112,8 +112,8 @@ class Edits:
         """Insert lines after a statement, with the statement's indentation.
 
         Raises:
-            Unplaceable: if another statement, or the head of its block (such as ``if x:``), is on the same
-                line.
+            Unplaceable: if the same line contains another statement, or the head of the statement's block,
+                such as ``if x:``.
         """
         source = self.source
         if source.text[source.line_start(source.start(statement)) : source.start(statement)].strip():
@@ -128,10 +128,10 @@ class Edits:
         self.insert(following.end(), text, rank)
 
     def guard(self, statement: ast.stmt) -> None:
-        """Put a statement into the body of an ``if`` that is true only on rank 0.
+        """Mark a statement that only rank 0 must run. :meth:`apply` puts the statement into an ``if``.
 
         Raises:
-            Unplaceable: if the statement shares its line with another statement.
+            Unplaceable: if the statement shares its line with another statement, or is an ``elif``.
         """
         if not self.source.stands_alone(statement) or self.source.text.startswith(
             "elif", self.source.start(statement)
@@ -141,7 +141,11 @@ class Edits:
             self._guarded.append(statement)
 
     def apply(self, test: str) -> str:
-        """Return the changed text of the file; ``test`` is a Python expression that is true on rank 0."""
+        """Return the changed text of the file; ``test`` is a Python expression that is true only on rank 0.
+
+        Raises:
+            ValueError: if two changes overlap.
+        """
         for group in self._groups():
             self._put_under(group, f"if {test}:")
         text, parts, at = self.source.text, [], 0
@@ -153,7 +157,7 @@ class Edits:
         return "".join([*parts, text[at:]])
 
     def _groups(self) -> Iterable[list[ast.stmt]]:
-        """Yield each group of consecutive statements in one block that only rank 0 must run."""
+        """Yield each group of consecutive statements that are in one block and that only rank 0 must run."""
         inner = {one for one in self._guarded if any(up in self._guarded for up in self.source.around(one))}
         left = sorted((one for one in self._guarded if one not in inner), key=lambda one: one.lineno)
         group: list[ast.stmt] = []
