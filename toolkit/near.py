@@ -4,12 +4,13 @@ from collections.abc import Iterable
 
 
 def suggest_near(word: str, choices: Iterable[str]) -> str:
-    """Return `` (did you mean X?)`` if the choice X is similar to the word; otherwise empty text.
+    """Return `` (did you mean X?)`` if one of the choices, X, is similar to the word; empty if none is
+    similar.
 
     >>> suggest_near("imgae", ("image", "init"))
     ' (did you mean image?)'
     """
-    # difflib is slow to import, and needed only for a mistyped word.
+    # Import difflib only for a mistyped word, because the import is slow.
     import difflib
 
     close = difflib.get_close_matches(word, list(choices), n=1)

@@ -4,9 +4,9 @@ from math import floor, isfinite, log10
 
 
 def number(value: float, digits: int = 3) -> str:
-    """Return a number as text without an exponent, with at most ``digits`` digits.
+    """Return a number as text without an exponent, rounded to at most ``digits`` significant digits.
 
-    The result contains all digits before the decimal point, even if there are more than ``digits``.
+    The function does not round digits before the decimal point, even if there are more than ``digits``.
 
     >>> [number(value) for value in (0.4231, 8.0, 25.44, 3457.2)]
     ['0.423', '8', '25.4', '3,457']

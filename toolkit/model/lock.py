@@ -1,4 +1,4 @@
-"""A lock: all files and build steps of an image, which toolkit derives from a recipe."""
+"""A lock: the files and the build steps of an image. toolkit derives a lock from a recipe."""
 
 import hashlib
 from typing import Literal
@@ -13,12 +13,12 @@ CompiledComponent = Literal["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
 """Components that toolkit can compile; each has a script in ``containers/parts``."""
 
 Helper = Literal["cuda"]
-"""Source archives that the script of another component unpacks with a helper script
-in ``containers/parts``.
+"""Components that the build unpacks, and does not compile, with a helper script in ``containers/parts``. The
+build unpacks them to compile another component.
 """
 
 PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})
-"""Compiled components whose script builds a wheel. The scripts of other components install files."""
+"""Components whose build script produces a wheel. All other build scripts install files."""
 
 
 class LockedFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -41,8 +41,9 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     ``name`` is the distribution with its release (``debian:bookworm``). ``image`` is the published image
     without a digest (``debian:bookworm-slim``). ``published`` is the published image with its digest; it is
-    empty if toolkit could not reach a registry. Without ``published``, the build bootstraps the base from
-    ``packages``, which produces the same files on every machine.
+    empty if toolkit could not reach a registry. ``release`` is the codename of the release (``bookworm``). If
+    ``published`` is empty, the build bootstraps the base image from ``packages``. Each build from the same
+    ``packages`` produces the same files.
     """
 
     name: str
@@ -53,10 +54,11 @@ class LockedBase(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The packages and files that a build installs in one stage; the order within a field does not matter.
+    """The packages and files for one stage of a build: compilation (``build``) or the finished image
+    (``run``).
 
-    ``debian`` lists packages of the distribution. The build installs ``wheels`` unchanged, and compiles
-    ``sources``.
+    ``debian`` lists packages of the distribution. The build installs the files in ``wheels``, and compiles or
+    unpacks the archives in ``sources``. The order within a field does not matter.
     """
 
     debian: tuple[LockedFile, ...] = ()
@@ -65,13 +67,15 @@ class Stage(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One component to compile, from the archive of the same name in ``build.sources``.
+    """One component to compile, from the archive in the lock's ``build.sources`` that has the component's
+    name.
 
-    ``words`` are the options of the component's configure script or, for Horovod, its operations, such as
-    ``nccl``. ``after`` names earlier steps whose results this step needs. ``wheels`` names wheels of the
-    image against which the step compiles. ``extra`` names further source archives that the component's script
-    unpacks. ``patches`` maps files of ``recipes/patches`` to their SHA-256; the build applies these patches
-    to the unpacked sources, in the order of the patches' names.
+    ``words`` are options for the component's configure script; for Horovod, ``words`` are Horovod's
+    operations, such as ``nccl``. ``after`` names the components that the build must compile before this
+    component. ``wheels`` names the wheels in the image against which the build compiles this component.
+    ``extra`` names other archives in ``build.sources`` that the component's build script unpacks. ``patches``
+    maps files of ``recipes/patches`` to their SHA-256; the build applies these patches to the unpacked
+    sources, in the order of the patches' names.
     """
 
     component: CompiledComponent
@@ -83,15 +87,15 @@ class LockedStep(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """All inputs of an image's build; ``image render`` and ``image build`` read nothing else.
+    """All packages, files and build steps of an image; ``toolkit image build`` installs nothing else.
 
     ``recipe_sha256`` is the hash of the recipe's values, so a new comment in the recipe does not make the
-    lock out of date. ``packages`` names the wheels that the recipe requests. ``epoch`` is the time, in
-    seconds since 1970, that the build records in every file and header of the image (SOURCE_DATE_EPOCH). The
-    build compiles ``steps`` in the order of the list. ``environment`` maps the image's variables, except PATH
-    and LANG, to their values. ``licences`` maps each component with a known licence to an SPDX identifier or
-    a LicenseRef. ``build`` lists packages that are necessary only to compile components. ``run`` lists
-    packages that remain in the image.
+    lock out of date. ``packages`` names the wheels that the recipe requests. ``epoch`` is the time stamp, in
+    seconds since 1970, of all files and headers in the image (SOURCE_DATE_EPOCH). The build compiles
+    ``steps`` in the order of the list. ``environment`` maps the image's variables, except PATH and LANG, to
+    their values. ``licences`` maps each component with a known licence to an SPDX identifier or a LicenseRef.
+    ``build`` lists packages that are necessary only to compile components. ``run`` lists packages that remain
+    in the image.
     """
 
     schema: str = SCHEMA
@@ -117,12 +121,12 @@ class Lock(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 def encode_lock(lock: Lock) -> bytes:
-    """Return the content of a lock file in JSON; equal locks produce equal bytes."""
+    """Return a lock as JSON, the content of a lock file. Equal locks produce equal bytes."""
     return msgspec.json.format(msgspec.json.encode(lock), indent=1) + b"\n"
 
 
 def lock_sha256(lock: Lock) -> str:
-    """Return the SHA-256 of the lock file in hexadecimal. An image has this hash in its label
-    ``toolkit.lock``.
+    """Return the SHA-256 of the lock file in hexadecimal. The label ``toolkit.lock`` of an image contains
+    this hash.
     """
     return hashlib.sha256(encode_lock(lock)).hexdigest()

@@ -1,7 +1,7 @@
 """Check the grammar of a lock: the allowed values of each field.
 
-The fields of a lock become paths, command words and lines of a Dockerfile. toolkit checks them, because it
-cannot trust the author of every lock.
+toolkit writes the fields of a lock into paths, commands and Dockerfiles. A lock may be from an author whom
+toolkit cannot trust, so toolkit checks each field first.
 """
 
 import re
@@ -78,14 +78,17 @@ def _is_origin(text: str) -> bool:
 
 _SHA256 = _Rule(_HEX.fullmatch, "64 lower-case hexadecimal digits")
 _FILE_NAME = _Rule(_FILE.fullmatch, "a file name of letters, digits and ._+~:%@=-")
-_ORIGIN = _Rule(_is_origin, "debian:pool/…, debian-security:pool/…, index:PYTHON or an https:// address")
-_RECIPE_NAME = _Rule(_RECIPE.fullmatch, "the name of a recipe")
-_ANY_VERSION = _Rule(_VERSION.fullmatch, "a version")
+_ORIGIN = _Rule(_is_origin, "debian:pool/…, debian-security:pool/…, index:3.11 or an https:// address")
+_RECIPE_NAME = _Rule(_RECIPE.fullmatch, "a recipe name of lower-case letters, digits and ._-")
+_ANY_VERSION = _Rule(_VERSION.fullmatch, "a version of letters, digits and .+:~!_-")
 _TITLE = _Rule(
     lambda text: len(text) <= LONGEST_LINE and text.isprintable(),
     f"one line of printable text, at most {LONGEST_LINE} characters",
 )
-_TEXT = _Rule(lambda text: len(text) <= _LONGEST_TEXT and text.isprintable(), "one line of printable text")
+_TEXT = _Rule(
+    lambda text: len(text) <= _LONGEST_TEXT and text.isprintable(),
+    f"one line of printable text, at most {_LONGEST_TEXT} characters",
+)
 
 # Sources: Debian Policy 5.6.1 and 5.6.12; PyPA's rules for names, and PEP 440.
 _DEBIAN = (
@@ -98,21 +101,25 @@ _WHEEL = (
     _Rule(_is_python_version, "the version of a Python package (PEP 440)"),
     ".whl",
 )
-_SOURCE = (_Rule(_PYTHON_NAME.fullmatch, "the name of a component"), _ANY_VERSION, "")
+_SOURCE = (_Rule(_PYTHON_NAME.fullmatch, "a component name of letters, digits and ._-"), _ANY_VERSION, "")
 
-_NAME_OF_VARIABLE = _Rule(_VARIABLE.fullmatch, "the name of a variable other than PATH and LD_…")
+_NAME_OF_VARIABLE = _Rule(_VARIABLE.fullmatch, "an upper-case variable name other than PATH and LD_…")
 _VALUE_OF_VARIABLE = _Rule(_SETTING.fullmatch, "one word of letters, digits and ._-")
 _IDENTIFIER = _Rule(_LICENCE.fullmatch, "an identifier of the SPDX list, or a LicenseRef")
-_PATCH = _Rule(re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*\.patch").fullmatch, "the name of a patch of toolkit")
-_CONFIGURE = _Rule(_OPTION.fullmatch, "an option such as --with-NAME, --without-NAME or --enable-NAME=VALUE")
+_PATCH = _Rule(
+    re.compile(r"[a-z0-9]+(?:[.-][a-z0-9]+)*\.patch").fullmatch, "a lower-case file name such as NAME.patch"
+)
+_CONFIGURE = _Rule(
+    _OPTION.fullmatch, "a configure option such as --with-NAME, --without-NAME or --enable-NAME=VALUE"
+)
 _WORDS = {
     "horovod": _Rule(OPERATIONS.__contains__, f"one of {', '.join(OPERATIONS)}"),
-    "mpi4py": _Rule(().__contains__, "no words"),
+    "mpi4py": _Rule(().__contains__, "no options"),
 }
 
 
 def faults(lock: Lock) -> Iterator[str]:
-    """Yield the faults of a lock, one line for each wrong field, such as ``base.packages[3].sha256: …``."""
+    """Yield a message for each fault of a lock, such as ``base.packages[3].sha256: expected …, found …``."""
     yield from _wrong("schema", lock.schema, _Rule(SCHEMA.__eq__, SCHEMA))
     yield from _wrong("recipe", lock.recipe, _RECIPE_NAME)
     yield from _wrong("recipe_sha256", lock.recipe_sha256, _SHA256)
@@ -128,7 +135,9 @@ def faults(lock: Lock) -> Iterator[str]:
         yield from _wrong("environment", name, _NAME_OF_VARIABLE)
         yield from _wrong(f"environment[{quote_value(name)}]", value, _VALUE_OF_VARIABLE)
     for component, licence in lock.licences.items():
-        yield from _wrong("licences", component, _Rule(_WORD.fullmatch, "one word"))
+        yield from _wrong(
+            "licences", component, _Rule(_WORD.fullmatch, "one word of lower-case letters, digits, _ and -")
+        )
         yield from _wrong(f"licences.{component}", licence, _IDENTIFIER)
     for where, stage in (("build", lock.build), ("run", lock.run)):
         kinds = (("debian", stage.debian, _DEBIAN), ("wheels", stage.wheels, _WHEEL))
@@ -138,8 +147,8 @@ def faults(lock: Lock) -> Iterator[str]:
 
 
 def file_faults(file: LockedFile) -> Iterator[str]:
-    """Yield the faults of a file: wrong file name, hash or size. toolkit uses the file name in paths and
-    addresses.
+    """Yield a message for each fault in the file name, the hash or the size of a file. toolkit uses the file
+    name in paths and addresses.
     """
     yield from _wrong("file", file.file, _FILE_NAME)
     yield from _wrong("sha256", file.sha256, _SHA256)
@@ -147,20 +156,23 @@ def file_faults(file: LockedFile) -> Iterator[str]:
 
 
 def address_host(origin: str) -> str:
-    """Return host and port of an https address in lower case; empty for an origin that is not an https
-    address.
+    """Return the host, with its port if the address has a port, of an origin that is an https address.
+
+    The result is in lower case; it is empty for any other origin.
     """
     found = _HTTPS.fullmatch(origin)
     return found["host"].lower() if found else ""
 
 
 def quote_value(text: str) -> str:
-    """Return a value of a lock for a message: quoted, shortened, and without control characters."""
+    """Return a value of a lock for use in a message: in quotes, shortened, and with control characters
+    escaped.
+    """
     return ascii(text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…")
 
 
 def _of_solution(solution: Solution) -> Iterator[str]:
-    word = _Rule(_WORD.fullmatch, "one word")
+    word = _Rule(_WORD.fullmatch, "one word of lower-case letters, digits, _ and -")
     yield from _wrong(
         "solution.schema", solution.schema, _Rule("toolkit.solution/1".__eq__, "toolkit.solution/1")
     )
@@ -178,37 +190,43 @@ def _of_solution(solution: Solution) -> Iterator[str]:
 
 def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
     yield from _wrong("base.name", base.name, _Rule(_BASE.fullmatch, "a base image such as debian:bookworm"))
-    yield from _wrong("base.release", base.release, _Rule(_WORD.fullmatch, "the codename of a release"))
+    yield from _wrong(
+        "base.release", base.release, _Rule(_WORD.fullmatch, "the codename of a release, such as bookworm")
+    )
     yield from _wrong(
         "base.image", base.image, _Rule(_IMAGE.fullmatch, "an image reference without a digest")
     )
     if base.published or not base.packages:
         reference = _Rule(
-            _REFERENCE.fullmatch, "an image reference with its digest, if there are no packages"
+            _REFERENCE.fullmatch, "an image reference with its digest (required if base.packages is empty)"
         )
         yield from _wrong("base.published", base.published, reference)
     if base.name not in [c.version for c in solution.chosen if c.component == "base"]:
-        yield f"base.name: expected the base that the solution names, found {quote_value(base.name)}"
+        yield f"base.name: expected the version of base in solution.chosen, found {quote_value(base.name)}"
     if not base.published and any(chosen.provider == "published" for chosen in solution.chosen):
-        yield "base.published: expected the name of the published base image, found none"
+        yield "base.published: expected the name of the published image that solution.chosen uses, found none"
     for number, file in enumerate(base.packages):
         yield from _of_file(f"base.packages[{number}]", file, *_DEBIAN)
 
 
 def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedStep]) -> Iterator[str]:
-    """Yield the faults of a step: words that are not allowed, and names that are in neither the lock nor an
-    earlier step.
+    """Yield a message for each fault of a step, such as an option that is not allowed, or the name of a file
+    that is not in the lock. ``earlier`` are the steps before this step.
     """
     before = {step.component for step in earlier}
-    sources = _Rule({file.name for file in lock.build.sources}.__contains__, "an archive in build.sources")
+    sources = _Rule(
+        {file.name for file in lock.build.sources}.__contains__, "the name of an archive in build.sources"
+    )
     wheels = _Rule({file.name for file in lock.run.wheels}.__contains__, "the name of a wheel in run.wheels")
     if step.component in before:
-        yield f"{where}.component: expected each component once, found another {step.component}"
+        yield f"{where}.component: expected one step for each component, found another for {step.component}"
     yield from _wrong(f"{where}.component", step.component, sources)
     for number, word in enumerate(step.words):
         yield from _wrong(f"{where}.words[{number}]", word, _WORDS.get(step.component, _CONFIGURE))
     for number, other in enumerate(step.after):
-        yield from _wrong(f"{where}.after[{number}]", other, _Rule(before.__contains__, "an earlier step"))
+        yield from _wrong(
+            f"{where}.after[{number}]", other, _Rule(before.__contains__, "the component of an earlier step")
+        )
     for number, name in enumerate(step.wheels):
         yield from _wrong(f"{where}.wheels[{number}]", name, wheels)
     for name, digest in step.patches.items():

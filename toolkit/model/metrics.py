@@ -1,6 +1,4 @@
-"""The lines of a trainer's ``metrics.jsonl`` (``docs/metrics.md``), and the training that these lines
-describe.
-"""
+"""Parse a trainer's metrics file, ``metrics.jsonl``; ``docs/metrics.md`` describes the lines of the file."""
 
 from typing import Annotated
 
@@ -16,7 +14,7 @@ Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
 """A whole number that every JSON parser represents exactly (RFC 8259, section 6)."""
 
 Measure = Annotated[float, msgspec.Meta(ge=-1e40, le=1e40)]
-"""A number that a plot can show; the largest single-precision number is 3.4e38 (IEEE 754)."""
+"""A number that a plot can show. The limits allow all single-precision numbers, up to 3.4e38 (IEEE 754)."""
 
 Name = Annotated[str, msgspec.Meta(max_length=255)]
 
@@ -25,8 +23,8 @@ Path = Annotated[str, msgspec.Meta(max_length=4096)]
 
 
 class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag_field="record"):
-    """The first line of the metrics file; see ``docs/metrics.md``. toolkit ignores fields of later
-    releases.
+    """The first line of the metrics file; see ``docs/metrics.md``. toolkit ignores unknown fields, which
+    later releases may add.
     """
 
     schema: Name
@@ -48,8 +46,11 @@ class MetricsHeader(msgspec.Struct, frozen=True, kw_only=True, tag="header", tag
 
 
 class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="record"):
-    """The figures of one epoch for all ranks together. In a benchmark, ``test_loss`` and ``test_accuracy``
-    are ``None``. ``loss`` is ``None`` if the loss is infinite or NaN.
+    """The measured values of one epoch for all ranks together.
+
+    ``test_loss`` and ``test_accuracy`` are ``None`` if the trainer did not evaluate the model, as in a
+    benchmark. A loss that is infinite or NaN is also ``None``. ``input_seconds`` is the time in which a rank
+    waited for samples, as the mean over all ranks.
     """
 
     epoch: Count
@@ -64,8 +65,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
 
 
 class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_field="record"):
-    """The line that a trainer writes after it resumes from a checkpoint. The world size and the other values
-    of this line apply to the lines that follow it.
+    """The line that a trainer writes after it resumes from a checkpoint. The values in this line replace the
+    header's values for the lines after this line; ``None`` keeps the earlier value.
     """
 
     world_size: Count | None = None
@@ -76,7 +77,7 @@ class Resumed(msgspec.Struct, frozen=True, kw_only=True, tag="resumed", tag_fiel
 
 
 class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="record"):
-    """The last line of a metrics file, which shows that the training finished."""
+    """The last line of the metrics file. A training that did not finish has no such line."""
 
     epochs: Count
     test_loss: Measure | None = None
@@ -88,10 +89,10 @@ class End(msgspec.Struct, frozen=True, kw_only=True, tag="result", tag_field="re
 
 
 class Training(msgspec.Struct, frozen=True):
-    """The metrics of one run; ``complete`` is false for an unfinished or interrupted run.
+    """The content of one metrics file; ``complete`` is false if the training did not finish.
 
-    ``header`` contains the values that apply after the last resume. ``resumed`` is the number of times that
-    the run resumed from a checkpoint.
+    ``header`` contains the values that apply after the training last resumed. ``resumed`` says how many times
+    the training resumed from a checkpoint.
     """
 
     header: MetricsHeader
@@ -101,8 +102,10 @@ class Training(msgspec.Struct, frozen=True):
 
 
 def parse_metrics(text: bytes, name: str = METRICS) -> Training:
-    """Return the training that a metrics file describes. The function ignores lines of unknown kinds, and an
-    incomplete last line.
+    """Return the training that a metrics file describes. The function ignores lines with an unknown
+    ``record``, and a last line without a line break.
+
+    ``name`` is the name of the file in error messages.
 
     Raises:
         BadInput: the file is not a metrics file; the message names the line and the field.
@@ -111,7 +114,7 @@ def parse_metrics(text: bytes, name: str = METRICS) -> Training:
     read = (_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1))
     lines = [line for line in read if line is not None]
     if not lines or not isinstance(lines[0], MetricsHeader):
-        raise BadInput(f"{name}: does not begin with a header of {_SCHEMA}")
+        raise BadInput(f"{name}: the first line is not a metrics header with the schema {_SCHEMA}")
     header = lines[0]
     if header.schema != _SCHEMA:
         raise BadInput(f"{name}:1: unknown schema {header.schema}; this release of toolkit reads {_SCHEMA}")

@@ -1,4 +1,4 @@
-"""Facts about MPI libraries of hosts and images."""
+"""Facts about the MPI libraries of hosts and images."""
 
 import msgspec
 
@@ -6,16 +6,19 @@ import msgspec
 class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     """An MPI installation of a host: its launcher, and its library, which toolkit can mount into a container.
 
-    Unknown fields are ``None``.
+    Unknown fields are ``None``. ``launcher`` is the path of ``mpirun`` or ``mpiexec``; it is empty for a
+    library without a launcher.
     """
 
     implementation: str
     version: str | None
     launcher: str
     lacks: tuple[str, ...] = ()
-    """Libraries that the launcher did not find when the probe ran the launcher with ``--version``."""
+    """Libraries that the loader did not find when the probe ran the launcher with ``--version``."""
     leaks: tuple[str, ...] | None = None
-    """Variables that the launcher sets for its ranks, and that contain paths of the installation."""
+    """Names of the variables that the launcher sets for its ranks and whose values contain paths of the
+    installation.
+    """
     pmix: str | None = None
     """Version of the launcher's PMIx server."""
     prefix: str | None = None
@@ -25,55 +28,58 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     soname: str | None = None
     interfaces: tuple[str, ...] | None = None
     device: str | None = None
-    """MPICH's device with its network modules: ``ch4:ofi,ucx``."""
+    """MPICH's device (its communication layer) with its network modules, such as ``ch4:ofi,ucx``."""
     own_shm: bool | None = None
     """Whether MPICH's device ch4 has its own shared-memory transport."""
     needs: tuple[str, ...] | None = None
-    """Sonames of all libraries that the loader loads with libmpi, without the C library."""
+    """Sonames of all libraries that the loader loads with libmpi, except the C library."""
     components: dict[str, tuple[str, ...]] | None = None
-    """MCA framework (type of plugin in Open MPI) → names of Open MPI's components that connect ranks and send
-    messages, built in or in separate files.
+    """MCA framework (a type of plugin in Open MPI) → names of the framework's components, which are built in
+    or separate files. The mapping has only frameworks that connect ranks or send messages.
     """
     components_need: dict[str, tuple[str, ...]] | None = None
-    """Component in a separate file, such as ``pmix_ext3x`` → sonames that the component loads in addition to
-    ``needs``.
+    """Component in a separate file, such as ``pmix_ext3x`` → sonames of the libraries that the loader loads
+    with the component and that are not in ``needs``.
     """
     places: dict[str, str] | None = None
-    """Soname → folder of the library, for each loaded library that the probe found."""
+    """Soname → folder, for each library in ``needs`` and ``components_need`` that the probe found."""
     folders: tuple[str, ...] | None = None
     """The folders of the libraries in ``needs`` and ``components_need``; the folder of libmpi is first."""
     outside: tuple[str, ...] | None = None
     """The libraries in ``needs`` and ``components_need`` that are not below ``prefix``."""
     ucx: str | None = None
-    """Version of the UCX that the MPI loads."""
+    """Version of the UCX that the loader loads with libmpi."""
     fabric: str | None = None
-    """Newest interface version of the libfabric that the MPI loads, such as ``1.7`` for ``FABRIC_1.7``."""
+    """Newest interface version of the libfabric that libmpi loads, such as ``1.7`` for ``FABRIC_1.7``."""
     glibc_needed: str | None = None
-    """Newest glibc version that libmpi, or a library that a launch mounts with libmpi, needs."""
+    """Newest glibc version that any of these libraries needs: libmpi, and the libraries that toolkit mounts
+    with libmpi.
+    """
     plugins: str | None = None
-    """The folder of the MPI's components, if the components are files."""
+    """The folder of the MPI's component files; ``None`` if the MPI has no component files."""
     relocatable: bool | None = None
-    """Whether libmpi finds its files if a launch mounts libmpi at another path."""
+    """Whether libmpi finds its files if toolkit mounts libmpi into the container at a different path."""
 
 
 class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
-    """An MPI library in an image, and the launch interfaces that it can use.
+    """An MPI library in an image, and the launch interfaces that the library can use.
 
     ``markers`` are strings in the library, such as ``PMIX_RANK``, that show how the library behaves.
     """
 
     implementation: str
     version: str | None
-    """Release of the library; for a library derived from Open MPI or MPICH, the release of Open MPI or MPICH.
+    """Release of the library. If the library is derived from Open MPI or MPICH, the release of Open MPI or
+    MPICH.
     """
     library: str
     interfaces: tuple[str, ...] | None
     """Launch interfaces that the library can use: ``pmix``, ``pmi1``, ``pmi2``."""
     launcher: str | None = None
-    """Path of this MPI's mpirun; ``None`` if it has no mpirun."""
+    """Path of this MPI's mpirun in the image; ``None`` if this MPI has no mpirun."""
     plugins: bool | None = None
-    """Whether the library's components are separate files; a variable with a host path can keep the library
-    from finding these files.
+    """Whether the library's components are separate files. If the host sets a variable such as OPAL_PREFIX to
+    a host path, the library may not find these files.
     """
     markers: tuple[str, ...] = ()
     soname: str | None = None
@@ -81,39 +87,43 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     library_string: str | None = None
     """The text that ``MPI_Get_library_version`` returns, if the library contains the complete text."""
     device: str | None = None
-    """MPICH's device with its network modules, the preferred module first: ``ch4:ucx,ofi``."""
+    """MPICH's device (its communication layer) with its network modules, such as ``ch4:ucx,ofi``; MPICH
+    prefers the first module.
+    """
     own_shm: bool | None = None
-    """Whether MPICH's device ch4 has its own shared-memory transport. A build with only UCX has no such
-    transport, so ranks of one node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
+    """Whether MPICH's device ch4 has its own shared-memory transport. If UCX is the only network module, ch4
+    has no such transport, and ranks on the same node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
     """
     components: dict[str, tuple[str, ...]] = {}
-    """MCA framework (type of plugin in Open MPI) → Open MPI's components (``{"btl": ("self", "tcp",
-    "vader")}``), built in or in separate files.
+    """MCA framework (a type of plugin in Open MPI) → names of the framework's components, which are built in
+    or separate files: ``{"btl": ("self", "tcp", "vader")}``.
     """
     how: dict[str, str] = {}
-    """Launch interface → its source: ``linked`` (the library's own code or a linked library), or ``component
-    NAME`` for a plugin.
+    """Launch interface → the code that provides the interface: ``linked`` (the library itself or a library
+    linked to it) or ``component NAME`` (a plugin).
     """
     prefix: str | None = None
     """The folder of the installation: ``/usr``, ``/opt/venv``."""
     built_for: str | None = None
-    """A folder that does not exist. A moved Open MPI looks for its plugins in this folder, if the image sets
-    no other folder.
+    """The folder in which a moved Open MPI looks for its plugins, but which does not contain the plugins. A
+    moved Open MPI is outside the folder that its build or OPAL_PREFIX names. ``None`` if the MPI is not a
+    moved Open MPI.
     """
     led_by: dict[str, str] = {}
-    """The variable that gives a moved Open MPI its real folder, and the value: ``{"OPAL_PREFIX":
+    """The variable, with its value, that tells a moved Open MPI its folder: ``{"OPAL_PREFIX":
     "/opt/hpcx/ompi"}``.
     """
     needs: tuple[str, ...] = ()
-    """Sorted sonames of all libraries that the image's loader loads with this library."""
+    """Sonames, in alphabetical order, of all libraries that the image's loader loads with this library."""
     lacks: tuple[str, ...] = ()
     """The libraries in ``needs`` that the image's loader does not find."""
     pmix: str | None = None
-    """Release of the PMIx client, only for an additional MPI. :class:`~toolkit.model.facts.ImageFacts` has
-    the release for the first MPI.
+    """Release of this MPI's PMIx client; ``None`` for the first MPI of an image, because
+    :class:`~toolkit.model.facts.ImageFacts` contains the release for the first MPI.
     """
     fabric_asked: str | None = None
     """Newest interface version of libfabric that the library needs, such as ``1.8`` for ``FABRIC_1.8``.
-    ``None`` if the library needs no libfabric, or finds libfabric through DT_RPATH, which the loader reads
-    before LD_LIBRARY_PATH.
+
+    ``None`` if the library needs no libfabric. Also ``None`` if the library has a DT_RPATH, because
+    LD_LIBRARY_PATH then cannot select a different libfabric.
     """

@@ -1,4 +1,4 @@
-"""The predicted outcome of each launch mode, and the plan of its launch command."""
+"""The predicted outcome of each launch mode, and the launch command for the mode."""
 
 from typing import Literal, get_args
 
@@ -33,8 +33,8 @@ ProgramName = Literal["mpi", "horovod", "torch", "jax", "tf-config", "serial"]
 PROGRAMS: tuple[ProgramName, ...] = get_args(ProgramName)
 
 Starter = Literal["", "torchrun", "accelerate", "deepspeed"]
-"""The program that starts the ranks of a node, if the user's command names such a program; otherwise
-empty.
+"""The program in the user's command that starts the ranks of a node; empty if the command names no such
+program.
 """
 
 Outcome = Literal[
@@ -52,15 +52,16 @@ Outcome = Literal[
 
 
 Accelerator = Literal["gpu", "gpu-failure", "cpu-only", "not-asked", "unknown"]
-"""The outcome for the GPUs of a launch. ``gpu``: ranks use the GPUs. ``gpu-failure``: a driver or library
-stops the program. ``cpu-only``: ranks run on the CPU although the job has GPUs. ``not-asked``: the job
-requests no GPUs.
+"""The outcome for the GPUs of a launch. ``gpu``: ranks use the GPUs. ``gpu-failure``: the program fails
+because of a GPU driver or a GPU library. ``cpu-only``: ranks run on the CPU although the job has GPUs.
+``not-asked``: the job requests no GPUs.
 """
 
 Basis = Literal["measured", "derived", "beyond"]
-"""The basis of a prediction. ``measured``: a recorded launch is like this launch. ``derived``: rules predict
-the outcome from measured causes. ``beyond``: the host, the image or the job has a property that no recorded
-launch has.
+"""The basis of a prediction. ``measured``: a recorded launch has the same launch mode and the same releases
+of MPI and PMIx, and the rule that decides the outcome also decided a recorded outcome. ``derived``: recorded
+launches have each property of this launch, but not in this combination or not with this rule. ``beyond``: the
+host, the image or the job has a property that no recorded launch has.
 """
 
 
@@ -69,14 +70,15 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     ``batch`` is true if the launcher starts in a batch script, as in ``toolkit launch``. In a batch script,
     the launcher runs on a node that also runs ranks. ``allocation`` is true if the job has a Slurm
-    allocation; without an allocation, mpirun starts its ranks on this machine. ``env`` contains the variables
-    to set inside the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is a folder inside
-    the container. ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and ``gpu_bind`` are values of srun's
-    options. ``gpus`` is true if ranks get GPUs. ``directory`` is the folder of the run; it is empty if
-    unknown. ``program`` is the user's choice of how the ranks find each other (``--program``), or ``None``.
-    ``command`` is the command of each rank; it is empty if unknown. ``joins`` names the libraries with which
-    the user's script connects its ranks; it is empty if unknown. ``says`` contains the settings in the
-    command and the script with which ranks find each other: the value of each variable or argument, by name.
+    allocation; without an allocation, mpirun starts all ranks on its own machine. ``env`` contains the
+    variables to set inside the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``. ``workdir`` is the
+    ranks' working folder inside the container. ``cpus_per_rank`` is a number of cores. ``cpu_bind`` and
+    ``gpu_bind`` are the values of srun's ``--cpu-bind`` and ``--gpu-bind``. ``gpus`` is true if ranks get
+    GPUs. ``directory`` is the folder of the run; it is empty if unknown. ``program`` is the user's choice of
+    how the ranks find each other (``--program``), or ``None``. ``command`` is the command of each rank; it is
+    empty if unknown. ``joins`` names the libraries with which the user's script connects its ranks; it is
+    empty if unknown. ``says`` maps names to values: the variables and options in the command and the script
+    that affect how the ranks find each other.
     """
 
     nodes: int = 2
@@ -93,7 +95,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     gpus: bool = False
     directory: str = ""
     user_site: bool = False
-    """True if Python loads packages from the home folder; if False, the plan excludes these packages."""
+    """True if Python in the container may load packages from the user's ~/.local."""
     program: ProgramName | None = None
     command: tuple[str, ...] = ()
     joins: frozenset[str] = frozenset()
@@ -101,18 +103,19 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     projects: tuple[str, ...] = ()
     """Folders of the user's own modules; the launch adds them to PYTHONPATH."""
     faults: tuple[LaunchFault, ...] = ()
-    """Faults of the command, such as a program that the image lacks; empty if toolkit did not check the
+    """Faults of the command, such as a program that the image lacks; also empty if toolkit did not check the
     command.
     """
 
     @property
     def has_one_rank(self) -> bool:
-        """True if the job has one rank, for which a world of size 1 is correct."""
+        """True if the job has only one rank, so that a world of size 1 is correct."""
         return self.nodes * self.ranks_per_node == 1
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The words of a launch command; toolkit quotes the words only when it renders a script.
+    """The words of a launch command, without shell quotes; toolkit quotes the words when it writes the job
+    script.
 
     ``launcher`` lists the launcher and its options, as in ``("srun", "--mpi=pmix")``; :mod:`toolkit.launch`
     adds the numbers of nodes and ranks. ``inside`` is true if the launcher runs inside the container
@@ -120,8 +123,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     lists options for ``singularity exec``. ``env`` contains variables to set inside the container. ``unset``
     names variables of the host that must not reach the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``.
     ``wrapper`` lists the words that precede the ranks' command inside the container. ``program`` says how the
-    ranks find each other. ``starter`` is a program, such as torchrun, that the launcher starts once on each
-    node and that starts the ranks.
+    ranks find each other. ``starter`` is a program, such as torchrun: the launcher starts this program once
+    on each node, and the program starts the ranks.
     """
 
     mode: Mode
@@ -139,11 +142,11 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """The predicted outcome of one launch mode.
 
-    ``findings`` are ids of findings. If the outcome is unknown, ``missing`` names the unknown facts on which
-    the outcome depends. ``by_chance`` lists other possible outcomes of the same launch, if the outcome
-    depends on timing. For example, if one rank fails, its launcher either stops the other ranks or waits for
-    them. ``outcome`` is the most frequent outcome. ``beyond`` names the properties of this launch that no
-    recorded launch has.
+    ``because`` is the reason for the outcome. ``findings`` are ids of findings. If the outcome is unknown,
+    ``missing`` names the unknown facts on which the outcome depends. If the outcome depends on timing,
+    ``outcome`` is the most frequent outcome, and ``by_chance`` lists the other possible outcomes. For
+    example, if one rank fails, the launcher either stops the other ranks or waits for them. ``beyond`` names
+    the properties of this launch that no recorded launch has.
     """
 
     mode: Mode
@@ -167,28 +170,30 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def works(self) -> bool:
-        """Return whether the ranks start, and can use the GPUs that the launch gives them."""
+        """Return whether toolkit predicts that the ranks start, and that the ranks can use their GPUs."""
         return self.outcome == "ok" and self.accelerator != "gpu-failure"
 
     @property
     def shown(self) -> str:
-        """Return the outcome as toolkit prints it. Instead of ``ok``, toolkit prints ``ok?`` if no recorded
-        launch is like this launch, and ``gpu-failure`` if the ranks cannot use their GPUs.
+        """Return the outcome as toolkit prints it.
+
+        Instead of ``ok``, toolkit prints ``gpu-failure`` if the ranks cannot use their GPUs, or ``ok?`` if
+        the launch has a property that no recorded launch has.
         """
         if self.outcome == "ok" and not self.works:
             return self.accelerator
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
     def foretells(self, observed: Outcome) -> bool:
-        """Return whether toolkit predicted an observed outcome as the most frequent outcome or as another
-        possible outcome.
+        """Return whether the observed outcome is the predicted outcome or one of the outcomes in
+        ``by_chance``.
         """
         return observed == self.outcome or observed in self.by_chance
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
-    """All predictions and findings of the engine. ``chosen`` is the best launch mode, or ``None`` if toolkit
-    predicts that no mode works.
+    """All predictions and findings for one launch. ``chosen`` is the launch mode that toolkit recommends, or
+    ``None`` if toolkit predicts that no mode works.
     """
 
     predictions: tuple[Prediction, ...]
@@ -200,7 +205,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
         return next(p for p in self.predictions if p.mode == mode)
 
     def ok(self, mode: Mode) -> bool:
-        """Return whether the launch mode ``mode`` applies to the program and toolkit predicts that the mode
-        works.
+        """Return whether toolkit predicts that the launch mode ``mode`` works; false if there is no
+        prediction for this mode.
         """
         return any(p.mode == mode and p.works for p in self.predictions)

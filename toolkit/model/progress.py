@@ -1,4 +1,4 @@
-"""The interface through which long tasks report progress, independent of the display."""
+"""The interface through which long tasks report progress; it does not depend on the display."""
 
 from typing import Protocol
 
@@ -9,13 +9,15 @@ class Tell(Protocol):
     """
 
     def step(self, text: str) -> None:
-        """Report the start of a step for which the user waits; ``text`` is a sentence without a full stop."""
+        """Report that a step starts for which the user waits; ``text`` describes the step, without a full
+        stop.
+        """
 
     def detail(self, text: str) -> None:
         """Report one line of a step's output, such as a line of a build log."""
 
     def output(self, text: str) -> None:
-        """Print a line of results to standard output, without disturbing the progress display."""
+        """Print a line of the command's results to standard output; the progress display stays intact."""
 
     def notice(self, text: str) -> None:
         """Print a warning, even if the listener hides progress."""

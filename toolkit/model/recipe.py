@@ -5,13 +5,13 @@ from typing import Literal, get_args
 import msgspec
 
 MPIS = ("openmpi", "mpich")
-"""The MPI components; a recipe wants exactly one of them."""
+"""The MPI components; a recipe wants at most one of them."""
 
 MATCH_HOST = "match-host"
-"""The version constraint that lets the cluster decide the version."""
+"""The constraint for any version that works on the user's cluster; without a cluster, any version."""
 
 LONGEST_LINE = 300
-"""Maximum length, in characters, of a title and of the reason ``unbuildable``."""
+"""Maximum length, in characters, of the fields ``title`` and ``unbuildable`` of a recipe."""
 
 Operation = Literal["mpi", "gloo", "nccl"]
 OPERATIONS: tuple[Operation, ...] = get_args(Operation)
@@ -22,20 +22,18 @@ class _RecipeSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class HorovodWish(_RecipeSection, frozen=True, kw_only=True):
-    """The operations, such as ``nccl``, that the recipe requests in Horovod."""
+    """The section ``horovod`` of a recipe."""
 
     operations: tuple[Operation, ...] = ("mpi", "gloo")
     """The operations that the build enables in Horovod; ``nccl`` needs a recipe with CUDA."""
 
 
 class MpiWish(_RecipeSection, frozen=True, kw_only=True):
-    """The source of the MPI: the distribution's packages, a wheel or a source archive; by default
-    any source.
-    """
+    """The section ``mpi`` of a recipe."""
 
     provider: Literal["", "debian", "pypi", "source"] = ""
-    """``debian``: the distribution's packages. ``pypi``: a wheel. ``source``: a source archive, from which
-    toolkit compiles an MPI that works with Slurm's PMI-2.
+    """The source of the MPI. ``debian``: the distribution's packages. ``pypi``: a wheel. ``source``: a source
+    archive, from which toolkit compiles an MPI that works with Slurm's PMI-2. By default (empty), any source.
     """
 
 
@@ -50,19 +48,23 @@ class Recipe(_RecipeSection, frozen=True, kw_only=True):
     title: str
     """A one-line description for lists and image labels."""
     base: str = ""
-    """A distribution and its release, ``debian:bookworm`` or ``debian:*``; by default any base."""
+    """The distribution and its release, such as ``debian:bookworm`` or ``debian:*``; by default (empty), any
+    base.
+    """
     architecture: str = "x86_64"
     """Processor architecture of the image, as ``uname -m`` prints it."""
     packages: tuple[str, ...] = ()
-    """Further Python packages for the image, each with its version: ``name==version``."""
+    """Python packages for the image that are not components in ``want``, each as ``name==version``."""
     indexes: tuple[str, ...] = ()
-    """https addresses of further package indexes; toolkit also uses the indexes in pip's configuration."""
+    """https addresses of package indexes, which toolkit uses in addition to the indexes in pip's
+    configuration.
+    """
     unbuildable: str = ""
-    """The reason why most machines cannot build the image. toolkit renders and checks a recipe with
-    ``unbuildable``, but does not build the image.
+    """The reason why most machines cannot build the image. If this field is not empty, toolkit checks the
+    recipe and can print its Dockerfile, but does not build the image.
     """
     want: dict[str, str]
-    """Component → constraint."""
+    """Component → constraint on its version."""
     horovod: HorovodWish = HorovodWish()
     mpi: MpiWish = MpiWish()
 

@@ -1,4 +1,4 @@
-"""The signature of an image: its state and its signer."""
+"""The signature of an image, a bundle or a lock: its state and its signer."""
 
 from typing import Literal
 
@@ -28,20 +28,21 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def signer(self) -> str:
-        """Return the signer for a message: the known parts of user id and fingerprint."""
+        """Return the signer as messages show it: the user id and the fingerprint, as far as known."""
         return f"{self.user} ({self.fingerprint})" if self.user else self.fingerprint or "an unknown signer"
 
 
 FileState = Literal["none", "good", "unknown-key", "no-gpg"]
-"""The state of a file's signature. ``none``: the file has no signature. ``no-gpg``: the file has a signature,
-and this machine has no gpg to check it.
+"""The state of a file's signature. ``none``: the file has no signature. ``good``: the signature matches the
+file. ``unknown-key``: this machine does not have the key. ``no-gpg``: toolkit did not check the signature,
+because this machine has no gpg.
 """
 
 
 class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
-    """The signer of a bundle or a lock.
+    """The signature of a bundle or a lock.
 
-    ``sha256`` is the signed hash; empty if unknown.
+    ``sha256`` is the hash that the signer signed; it is empty if unknown.
     """
 
     state: FileState = "none"
@@ -51,7 +52,9 @@ class FileSignature(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def description(self) -> str:
-        """Return a phrase about the signer; messages append this phrase to the name of the file."""
+        """Return a phrase about the signature, such as ``not signed``; messages print it after the file's
+        name.
+        """
         match self.state:
             case "good":
                 return f"signed by {self.user or 'a key without a name'}, key {self.fingerprint}"

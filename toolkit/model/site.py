@@ -17,9 +17,10 @@ class _SiteSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
 
 
 class Partition(_SiteSection, frozen=True, kw_only=True):
-    """A partition (queue) of a cluster. An unknown limit is ``None`` or empty.
+    """A partition (queue) of a cluster. Unknown fields are ``None`` or empty.
 
-    ``max_time`` has Slurm's syntax. ``memory_mb`` is the memory of a node, in MB, that jobs can use.
+    ``max_time`` has Slurm's syntax. ``max_nodes`` is the maximum number of nodes of a job; ``nodes`` is the
+    number of nodes of the partition. ``memory_mb`` is the memory of a node, in MB, that jobs can use.
     ``cores`` is the number of physical cores of a node. ``threads`` is the number of hardware threads of a
     core.
     """
@@ -34,14 +35,14 @@ class Partition(_SiteSection, frozen=True, kw_only=True):
     memory_mb: int | None = None
     gpus: int | None = None
     gpu: str = ""
-    """The GPU type in GRES (Slurm's generic resources), as in ``v100``; empty if GRES has no type."""
+    """The GPU type in GRES (Slurm's generic resources), such as ``v100``; empty if GRES names no type."""
     features: tuple[str, ...] = ()
 
 
 class Container(_SiteSection, frozen=True, kw_only=True):
     """How jobs start containers.
 
-    The job starts containers with ``command`` after it has loaded ``modules``. ``binds`` are mounts,
+    The job first loads ``modules``, then starts containers with ``command``. ``binds`` are mounts,
     ``SRC[:DST[:ro]]``.
     """
 
@@ -67,9 +68,9 @@ class Launch(_SiteSection, frozen=True, kw_only=True):
     """How jobs start ranks.
 
     ``mode`` is a launch mode that works at this site; toolkit uses this mode if it cannot predict which mode
-    works. ``mpi`` is the value for ``srun --mpi``; empty if the site's default is right. ``srun`` lists
-    further options for the launcher. The launcher ``pals`` is the ``mpiexec`` of HPE's Parallel Application
-    Launch Service.
+    works. ``mpi`` is the site's value for ``srun --mpi``, such as ``pmix_v4``; it is empty if toolkit chooses
+    the value. ``srun`` lists options that toolkit adds to the launcher's options. The launcher ``pals`` is
+    the ``mpiexec`` of HPE's Parallel Application Launch Service.
     """
 
     launcher: Literal["srun", "pals"] = "srun"
@@ -79,8 +80,11 @@ class Launch(_SiteSection, frozen=True, kw_only=True):
 
 
 class Gpus(_SiteSection, frozen=True, kw_only=True):
-    """How jobs request GPUs. ``gres`` is the name before the number of GPUs in Slurm's option ``--gres``,
-    such as ``gpu`` or ``gpu:tesla``.
+    """How jobs request GPUs.
+
+    ``ask`` is the Slurm option with which a job requests GPUs, or ``partition`` if each job in a partition
+    gets GPUs without a request. ``gres`` is the name before the number of GPUs in ``--gres``, such as ``gpu``
+    or ``gpu:tesla``; if ``ask`` is ``constraint``, ``gres`` is the node feature of the nodes with GPUs.
     """
 
     ask: Literal["gres", "gpus-per-node", "partition", "constraint"] = "gres"
@@ -88,7 +92,7 @@ class Gpus(_SiteSection, frozen=True, kw_only=True):
 
 
 class Defaults(_SiteSection, frozen=True, kw_only=True):
-    """Default values for jobs at this site; the field names are as in a job file."""
+    """Default values for jobs at this site. Each field has the name of a field of a job file."""
 
     partition: str = ""
     account: str = ""
@@ -108,15 +112,15 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     The job loads ``modules``, after ``module purge`` if ``purge`` is true. The entry ``swap A B`` replaces
     the module A by B; the entry ``use /FOLDER`` adds a folder with modules. ``env`` has variables to set
     inside the container; a value may use a variable of the job (``$CRAY_LD_LIBRARY_PATH``). ``keep`` lists
-    patterns for host variables that toolkit usually removes, but passes to the container at this site.
-    ``directory`` is the folder for images, data and runs; it may use a variable (``$WORK/toolkit``).
-    ``shared`` is a folder with the subfolders ``images`` and ``data``, which all users of the cluster can
-    read; toolkit uses the files in these subfolders and does not copy them. ``scratch`` is a folder on a
-    local disk of the node, for TMPDIR. ``network`` is the network interface for sockets of NCCL and Gloo.
-    ``host`` is the destination for ``ssh``. ``sources`` lists the documents on which the profile is based.
-    ``checked`` is the day (``2026-11-25``) on which the profile's author last compared the profile with its
-    sources. From the day ``expires`` on, the profile is out of date. ``retired`` says when the machine went
-    out of service.
+    patterns for names of host variables that toolkit passes to the container at this site. By default,
+    toolkit removes these variables. ``directory`` is the folder for images, data and runs; it may use a
+    variable (``$WORK/toolkit``). ``shared`` is a folder with the subfolders ``images`` and ``data``, which
+    all users of the cluster can read; toolkit uses the files in these subfolders and does not copy them.
+    ``scratch`` is a folder on a local disk of the node, for TMPDIR. ``network`` is the network interface for
+    sockets of NCCL and Gloo. ``host`` is the ssh destination of the login node. ``sources`` lists the
+    documents on which the profile is based. ``checked`` is the day (``2026-11-25``) on which the profile's
+    author last compared the profile with its sources. From the day ``expires`` on, the profile is out of
+    date. ``retired`` says when the cluster went out of service; it is empty for a cluster in service.
     """
 
     schema: Literal["toolkit.site/1"]
@@ -148,21 +152,23 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     retired: str = ""
 
     def partition(self, name: str = "") -> Partition | None:
-        """Return the partition named ``name``, or the default partition for an empty name; ``None`` for an
-        unknown name.
+        """Return the partition named ``name``, or the default partition if ``name`` is empty; ``None`` if the
+        profile does not have this partition.
         """
         wanted = name or self.defaults.partition
         found = [p for p in self.partitions if (p.name == wanted if wanted else p.default)]
         return found[0] if found else None
 
     def threads(self, partition: str | None = None) -> int:
-        """Return the number of hardware threads of a core in a partition; 1 if unknown."""
+        """Return the number of hardware threads of each core in a partition; 1 if the number is unknown."""
         found = self.partition(partition or "")
         return (found.threads if found else None) or 1
 
     def has_gpus(self, partition: str | None, asked: int | None) -> bool:
-        """Return whether ranks get GPUs: the job requests GPUs, or the partition provides GPUs without a
-        request.
+        """Return whether ranks get GPUs. ``asked`` is the number of GPUs that the job requests.
+
+        If ``asked`` is ``None``, ranks get GPUs if ``ask`` of :class:`Gpus` is ``partition`` or
+        ``constraint``, and the partition has GPUs.
         """
         if asked is not None:
             return asked > 0

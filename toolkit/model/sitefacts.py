@@ -1,4 +1,4 @@
-"""Facts about a complete cluster, without conclusions. ``None`` means unknown."""
+"""Facts about a cluster: its partitions, accounts, modules and folders. ``None`` means unknown."""
 
 import msgspec
 
@@ -6,11 +6,13 @@ from toolkit.model.facts import Count
 
 
 class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """A partition, as sinfo reports it. If nodes differ, a field has the largest value of any node.
+    """A partition, as sinfo reports it. If the nodes differ, ``cpus``, ``memory_mb``, ``gpus``, ``cores`` and
+    ``threads`` have the largest value of any node.
 
-    ``max_time`` has Slurm's syntax or is ``UNLIMITED``. ``max_nodes`` is ``None`` if a job may use all nodes.
-    ``cores`` is the number of physical cores of a node. ``threads`` is the number of hardware threads of a
-    core. ``gpu`` is the GPU type in GRES (Slurm's generic resources). ``gpus`` is 0 if GRES has no GPUs.
+    ``max_time`` has Slurm's syntax or is ``UNLIMITED``. ``max_nodes`` is the maximum number of nodes of a
+    job; it is ``None`` if a job may use all nodes of the partition. ``cores`` is the number of physical cores
+    of a node. ``threads`` is the number of hardware threads of a core. ``gpu`` is the GPU type in GRES
+    (Slurm's generic resources); it is empty if there are several types. ``gpus`` is 0 if GRES has no GPUs.
     """
 
     name: str
@@ -29,7 +31,7 @@ class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Association(msgspec.Struct, frozen=True, kw_only=True):
-    """A Slurm account that the user may charge, with its QOS."""
+    """A Slurm account that the user may charge, with each QOS that the user may request."""
 
     account: str
     qos: tuple[str, ...] = ()
@@ -37,7 +39,7 @@ class Association(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Folder(msgspec.Struct, frozen=True, kw_only=True):
-    """A folder that a variable of a login shell names.
+    """A folder whose path is the value of a login shell's variable, such as SCRATCH.
 
     ``mount`` is the mount point of the folder's file system. ``kind`` is the type of the folder's file
     system, from ``stat -f``.
@@ -50,20 +52,20 @@ class Folder(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Facts that ``toolkit init`` and ``toolkit site check`` read in addition to the facts about machines.
+    """Facts about the cluster as a whole, which ``toolkit init`` and ``toolkit site check`` use.
 
     ``cluster`` is Slurm's ClusterName. ``enforces`` are the values of Slurm's AccountingStorageEnforce.
     ``modules`` is the module system (``lmod 8.7``); it is empty if the cluster has no module system.
-    ``offers`` lists modules with a container runtime, the default module first.
+    ``offers`` lists modules that provide a container runtime, the default module first.
 
-    The fields ``loaded``, ``commands``, ``there`` and ``there_nodes`` have one value for each module, program
-    or folder of a site profile, in the profile's order. ``loaded`` contains the error message of each module,
-    or ``""`` for a module that loaded. ``commands`` contains the path at which a login shell with the
-    profile's modules finds each program, or ``""`` for a missing program. The first two programs are
-    ``apptainer`` and ``singularity``. ``there`` says whether each folder exists on the login host, and
-    ``there_nodes`` whether each folder exists on a compute node.
+    Four fields say whether the names in a site profile exist on the cluster, in the order of the profile.
+    ``loaded`` has, for each module, the error message of ``module load``; it is empty if the module loaded.
+    ``commands`` has, for each program, the path at which a login shell with the profile's modules finds the
+    program; it is empty if the program is missing. The first two programs are always ``apptainer`` and
+    ``singularity``. ``there`` says whether each folder exists on the login node, and ``there_nodes`` says
+    whether each folder exists on a compute node.
 
-    ``folders`` lists the folders that common variables, such as SCRATCH, contain. ``scratch`` lists writable
+    ``folders`` lists the folders that common variables, such as SCRATCH, name. ``scratch`` lists writable
     folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that are
     up and have a route. If no interface has a route, ``up`` lists all interfaces that are not down.
     """

@@ -17,8 +17,9 @@ component.
 class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
-    ``why`` is one sentence: why the image contains the component, and why the solver did not choose a newer
-    version. ``source`` is the reference, such as release notes, for the component's row in ``stacks.toml``.
+    ``why`` is a sentence that says why the image contains the component, and why the solver did not choose a
+    newer version. ``source`` cites the document, such as release notes, from which ``stacks.toml`` has the
+    requirements of this version.
     """
 
     component: Component
@@ -48,5 +49,5 @@ class Solution(msgspec.Struct, frozen=True, kw_only=True):
         return {chosen.component: chosen.version for chosen in self.chosen}
 
     def of(self, component: Component) -> Chosen | None:
-        """Return the chosen version of a component; ``None`` if the image does not have the component."""
+        """Return the choice for a component; ``None`` if the solution does not contain the component."""
         return next((chosen for chosen in self.chosen if chosen.component == component), None)

@@ -9,8 +9,8 @@ STACK_PATH = "/opt/toolkit/stack.json"
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """The exact version of each component that affects MPI jobs; an empty text if the image lacks the
-    component.
+    """The exact version of each component in an image that affects MPI jobs. The version is empty if the
+    image does not contain the component.
 
     The build reads the versions from the finished image, not from the recipe.
     """
@@ -38,4 +38,4 @@ class Stack(msgspec.Struct, frozen=True, kw_only=True):
     base: str
     """The base image, its registry, and its digest."""
     toolkit: str
-    """Version of the toolkit that built the image."""
+    """Release of toolkit that built the image."""

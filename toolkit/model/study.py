@@ -5,7 +5,9 @@ from typing import Any, Literal
 import msgspec
 
 Scaling = Literal["weak", "strong"]
-"""``weak``: the batch of each rank stays the same. ``strong``: all ranks together divide one batch."""
+"""``weak``: the batch size of each rank is the same in all runs. ``strong``: the total batch size of all
+ranks is the same in all runs.
+"""
 
 PointState = Literal["planned", "submitted", "measured", "failed"]
 
@@ -13,7 +15,7 @@ STUDY_FIELDS = (
     "nodes", "ranks_per_node", "output", "error", "array", "sweep", "sweep_parallel", "dependency", "requeue",
     "chain", "warning", "elastic", "min_nodes",
 )  # fmt: skip
-"""Fields of a job that the study sets; users cannot set them."""
+"""Fields of a job that users cannot set in a study, because toolkit sets these fields in each run."""
 
 
 class Size(msgspec.Struct, frozen=True, order=True):
@@ -26,14 +28,14 @@ class Size(msgspec.Struct, frozen=True, order=True):
 class Study(msgspec.Struct, frozen=True, kw_only=True):
     """The definition of a study, which toolkit stores in ``study.json``.
 
-    ``said`` contains the job fields that are the same for all runs. ``words`` lists the words after ``--`` on
-    the command line: the command of each run, or the trainer's options. ``compare`` is a job field or, in
-    capitals, an environment variable; the study runs each size with each value in ``values``. ``warm_up`` is
-    the number of epochs or figures that the study ignores at the start of each run. ``pattern`` is a regular
-    expression that finds figures (measured values) in a command's output; without ``pattern``, toolkit reads
-    the figures from a trainer's metrics. ``epochs`` is the number of epochs of each run. ``batch`` is the
-    batch size of one rank (weak scaling) or of all ranks (strong scaling). ``created`` is the time of
-    creation, in UTC and in ISO 8601 format.
+    ``said`` maps the names of job fields to the values that the user gave for all runs. ``words`` lists the
+    words after ``--`` on the command line: the command of each run, or the trainer's options. ``compare`` is
+    a job field or, in capitals, an environment variable; the study runs each size with each value in
+    ``values``. ``warm_up`` is the number of epochs, or of measured values, that the study ignores at the
+    start of each run. ``pattern`` is a regular expression that finds measured values in a command's output;
+    without ``pattern``, toolkit reads the measured values from a trainer's metrics. ``epochs`` is the number
+    of epochs of each run. ``batch`` is the batch size of one rank (weak scaling) or of all ranks (strong
+    scaling). ``created`` is the time of creation, in UTC and in ISO 8601 format.
     """
 
     schema: str = "toolkit.study/1"
@@ -45,29 +47,31 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
     compare: str = ""
     values: tuple[str, ...] = ()
     settings: dict[str, dict[str, str]] = {}
-    """Value of ``compare`` → variables that toolkit sets, if a value sets several variables."""
+    """Value of ``compare`` → variables, with their values, that toolkit sets in the runs with this value."""
     warm_up: int = 1
     epochs: int | None = None
     batch: int | None = None
     profile: bool = False
-    """True if toolkit runs each size once more with Horovod's timeline. The study ignores the times of this
-    additional run.
+    """True if toolkit makes one extra run of each size to record Horovod's timeline. The study ignores the
+    times of this extra run.
     """
     pattern: str = ""
     unit: str = "images"
     said: dict[str, Any] = {}
     words: tuple[str, ...] = ()
     secrets: tuple[str, ...] = ()
-    """Names of secret variables that each run received; the study's file does not contain the values."""
+    """Names of secret variables that each run receives; ``study.json`` does not contain the variables'
+    values.
+    """
     host: str | None = None
     cluster: str | None = None
     ssh_config: str | None = None
     source: str = ""
-    """The source of the figures, if toolkit did not measure them."""
+    """The source of the measured values; empty if toolkit measured the values."""
 
 
 class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
-    """One epoch as the trainer reports it; ``images`` is the number of images of all ranks."""
+    """One epoch, as the trainer reports it; ``images`` is the number of images that all ranks used."""
 
     seconds: float
     images: int
@@ -77,9 +81,9 @@ class EpochFigure(msgspec.Struct, frozen=True, kw_only=True):
 class Shares(msgspec.Struct, frozen=True, kw_only=True):
     """The fractions of a step's time, from Horovod's timeline on rank 0; the sum of the fractions is 1.
 
-    ``negotiate``: ranks wait until all ranks have a gradient. ``queue``: the gradient waits for earlier
-    operations. ``copy``: Horovod copies into and out of the fusion buffer. ``reduce``: the allreduce itself.
-    ``compute``: no communication is active.
+    ``negotiate``: ranks that have computed a gradient wait for ranks that have not. ``queue``: the gradient
+    waits for earlier operations. ``copy``: Horovod copies gradients into and out of its fusion buffer.
+    ``reduce``: the allreduce itself. ``compute``: no communication is active.
     """
 
     negotiate: float
@@ -90,8 +94,8 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
     steps: int
     step_seconds: float
     last_ranks: dict[str, float] = {}
-    """Rank → fraction of the reductions for which the rank was last; empty if the timeline does not show the
-    last rank.
+    """Rank → fraction of the reductions in which this rank was the last to be ready; empty if the timeline
+    does not show which rank was last.
     """
 
     @property
@@ -100,13 +104,14 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of one run, without its warm-up.
+    """The measured values of one run, without the warm-up.
 
-    ``seconds`` are the times, in seconds, for a pass over the data, or for 1,000 units if only a rate is
-    known. ``rates`` are units per second of all ranks together. ``resolution`` is the unit, in seconds, to
-    which ``seconds`` are rounded. ``waiting`` is the fraction of an epoch in which a rank waits for its
-    samples, if a trainer reports it. ``gpu`` is the median GPU utilization of the first node, from 0 to 1, if
-    the job recorded it.
+    ``seconds`` are the times of the epochs, in seconds; if only a rate is known, the times for 1,000 units
+    (``unit`` of :class:`Study`, such as images). ``rates`` are units per second of all ranks together.
+    ``resolution`` is the precision, in seconds, to which ``seconds`` are rounded. ``waiting`` is the fraction
+    of an epoch in which a rank waits for its samples; ``None`` if the trainer does not report this time.
+    ``gpu`` is the median GPU utilization of the first node, from 0 to 1; ``None`` if the job did not record
+    the utilization.
     """
 
     seconds: tuple[float, ...]
@@ -124,7 +129,7 @@ class Figures(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Origin(msgspec.Struct, frozen=True, kw_only=True):
-    """The job that measured a figure."""
+    """The job of a run. ``place`` is the machine on which toolkit submitted the job."""
 
     job: str
     job_id: str
@@ -139,8 +144,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a study.
 
-    ``series`` is the value of the study's ``compare`` in this run; empty without ``compare``. ``number`` is
-    the number of this repeat of the run, from 1. ``why`` is the reason for a failure.
+    ``series`` is the value in this run of the field that the study compares (``compare``); it is empty if the
+    study compares nothing. ``number`` counts the repeats of the run, from 1. ``why`` says why the run failed.
     """
 
     schema: str = "toolkit.point/1"

@@ -10,7 +10,7 @@ class _Section(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 
 class TicketCluster(_Section, frozen=True, kw_only=True):
-    """The facts about the cluster. Omit facts that the ticket does not contain.
+    """The facts about the cluster. A fact that the ticket does not contain is ``None``.
 
     ``offers`` are the MPI types that ``srun --mpi=list`` prints. ``default`` is the value of Slurm's setting
     MpiDefault. ``pmix`` is the PMIx release of Slurm's plugin. ``runtime`` and ``mpirun`` consist of a name
@@ -30,7 +30,9 @@ class TicketCluster(_Section, frozen=True, kw_only=True):
 
 
 class TicketImage(_Section, frozen=True, kw_only=True):
-    """The facts about the image. ``mpi`` is a name and a release, such as ``openmpi 4.1.4``, or ``none``."""
+    """The facts about the image. ``mpi`` is a name and a release, such as ``openmpi 4.1.4``; the text
+    ``none`` means that the image has no MPI.
+    """
 
     mpi: str | None = None
     pmix: str | None = None

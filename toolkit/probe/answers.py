@@ -21,11 +21,12 @@ _READY = {"idle", "mixed", "planned"}
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers to a probe: ``place`` is the answer of the contacted machine (usually a login node),
-    ``nodes`` maps compute nodes to their answers.
+    """The answers to a probe. ``place`` is the text of the answer of the contacted machine (usually a login
+    node). ``nodes`` maps the names of compute nodes to their answers.
 
-    ``silent`` maps each node without an answer to the reason. ``trouble`` is the reason why no compute node
-    answered, or empty if a node answered. ``ended`` is false if the output of the nodes is incomplete.
+    ``silent`` maps each node without a complete answer to the reason. ``trouble`` says why no compute node
+    answered; it is empty if a node answered. ``ended`` is false if the output stops before the end of the
+    nodes' answers.
     """
 
     place: str
@@ -36,8 +37,8 @@ class Answers:
 
 
 def separate(text: str, choice: NodeChoice) -> Answers:
-    """Split the output of ``containers/nodes.sh``. ``text`` may also be the output of ``probe.sh`` alone,
-    which has no answers of compute nodes.
+    """Split the output of ``containers/nodes.sh``. ``text`` may also be the output of
+    ``containers/probe.sh``, which contains only the answer of the contacted machine.
     """
     lines = text.replace("\r\n", "\n").split("\n")
     if NODES not in lines:
@@ -61,8 +62,8 @@ def separate(text: str, choice: NodeChoice) -> Answers:
 
 
 def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
-    """Yield the name and the answer of each node. srun starts one task on each node, and labels each line of
-    output with the task's number.
+    """Yield the name and the answer of each node, from output of ``srun --label``. srun runs one task on each
+    node, and precedes each line of output with the task's number.
     """
     tasks: dict[str, list[str]] = {}
     for line in lines:
@@ -75,7 +76,7 @@ def _nodes(lines: list[str]) -> Iterator[tuple[str, str]]:
 
 
 def _unheard(lines: list[str], choice: NodeChoice) -> Iterator[tuple[str, str]]:
-    """Yield each requested node without an answer, and the reason, such as the node's state in Slurm."""
+    """Yield each requested node with the reason to report if the node did not answer."""
     states: dict[str, str] = {}
     for line in lines:
         row = line.split("|")

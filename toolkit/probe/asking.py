@@ -10,20 +10,22 @@ from toolkit.errors import BadInput
 from toolkit.run.command import Command
 
 _SECONDS = 60
-"""Time limit of the probe script in seconds: the script's queries share 40 s, and the rest is for the
-connection.
+"""Time limit of the probe in seconds, without the wait in Slurm's queue: 40 s for all queries of the script,
+and 20 s for the connection.
 """
 _WHERE = "@probe@\n"
 _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
-"""A pattern for partition names. The pattern must accept all partition names that a job may use."""
+"""A pattern for partition names. The pattern must accept each partition name that toolkit accepts for a job.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class SiteWords:
-    """The names in a site profile (the file that describes a cluster) that the probe checks: modules in the
-    order of loading, programs and folders.
+    """The names in a site profile (the file that describes a cluster) that the probe looks for on the
+    cluster.
 
-    :mod:`toolkit.knowledge.sitefields` defines the valid names; a folder may start with a variable.
+    ``modules`` are in the order in which a job loads them. ``commands`` are programs. A folder in ``folders``
+    may start with a variable (``$WORK/data``). :mod:`toolkit.knowledge.sitefields` checks these names.
     """
 
     modules: tuple[str, ...] = ()
@@ -36,9 +38,9 @@ class NodeChoice:
     """The compute nodes to probe, in addition to the contacted machine.
 
     ``nodes`` is a number of nodes, ``all``, or node names in Slurm's notation. ``wait`` is the maximum time,
-    in seconds, that the probe waits in Slurm's queue. An empty ``partition`` means the default partition.
-    With ``site``, the probe also runs the queries for a site profile, which include the user's accounts.
-    Without ``site``, ``accounts`` adds only the query for the accounts that the user may charge.
+    in seconds, that the probe waits in Slurm's queue. An empty ``partition`` means the default partition. If
+    ``site`` is given, the probe also runs the queries for a site profile. These queries ask for the Slurm
+    accounts that the user may charge. If ``site`` is ``None``, ``accounts`` adds only the query for accounts.
     """
 
     nodes: str = "1"
@@ -51,35 +53,37 @@ class NodeChoice:
         if what := _wrong(self.nodes):
             raise BadInput(f"--nodes {self.nodes!r}: {what}")
         if not _NAME.fullmatch(self.partition) or self.partition.startswith("-"):
-            raise BadInput(f"--partition {self.partition!r}: not the name of a partition")
+            raise BadInput(
+                f"--partition {self.partition!r}: use letters, digits and _.,+@=- (no dash at the start)"
+            )
 
     @property
     def is_empty(self) -> bool:
-        """Whether the probe uses no compute node."""
+        """True if the probe runs only on the contacted machine, and on no compute node."""
         return self.nodes.isdecimal() and int(self.nodes) == 0
 
     @property
     def seconds(self) -> int:
-        """The time limit of the complete probe in seconds."""
+        """The time limit, in seconds, of the whole probe, including its wait in Slurm's queue."""
         return _SECONDS + self.wait
 
 
 def _wrong(nodes: str) -> str:
-    """Return the reason why a value of ``--nodes`` is invalid, or an empty text for a valid value."""
+    """Return a message that says what is wrong with a value of ``--nodes``; empty for a valid value."""
     if nodes.isascii() and nodes.isdecimal():
         most = len(str(nodelist.MOST_NODES))
         return (
             ""
             if len(nodes) <= most and int(nodes) <= nodelist.MOST_NODES
-            else f"at most {nodelist.MOST_NODES}"
+            else f"give at most {nodelist.MOST_NODES} nodes"
         )
     why = "" if nodes == "all" else nodelist.wrong(nodes)
-    return "give a number, all, or names like node[1-4]" if why == nodelist.RULE else why
+    return "give a number of nodes, all, or names such as node[1-4]" if why == nodelist.RULE else why
 
 
 def of_job(partition: str | None, *, accounts: bool = False) -> NodeChoice:
     """Return a :class:`NodeChoice` of one compute node in a job's partition. If ``partition`` lists several
-    partitions, toolkit uses the first.
+    partitions with commas, the node is in the first partition.
     """
     return NodeChoice(partition=(partition or "").partition(",")[0], accounts=accounts)
 
@@ -100,7 +104,9 @@ def command(choice: NodeChoice) -> Command:
 
 
 def variables_of_site(site: SiteWords | None) -> bytes:
-    """Return shell lines that enable the queries for a site profile; empty if ``site`` is ``None``."""
+    """Return shell commands that set the variables for a site profile's queries; empty if ``site`` is
+    ``None``.
+    """
     if site is None:
         return b""
     modules = tuple(module.replace(" ", ",") for module in site.modules)

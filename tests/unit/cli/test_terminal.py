@@ -84,7 +84,7 @@ def test_verify_shows_a_hostile_lock_and_names_of_files_on_their_lines(hostile_s
     text = shown(["image", "verify", hostile_sif, "--unsigned"])
     lines = [line for line in text.replace("\r", "").split("\n") if "\\u202e" in line]
     assert all(any(check in line[:20] for line in lines) for check in ("lock ", "files "))
-    assert "lock.json: recipe: expected the name of a recipe" in text
+    assert "lock.json: recipe: expected a recipe name of" in text
 
 
 def test_evidence_of_a_cluster_is_shown_by_doctor_and_stays_in_its_column(tmp_path, image):

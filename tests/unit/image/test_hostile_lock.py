@@ -179,7 +179,8 @@ def test_a_lock_that_lacks_a_source_archive_is_refused(recipe):
     done = recipe.run("render", recipe.name)
     assert isinstance(done.exception, BadInput), done.exception
     assert (
-        "steps[0].component: expected an archive in build.sources, found 'mpi4py'" in done.exception.message
+        "steps[0].component: expected the name of an archive in build.sources, found 'mpi4py'"
+        in done.exception.message
     )
 
 

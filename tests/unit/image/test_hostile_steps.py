@@ -18,16 +18,16 @@ OPENMPI, HOROVOD = 2, 4
 EVIL = ("x\nRUN evil", "--with-x\0", "--with-x;evil", "--with-x=$(evil)", "--with-x='a'", "--with-x=a b", "")
 
 FIELDS = (
-    *((("steps", OPENMPI, "words", 0), text, "an option such as --with-NAME") for text in EVIL),
-    (("steps", OPENMPI, "words", 0), "CC=evil", "an option such as --with-NAME"),
-    (("steps", OPENMPI, "words", 0), "--cache-file=/evil", "an option such as --with-NAME"),
+    *((("steps", OPENMPI, "words", 0), text, "a configure option such as --with-NAME") for text in EVIL),
+    (("steps", OPENMPI, "words", 0), "CC=evil", "a configure option such as --with-NAME"),
+    (("steps", OPENMPI, "words", 0), "--cache-file=/evil", "a configure option such as --with-NAME"),
     (("steps", HOROVOD, "words", 0), "nccl;evil", "one of mpi, gloo, nccl"),
     (("steps", HOROVOD, "words", 0), "--with-x", "one of mpi, gloo, nccl"),
-    (("steps", 3, "words"), ["--with-x"], "no words"),
+    (("steps", 3, "words"), ["--with-x"], "no options"),
     (("steps", OPENMPI, "component"), "evil", "Invalid enum value 'evil'"),
     (("steps", OPENMPI, "component"), "slim", "Invalid enum value 'slim'"),
     (("steps", OPENMPI, "component"), "../evil", "Invalid enum value '../evil'"),
-    (("steps", OPENMPI, "component"), "ucx", "each component once, found another ucx"),
+    (("steps", OPENMPI, "component"), "ucx", "one step for each component, found another for ucx"),
     (("steps", OPENMPI, "after", 0), "horovod", "an earlier step"),
     (("steps", OPENMPI, "after", 0), "x\nRUN evil", "Invalid enum value"),
     (("steps", HOROVOD, "wheels", 0), "x;evil", "the name of a wheel in run.wheels"),
@@ -35,11 +35,11 @@ FIELDS = (
     (("steps", HOROVOD, "extra"), ["cuda"], "an archive in build.sources"),
     (("steps", HOROVOD, "extra"), ["evil;"], "Invalid enum value"),
     (("steps", HOROVOD, "evil"), "x", "unknown field `evil`"),
-    (("environment",), {"A=b\nRUN evil": "1"}, "the name of a variable"),
-    (("environment",), {"A;evil": "1"}, "the name of a variable"),
-    (("environment",), {"A\0": "1"}, "the name of a variable"),
-    (("environment",), {"PATH": "evil"}, "the name of a variable other than PATH"),
-    (("environment",), {"LD_PRELOAD": "evil"}, "the name of a variable other than PATH"),
+    (("environment",), {"A=b\nRUN evil": "1"}, "an upper-case variable name"),
+    (("environment",), {"A;evil": "1"}, "an upper-case variable name"),
+    (("environment",), {"A\0": "1"}, "an upper-case variable name"),
+    (("environment",), {"PATH": "evil"}, "an upper-case variable name other than PATH"),
+    (("environment",), {"LD_PRELOAD": "evil"}, "an upper-case variable name other than PATH"),
     *(
         (("environment",), {"A": text}, "one word of letters")
         for text in ("1\nRUN evil", "1\0", "1;evil", "$A")
@@ -47,7 +47,11 @@ FIELDS = (
     (("licences", "openmpi"), "MIT\nevil", "an identifier of the SPDX list"),
     (("licences", "openmpi"), "MIT;evil", "an identifier of the SPDX list"),
     (("licences",), {"../evil": "MIT"}, "licences: expected one word"),
-    (("steps", HOROVOD, "patches"), {"../evil.patch": "0" * 64}, "expected the name of a patch of toolkit"),
+    (
+        ("steps", HOROVOD, "patches"),
+        {"../evil.patch": "0" * 64},
+        "expected a lower-case file name such as NAME.patch",
+    ),
     (("steps", HOROVOD, "patches"), {"evil.patch": "x"}, "64 lower-case hexadecimal digits"),
     (("base", "image"), "x\nRUN evil", "an image reference without a digest"),
     (("base", "image"), "debian:bookworm;evil", "an image reference without a digest"),

@@ -290,11 +290,11 @@ def test_a_job_has_a_node_of_its_partition_asked(partition, asked):
 @every_row(
     ("nodes", "why"),
     [
-        ("node[1-", "give a number, all, or names like node[1-4]"),
-        ("node[1-]", "give a number, all, or names"),
-        ("node]", "give a number, all, or names"),
+        ("node[1-", "give a number of nodes, all, or names such as node[1-4]"),
+        ("node[1-]", "give a number of nodes, all, or names"),
+        ("node]", "give a number of nodes, all, or names"),
         ("node[5-3]", "range 5-3 first"),
-        ("node[1-99999]", "no cluster has more than 65536 nodes"),
+        ("node[1-99999]", "has more than 65536 nodes"),
         ("65537", "at most 65536"),
         ("9" * 5000, "at most 65536"),
     ],

@@ -58,8 +58,8 @@ def test_a_training_too_short_for_its_clock_has_no_speed():
 @every_row(
     ("text", "said"),
     [
-        (b"", "metrics.jsonl: does not begin with a header"),
-        (lines(EPOCHS[0]), "metrics.jsonl: does not begin with a header"),
+        (b"", "metrics.jsonl: the first line is not a metrics header"),
+        (lines(EPOCHS[0]), "metrics.jsonl: the first line is not a metrics header"),
         (b"no json\n", "metrics.jsonl:1: "),
         (lines(HEADER) + b"{}\n", "metrics.jsonl:2: .*record"),
         (lines(HEADER, {**EPOCHS[0], "loss": "low"}), "metrics.jsonl:2: .*loss"),

@@ -131,7 +131,7 @@ def test_what_it_would_misread_is_refused_by_its_option(field, value):
         ("time", "24855-00:01", "at most 24855 days"),
         ("time", "9" * 5000, "at most 12 digits"),
         ("nodelist", "node[5-3]", "5-3"),
-        ("exclude", "node[1-65537]", "no cluster has more than 65536 nodes"),
+        ("exclude", "node[1-65537]", "has more than 65536 nodes"),
         ("memory", "9999999999999G", "at most 12 digits"),
         ("memory_per_cpu", "9999999999999", "at most 12 digits"),
         ("dependency", "afterok:9999999999999", "at most 12 digits"),
