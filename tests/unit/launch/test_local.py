@@ -297,12 +297,13 @@ def test_ranks_without_a_launcher_are_told_their_places_and_find_each_other(here
 
 def test_a_rank_that_fails_ends_the_others(here):
     made = msgspec.structs.replace(GLOO, wrapper=())
-    end = 'if [ "$SLURM_PROCID" = 1 ]; then exit 9; fi; exec sleep 4321'
+    mark = f"sleep 42{os.getpid()}"
+    end = f'if [ "$SLURM_PROCID" = 1 ]; then exit 9; fi; exec {mark}'
     begun = time.monotonic()
     record = ran(here, case(here, "sh", "-c", end, ranks=3), made)
     assert (record.state, record.exit_code) == ("failed", 9)
     assert time.monotonic() - begun < 20
-    assert not running("sleep 4321")
+    assert not running(mark)
 
 
 @every_row("made", [CONTAINED, msgspec.structs.replace(GLOO, wrapper=())], ids=["mpi", "gloo"])
