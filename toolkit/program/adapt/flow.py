@@ -14,8 +14,9 @@ _DEEPEST = 12
 class Binding:
     """A statement that assigns a value to a name.
 
-    If the file assigns a tuple to several names, ``path`` lists the indexes that lead to the value of this
-    name.
+    ``value`` is the assigned expression, or ``None`` if the statement does not contain the value, as in a
+    ``for`` loop. If the statement assigns a tuple to several names, ``path`` lists the indexes of the name's
+    value: ``(1, 0)`` for ``b`` in ``a, (b, c) = value``.
     """
 
     statement: ast.stmt
@@ -67,14 +68,18 @@ class Flow:
         return found
 
     def bound_in(self, name: ast.Name) -> Scope | None:
-        """Return the function or module that binds a name, or ``None`` if the file does not bind the name."""
+        """Return the function, class or module that binds a name, as a variable or as a parameter. Return
+        ``None`` if the file does not bind the name.
+        """
         for scope in self._scopes(name):
             if (scope, name.id) in self._bindings or _parameter(scope, name.id):
                 return scope
         return None
 
     def bindings(self, node: ast.expr) -> list[Binding]:
-        """Return the assignments to a name or to an attribute of ``self``."""
+        """Return the assignments to a name or to an attribute of ``self``; for any other expression, return
+        an empty list.
+        """
         if isinstance(node, ast.Name) and (scope := self.bound_in(node)):
             return self._bindings.get((scope, node.id), [])
         if isinstance(node, ast.Attribute) and is_self(node) and (klass := self.source.klass(node)):
@@ -82,7 +87,9 @@ class Flow:
         return []
 
     def function_of(self, call: ast.Call) -> Function | None:
-        """Return the function in the file that a call runs (for a class, its ``__init__``), or ``None``."""
+        """Return the function in the file that a call runs, or ``None``. If the call creates an instance of a
+        class, return the ``__init__`` method of the class.
+        """
         if isinstance(call.func, ast.Name):
             if klass := self.classes.get(call.func.id):
                 return next(
@@ -100,7 +107,10 @@ class Flow:
         return None
 
     def _method(self, node: ast.Attribute) -> Function | None:
-        """Return the method in the file that an expression such as ``trainer.fit`` names, or ``None``."""
+        """Return the method in the file that an expression such as ``trainer.fit`` names.
+
+        Return ``None`` if the file has no such method, or toolkit cannot decide between several methods.
+        """
         found = [f for f in self.functions.get(node.attr, ()) if self.is_method(f)]
         root = self.source.dotted_name(node).partition(".")[0]
         own = self.source.klass(node)
@@ -114,7 +124,7 @@ class Flow:
         classes = [self.classes.get(one.func.id) for one in made if isinstance(one.func, ast.Name)]
         if made:
             return next((f for f in found if self.source.parents[f] in classes), None)
-        # In ``self.x.fit()``, ``self.x`` rarely has the same class as ``self``, so skip this class's methods.
+        # In ``self.x.fit()``, ``self.x`` and ``self`` rarely have the same class: skip methods of ``self``.
         inside = isinstance(node.value, ast.Attribute) and is_self(node.value)
         others = [f for f in found if not inside or self.source.parents[f] is not own]
         return others[0] if len(others) == 1 else None
@@ -136,7 +146,9 @@ class Flow:
         return self._calls_of.get(function, [])
 
     def argument_of(self, call: ast.Call, function: Function, name: str) -> ast.expr | None:
-        """Return the expression that a call passes for a parameter, or ``None``."""
+        """Return the expression that a call passes for the parameter ``name`` of a function. Return ``None``
+        if the call does not pass the parameter.
+        """
         parameters = [one.arg for one in (*function.args.posonlyargs, *function.args.args)]
         if self.is_method(function) and parameters[:1] == ["self"]:
             parameters = parameters[1:]
@@ -147,7 +159,8 @@ class Flow:
         """Return the expressions from which ``node`` may get its value, such as ``a`` and ``b`` for the name
         ``x`` after ``x = a if test else b``.
 
-        If toolkit cannot trace the value of an expression further, the result contains this expression.
+        If toolkit cannot trace the value of an expression further, the result contains this expression. If
+        only an element of a tuple is wanted, ``path`` lists the indexes of the element.
         """
         if depth > _DEEPEST or node in self._busy:
             return [node]
@@ -184,8 +197,8 @@ class Flow:
                     yield one.value
 
     def _element(self, node: ast.Subscript) -> Iterator[tuple[ast.expr, tuple[int, ...]]]:
-        """Yield the values that an expression with a key, such as ``{"a": x}[key]``, may read from a
-        dictionary.
+        """Yield the values that an expression such as ``models[key]`` may read from the dictionary
+        ``models``.
         """
         for value in self.sources(node.value):
             if isinstance(value, ast.Dict):
@@ -207,7 +220,7 @@ class Flow:
                     yield value
 
     def is_parameter(self, name: ast.expr) -> Function | None:
-        """Return the function that has ``name`` as a parameter, or ``None`` if no function has it."""
+        """Return the function with the parameter ``name``, or ``None`` if ``name`` is not a parameter."""
         if not isinstance(name, ast.Name):
             return None
         scope = self.bound_in(name)
@@ -224,8 +237,8 @@ class Flow:
                 yield inner
 
     def reaches(self, within: ast.AST, test: "set[ast.AST] | frozenset[ast.AST]", depth: int = 0) -> bool:
-        """Return whether the code in ``within`` runs one of the syntax nodes in ``test``, directly or through
-        functions that it calls.
+        """Return whether the code in ``within`` contains one of the syntax nodes in ``test``, or calls a
+        function that contains one, directly or through other functions.
         """
         if any(node in test for node in ast.walk(within)):
             return True

@@ -1,5 +1,5 @@
-"""Insert the first lines of an adapted script (imports, lines that connect the ranks, helper functions) and
-its last lines.
+"""Insert lines at the start of an adapted script (imports, lines that connect the ranks, helper functions),
+and at its end (lines that disconnect the ranks).
 """
 
 import ast
@@ -14,9 +14,9 @@ def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early:
     """Insert the lines ``imports``, the lines ``start`` that connect the ranks, and helper functions after a
     script's imports.
 
-    If ``early`` is true, or the script has no test ``if __name__ == "__main__"``, the lines ``start`` follow
-    the imports directly. Otherwise, the lines ``start`` are the first lines after this test. Return False if
-    the script has no place for the lines.
+    If ``early`` is false and the script has a statement ``if __name__ == "__main__"``, the lines ``start``
+    are the first lines in the body of this statement. In all other cases, the lines ``start`` follow the
+    imports directly. Return False if toolkit finds no import after which it can insert lines.
     """
     place = _last_import(work)
     if place is None:
@@ -42,8 +42,8 @@ def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early:
             work.edits.before(main.body[0], list(start), rank=-20)
     except Unplaceable:
         return False
-    work.did(place, "imports the modules that the ranks need")
-    work.did(main.body[0] if main is not None else place, "joins the ranks")
+    work.did(place, "imports the modules that the changed script needs")
+    work.did(main.body[0] if main is not None else place, "connects the ranks")
     return True
 
 
@@ -56,9 +56,9 @@ def put_end(work: Work, lines: Sequence[str]) -> None:
         and isinstance(last.value, ast.Call)
         and work.source.dotted_name(last.value.func) in {"sys.exit", "exit"}
     ):
-        work.leave(last, f"`{lines[-1]}` must run before the exit; insert the line yourself")
+        work.leave(last, f"call `{lines[-1]}` yourself, after the training and before the script exits")
         return
-    work.after(last, lines, "leaves the group of ranks", rank=20)
+    work.after(last, lines, "disconnects the ranks", rank=20)
 
 
 def main_guard(work: Work) -> ast.If | None:
@@ -74,7 +74,7 @@ def main_guard(work: Work) -> ast.If | None:
 
 
 def _last_import(work: Work) -> ast.stmt | None:
-    """Return the last import that precedes all functions, classes and edits, or ``None``."""
+    """Return the last import before all functions, classes and lines that toolkit changes, or ``None``."""
     first = min((edit for edit in work.edits.places), default=len(work.source.text))
     found: ast.stmt | None = None
     for node in work.source.tree.body:

@@ -10,9 +10,10 @@ _ALL = ("callbacks.BroadcastGlobalVariablesCallback(0)", "callbacks.MetricAverag
 
 
 def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
-    """Change the callbacks of one ``fit`` call; return whether a callback writes files.
+    """Change the callbacks of one ``fit`` call; return whether toolkit found a callback that writes files.
 
-    ``module`` is the name of Horovod's module, or empty for a TensorFlow strategy.
+    ``module`` is the script's name for Horovod's module, such as ``hvd``. For a TensorFlow strategy,
+    ``module`` is empty.
     """
     ours = ", ".join(f"{module}.{one}" for one in _ALL) if module else ""
     given = keyword(fit, "callbacks")
@@ -29,7 +30,11 @@ def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
         if ours:
             work.edits.wrap(given.value, f"[{ours}, *(", ")]")
             work.did(given.value, "starts all ranks with the weights of rank 0, and averages the metrics")
-        work.leave(given.value, f"`{work.shown(given.value)}`: make sure that only rank 0 writes files")
+        work.leave(
+            given.value,
+            f"adapt cannot find the callbacks in `{work.shown(given.value)}`; make sure that the callbacks "
+            "write files only on rank 0",
+        )
         return False
     writes = False
     for one in lists:
@@ -47,7 +52,7 @@ def _list(work: Work, node: ast.List, ours: str) -> bool:
 
 
 def _begin(work: Work, node: ast.List, ours: str) -> None:
-    """Insert callbacks at the beginning of a list, in the list's layout."""
+    """Insert callbacks at the beginning of a list, with the same line breaks and indentation as the list."""
     source = work.source
     start = source.start(node) + 1
     if not node.elts:
@@ -65,13 +70,19 @@ def _begin(work: Work, node: ast.List, ours: str) -> None:
 
 
 def _element(work: Work, node: ast.expr) -> bool:
-    """Restrict a callback to rank 0 if it writes files; return whether the callback writes files."""
+    """If a callback writes files, restrict the callback to rank 0 and return True.
+
+    For a TensorFlow strategy, all ranks run the callback, and each rank gets a separate path.
+    """
     value = node.value if isinstance(node, ast.Starred) else node
     names = [_kind(work, source) for source in work.flow.sources(value)]
     known = table().keras.callbacks
     for source, name in zip(work.flow.sources(value), names, strict=True):
         if name in known.own_rate and work.once(source):
-            work.leave(source, f"{name} sets the learning rate: multiply its rates by {work.size}")
+            work.leave(
+                source,
+                f"{name} sets the learning rate: multiply the rates by the number of ranks, `{work.size}`",
+            )
         if name in known.restores and work.once(source):
             work.leave(
                 source, f"{name}: give each rank its own folder, and make all ranks resume at the same epoch"
@@ -87,8 +98,8 @@ def _element(work: Work, node: ast.expr) -> bool:
 
 
 def _own_files(work: Work, value: ast.expr) -> None:
-    """Give each rank a separate path for the files of a callback that all ranks must run. The changed script
-    keeps only rank 0's files.
+    """Give each rank a separate path for the files of a callback that all ranks must run. Rank 0 uses the
+    script's path; the other ranks use temporary folders.
     """
     for source in work.flow.sources(value):
         path = (
@@ -96,7 +107,7 @@ def _own_files(work: Work, value: ast.expr) -> None:
         )
         if path is not None and work.once(path):
             work.edits.wrap(path, f"{work.mirrored}(", ")")
-            work.did(source, "only rank 0 keeps its files")
+            work.did(source, "rank 0 uses this path; the other ranks write to temporary folders")
 
 
 def _kind(work: Work, node: ast.expr) -> str:
@@ -104,7 +115,8 @@ def _kind(work: Work, node: ast.expr) -> str:
 
 
 def _change_appended(work: Work, node: ast.expr) -> bool:
-    """Let only rank 0 use the callbacks that write files and that the script appends to the list ``node``.
+    """Change the callbacks that the script appends to the list ``node``: only rank 0 appends callbacks that
+    write files. For a TensorFlow strategy, all ranks append these callbacks, each with a separate path.
 
     Return True if the script appends a callback that writes files.
     """
@@ -127,7 +139,7 @@ def _change_appended(work: Work, node: ast.expr) -> bool:
                 work.edits.guard(statement)
                 work.did(statement, "writes only on rank 0")
             else:
-                work.leave(call, f"`{work.shown(call)}`: make sure that only rank 0 writes files")
+                work.leave(call, f"`{work.shown(call)}`: make sure that this callback runs only on rank 0")
         else:
             _element(work, call.args[0])
     return found

@@ -43,7 +43,7 @@ def share_fit(work: Work, fit: ast.Call) -> None:
         if keyword(fit, "steps_per_epoch") is None:
             work.edits.add_argument(fit, f"steps_per_epoch=len({work.source.of_node(x)}) // {work.size}")
         _steps(work, fit)
-        work.did(fit, "the generator gives each rank its share of the batches")
+        work.did(fit, "each rank takes only a part of the generator's batches in each epoch")
     else:
         work.leave(
             x, f"adapt does not know what `{work.shown(x)}` is, so every rank trains on all of the data"
@@ -116,7 +116,8 @@ def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
 def share_dataset(work: Work, node: ast.expr) -> None:
     """Divide a data set among the ranks in the line where the script creates the data set.
 
-    If other code needs the complete data set, divide the data set in the ``fit`` call instead.
+    If other code may need the complete data set, or the script does not create it with a method of
+    ``tf.data.Dataset``, divide the data set at ``node``, where ``fit`` or the training loop uses it.
     """
     helper = _helper(work, "shard_dataset", _DATASETS)
     made = chains(work, node)
@@ -138,8 +139,8 @@ def share_dataset(work: Work, node: ast.expr) -> None:
 
 
 def _whole(work: Work) -> set[ast.Call]:
-    """Return the calls that create data sets for validation and tests. toolkit does not divide these data
-    sets, because each rank needs all samples.
+    """Return the calls that create data sets for ``validation_data``, ``evaluate`` or ``predict``. toolkit
+    does not divide these data sets, because each rank needs all samples.
     """
     found: set[ast.Call] = set()
     for call in work.source.calls():
@@ -152,7 +153,7 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call is outside all functions, or in a function that the script calls at most once."""
+    """Return whether a call is outside all functions, or in a function that at most one line calls."""
     function = work.source.function(call)
     return function is None or len(work.flow.calls_of(function)) <= 1
 
@@ -166,8 +167,8 @@ def _check_chain(work: Work, chain: list[ast.Call]) -> None:
         "from_tensor_slices", "from_tensors", "range", "zip", "load", "random",
     }  # fmt: skip
     if (unknown or files) and work.once(chain[-1]):
-        what = "the number of samples is unknown; make sure that all ranks get the same number of batches"
-        work.leave((unknown or chain)[0], f"{what}: give steps_per_epoch")
+        what = "adapt does not know the number of samples; make sure that all ranks run the same number of"
+        work.leave((unknown or chain)[0], f"{what} batches, for example with `steps_per_epoch` of `fit`")
 
 
 def _is_generator(work: Work, node: ast.expr) -> bool:
@@ -187,4 +188,4 @@ def _steps(work: Work, fit: ast.Call) -> None:
     given = keyword(fit, "steps_per_epoch")
     if given is not None and not (isinstance(given.value, ast.Constant) and given.value.value is None):
         work.divide(given.value)
-        work.did(fit, "steps_per_epoch counts the batches of one rank")
+        work.did(fit, "`steps_per_epoch` counts the batches of one rank")

@@ -63,7 +63,7 @@ def _silence(work: Work, trained: list[ast.Call]) -> None:
 
 
 def _batch(work: Work, fit: ast.Call) -> None:
-    """Multiply the batch size by the number of ranks, because the strategy divides each batch."""
+    """Multiply the batch size by the number of ranks, because the ranks share each batch."""
     x = argument(fit, 0, "x")
     given = argument(fit, 2, "batch_size")
     if x is not None and is_dataset(work, x):
@@ -74,29 +74,33 @@ def _batch(work: Work, fit: ast.Call) -> None:
         for one in sizes:
             work.multiply(one)
         if batches:
-            work.did(batches[-1], "each batch is divided among the ranks")
+            work.did(batches[-1], "multiplies the batch size, because the ranks share each batch")
         else:
             work.leave(
-                x, f"`{work.shown(x)}`: multiply the batch size by {work.size}; the ranks share one batch"
+                x,
+                f"`{work.shown(x)}`: multiply the batch size by `{work.size}`, because the ranks share each "
+                "batch",
             )
         steps = keyword(fit, "steps_per_epoch")
         if steps is not None:
             work.divide(steps.value)
     elif given is not None:
         work.multiply(given)
-        work.did(fit, "each batch is divided among the ranks")
+        work.did(fit, "multiplies the batch size, because the ranks share each batch")
     elif argument(fit, 1, "y") is not None:
         work.edits.add_argument(fit, f"batch_size=32 * {work.size}")
-        work.did(fit, "each batch is divided among the ranks")
+        work.did(fit, "multiplies the batch size, because the ranks share each batch")
     else:
         work.leave(
-            fit, f"`{work.shown(fit)}`: multiply the batch size by {work.size}; the ranks share one batch"
+            fit,
+            f"`{work.shown(fit)}`: multiply the batch size by `{work.size}`, because the ranks share each "
+            "batch",
         )
 
 
 def _save(work: Work) -> frozenset[ast.AST]:
-    """Let all ranks save a model, because saving may need all ranks. The changed script keeps only rank 0's
-    file.
+    """Let all ranks save a model, because saving may need all ranks. Rank 0 saves to the script's path; the
+    other ranks save to temporary folders.
     """
     found: set[ast.AST] = set()
     for call in work.source.calls():
@@ -106,5 +110,5 @@ def _save(work: Work) -> frozenset[ast.AST]:
             path = argument(call, 0, "filepath", "filepath_or_fid")
             if path is not None and work.once(path):
                 work.edits.wrap(path, f"{work.mirrored}(", ")")
-                work.did(call, "only rank 0 keeps its file")
+                work.did(call, "rank 0 saves to this path; the other ranks save to temporary folders")
     return frozenset(found)

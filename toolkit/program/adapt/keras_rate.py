@@ -12,7 +12,7 @@ from toolkit.program.adapt.work import Work
 
 
 def keras_name(work: Work) -> str:
-    """Return the name by which this file refers to the Keras module."""
+    """Return the name by which the script refers to the Keras module, such as ``keras`` or ``tf.keras``."""
     meanings = work.source.names.meanings
     for module in ("tensorflow.keras", "tf_keras", "keras"):
         if found := next((name for name, meaning in meanings.items() if meaning == module), None):
@@ -30,8 +30,8 @@ def is_optimizer(work: Work, node: ast.expr) -> bool:
 
 
 def scale(work: Work, call: ast.Call) -> None:
-    """Multiply the learning rate of an optimizer, or the first learning rate of its schedule, by the number
-    of ranks.
+    """Multiply the learning rate of an optimizer by the number of ranks. If the optimizer has a schedule of
+    learning rates, multiply the schedule's first learning rate.
     """
     if not work.once(call):
         return
@@ -44,7 +44,10 @@ def scale(work: Work, call: ast.Call) -> None:
             _schedule(work, source, schedule)
             return
         if isinstance(source, ast.Call) and work.flow.classes.get(schedule):
-            work.leave(source, f"`{work.shown(source)}`: multiply the rate of your schedule by {work.size}")
+            work.leave(
+                source,
+                f"`{work.shown(source)}`: multiply the learning rates of your schedule by `{work.size}`",
+            )
             return
     work.rate(call, "learning_rate", 0, usual)
 
@@ -55,22 +58,22 @@ def _schedule(work: Work, call: ast.Call, name: str) -> None:
     if known is None or rate is None:
         work.leave(
             call,
-            f"`{work.shown(call)}`: multiply its rates by {work.size}, and divide the schedule's numbers of "
-            f"steps by {work.size}",
+            f"`{work.shown(call)}`: multiply the learning rates of this schedule by `{work.size}`, and "
+            f"divide the numbers of steps by `{work.size}`",
         )
         return
     work.multiply(rate)
-    work.did(call, f"multiplies the learning rate by {work.size}")
+    work.did(call, f"multiplies the learning rate by `{work.size}`")
     if (steps := argument(call, 1, known[1])) is not None:
         work.divide(steps)
-        work.did(call, "counts the steps of one rank")
+        work.did(call, "divides the schedule's number of steps by the number of ranks")
 
 
 def optimizers(work: Work, calls: list[ast.Call], wrapper: str) -> None:
     """Change the optimizers of ``compile`` calls.
 
-    ``wrapper`` is the name of Horovod's optimizer, which averages gradients. ``wrapper`` is empty for a
-    TensorFlow strategy.
+    ``wrapper`` is the name of Horovod's optimizer class, which averages gradients over the ranks. For a
+    TensorFlow strategy, ``wrapper`` is empty.
     """
     for call in calls:
         given = keyword(call, "optimizer")
@@ -88,7 +91,7 @@ def _optimizer(work: Work, value: ast.expr, wrapper: str) -> None:
     if isinstance(value, ast.Constant) and str(value.value).lower() in table().keras.optimizers:
         made = _wrap(_make_optimizer(work, str(value.value).lower()), wrapper)
         work.edits.replace(work.source.start(value), work.source.end(value), made)
-        work.did(value, f"averages gradients, and multiplies the learning rate by {work.size}")
+        work.did(value, f"averages gradients, and multiplies the learning rate by `{work.size}`")
         return
     found = work.flow.sources(value)
     if all(is_optimizer(work, one) for one in found):
@@ -104,15 +107,16 @@ def _optimizer(work: Work, value: ast.expr, wrapper: str) -> None:
     if wrapper:
         work.edits.wrap(value, f"{wrapper}({keras_name(work)}.optimizers.get(", "))")
         work.did(value, "averages gradients over the ranks")
-    work.leave(value, f"optimizer `{work.shown(value)}`: multiply its learning rate by {work.size}")
+    work.leave(value, f"optimizer `{work.shown(value)}`: multiply its learning rate by `{work.size}`")
 
 
 def _other_ways(work: Work, call: ast.Call) -> None:
     for one in work.source.calls():
         if work.source.dotted_name(one.func).endswith("backend.set_value") and work.once(one):
-            work.leave(one, f"`{work.shown(one)}` sets a learning rate: multiply the rate by {work.size}")
+            what = f"if this call sets the learning rate, multiply the rate by `{work.size}`"
+            work.leave(one, f"`{work.shown(one)}`: {what}")
     if method(call) == "compile" and keyword(call, "jit_compile") and work.once(call):
-        work.leave(call, "remove jit_compile: XLA cannot compile Horovod's averaging of gradients")
+        work.leave(call, "remove `jit_compile`: XLA cannot compile Horovod's averaging of gradients")
 
 
 def _make_optimizer(work: Work, name: str) -> str:

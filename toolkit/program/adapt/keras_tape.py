@@ -75,7 +75,7 @@ def _change_apply(work: Work, call: ast.Call) -> bool:
 
 
 def average_steps(work: Work, module: str) -> bool:
-    """Average the gradients in ``train_step`` methods; return whether the script has a ``train_step`` method.
+    """Average the gradients in ``train_step`` methods that ``fit`` runs; return whether toolkit found one.
 
     toolkit changes ``train_step`` methods, because Horovod's optimizer does not average gradients in
     ``apply_gradients``.
@@ -104,7 +104,8 @@ def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast
     for call in applied:
         _rate(work, call)
         if method(call) == "minimize":
-            work.leave(call, f"`{work.shown(call)}`: adapt supports only apply_gradients")
+            what = "adapt cannot change `minimize`; use `tape.gradient` and `apply_gradients` instead"
+            work.leave(call, f"`{work.shown(call)}`: {what}")
     for call in found:
         _data(work, call)
     _equal_weights(work, found, applied, module)
@@ -117,7 +118,8 @@ def _rate(work: Work, call: ast.Call) -> None:
         if is_optimizer(work, source):
             scale(work, source)  # type: ignore[arg-type]
         elif work.once(source):
-            work.leave(call, f"`{work.shown(optimizer)}`: multiply its learning rate by {work.size}")
+            shown = work.shown(optimizer)
+            work.leave(call, f"optimizer `{shown}`: multiply its learning rate by `{work.size}`")
 
 
 def _data(work: Work, call: ast.Call) -> None:
@@ -144,13 +146,13 @@ def _data(work: Work, call: ast.Call) -> None:
 
 
 def _equal_weights(work: Work, found: list[ast.Call], applied: list[ast.Call], module: str) -> None:
-    """Copy the weights of rank 0 to all ranks after the first step of a loop."""
+    """Insert lines that copy the weights of rank 0 to all ranks after the first step of the training loop."""
     place = _step_of_loop(work, found[-1])
     models = _texts(work, [m for call in found for m in _models(call)], place)
     optimizers = _texts(work, [call.func.value for call in applied], place)  # type: ignore[attr-defined]
     if place is None or not models or models[-1] == "" or optimizers[-1:] == [""]:
-        what = "adapt cannot see which model the loop trains"
-        work.leave(found[-1], f"{what}: give all ranks the weights of rank 0 after the first step")
+        what = "adapt cannot find the model or the optimizer of the training loop"
+        work.leave(found[-1], f"{what}: copy the weights of rank 0 to all ranks after the first step")
         return
     name = work.free_name("broadcast_once")
     line = f"{name}([{', '.join(models)}], [{', '.join(optimizers)}])"
@@ -170,9 +172,10 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement inside a Python loop that runs a training step, or ``None``.
+    """Return the statement in the body of a loop that runs ``call``, directly or through functions. Return
+    ``None`` if toolkit finds no such statement.
 
-    The function ignores loops inside functions with ``@tf.function``.
+    The search ignores loops inside functions with ``@tf.function``.
     """
     at: ast.AST | None = call
     for _ in range(8):
@@ -204,7 +207,7 @@ def _callee(node: ast.expr) -> ast.expr:
 
 
 def _texts(work: Work, nodes: list[ast.expr], place: ast.stmt | None) -> list[str]:
-    """Return the source texts that refer to the expressions ``nodes`` at the statement ``place``. For an
-    expression that the statement cannot use, the text is empty.
+    """Return the texts by which a line at ``place`` can refer to the values of the expressions ``nodes``,
+    without duplicates. If the line cannot refer to a value, the text is empty.
     """
     return list(dict.fromkeys(name_at(work, node, place) for node in nodes)) if place is not None else []

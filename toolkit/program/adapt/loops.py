@@ -33,13 +33,16 @@ def loops_around(work: Work, node: ast.AST) -> list[Loop]:
 
 
 def batch_loop(work: Work, node: ast.AST) -> ast.For | None:
-    """Return the innermost ``for`` loop that runs a training step, or ``None``."""
+    """Return the innermost ``for`` loop that runs a syntax node, or ``None``.
+
+    If the node is the backward pass of a training step, the loop usually iterates over batches.
+    """
     return next((one for one in loops_around(work, node) if isinstance(one, ast.For)), None)
 
 
 def loop_source(loop: ast.For) -> ast.expr:
-    """Return the expression over which a loop iterates, without wrappers such as ``enumerate``, ``tqdm`` and
-    ``zip``.
+    """Return the expression over which a loop iterates, without wrappers such as ``enumerate`` and ``tqdm``.
+    For ``zip``, return the first argument.
     """
     found = loop.iter
     while isinstance(found, ast.Call) and found.args:
@@ -95,9 +98,9 @@ def _targets(node: ast.expr) -> Iterator[str]:
 
 def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
     """After the last assignment to the arrays, insert a statement that replaces each array with this rank's
-    part.
+    part. ``helper`` is the name of the function that returns the part.
 
-    Return False if the script has no place for the statement.
+    Return False if toolkit cannot insert the statement, for example because a loop assigns the arrays.
     """
     scopes = {work.flow.bound_in(name) for name in names}
     if len(scopes) != 1 or None in scopes:
@@ -121,7 +124,9 @@ def share_arrays(work: Work, names: list[ast.Name], helper: str) -> bool:
 
 
 def _belongs(work: Work, statement: ast.stmt, scope: ast.AST | None) -> bool:
-    """Return whether a statement runs exactly once in its function or module, outside loops and branches."""
+    """Return whether a statement is directly in the body of ``scope``, or of a top-level ``if`` such as
+    ``if __name__ == "__main__"``.
+    """
     parent = work.source.parents[statement]
     main = (
         isinstance(parent, ast.If)
@@ -132,8 +137,11 @@ def _belongs(work: Work, statement: ast.stmt, scope: ast.AST | None) -> bool:
 
 
 def leaves_early(work: Work, loops: list[Loop]) -> None:
-    """Add a note to the result for each ``break`` in a loop over epochs, because all ranks must leave the
-    loop together.
+    """Add a note for the user for each ``break`` in a loop over epochs, because all ranks must leave the loop
+    together.
+
+    ``loops`` are the loops around a training step, innermost first. The loops over epochs are all loops
+    except the innermost, or the only loop.
     """
     for loop in loops[1:] or loops[:1]:
         for node in ast.walk(loop):

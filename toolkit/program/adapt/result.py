@@ -9,8 +9,8 @@ Way = Literal["horovod", "tf-config", "torch"]
 
 
 class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
-    """A line of a script; ``what`` describes the change, or the reason why toolkit did not change
-    the line.
+    """A note about a line of a script. ``what`` describes how toolkit changed the line, or what the user must
+    check or change.
     """
 
     line: int
@@ -21,8 +21,9 @@ class AdaptedScript(msgspec.Struct, frozen=True, kw_only=True):
     """The output of ``toolkit adapt --json``.
 
     ``program`` says what connects the ranks of the changed script. ``joins`` says what connects the ranks of
-    the original script; if ``joins`` names a library, toolkit does not change the script. Line numbers refer
-    to the original script. ``diff`` is a unified diff. ``output`` is the path of the written file.
+    the original script; if ``joins`` names a library, toolkit does not change the script. ``changes`` lists
+    the lines that toolkit changed, and ``left`` the lines that the user must check. Line numbers refer to the
+    original script. ``diff`` is a unified diff. ``output`` is the path of the written file, or ``None``.
     """
 
     schema: str = "toolkit.adapt/1"

@@ -49,7 +49,7 @@ class ScriptSource:
 
     @cached_property
     def newline(self) -> str:
-        """The line end of the file."""
+        """The line ending of the first line, which is usually the line ending of the whole file."""
         found = _LINE.search(self.text)
         return found[0] if found else "\n"
 
@@ -65,8 +65,8 @@ class ScriptSource:
 
     @cached_property
     def inside_strings(self) -> frozenset[int]:
-        """The numbers of the lines that start inside a multi-line string, whose indentation is part of the
-        string.
+        """The numbers of the lines that start inside a multi-line string. toolkit must not indent these
+        lines, because their leading white space is part of the string.
         """
         lines: set[int] = set()
         begun: list[int] = []
@@ -131,17 +131,17 @@ class ScriptSource:
         return next(one for one in self.around(node) if isinstance(one, ast.stmt))
 
     def scope(self, node: ast.AST) -> Scope:
-        """Return the function, class or module that contains a syntax node."""
+        """Return the innermost function, class or module that contains a syntax node."""
         return next((one for one in self.around(node) if isinstance(one, _SCOPES)), self.tree)
 
     def function(self, node: ast.AST) -> Function | None:
-        """Return the function that contains a syntax node, or ``None``."""
+        """Return the innermost function that contains a syntax node, or ``None``."""
         return next(
             (o for o in self.around(node) if isinstance(o, ast.FunctionDef | ast.AsyncFunctionDef)), None
         )
 
     def klass(self, node: ast.AST) -> ast.ClassDef | None:
-        """Return the class that contains a syntax node, or ``None``."""
+        """Return the innermost class that contains a syntax node, or ``None``."""
         return next((one for one in self.around(node) if isinstance(one, ast.ClassDef)), None)
 
     def block(self, node: ast.stmt) -> list[ast.stmt]:
@@ -152,7 +152,9 @@ class ScriptSource:
         return [node]
 
     def dotted_name(self, node: ast.AST) -> str:
-        """Return the full dotted name of an expression; ``tf.keras`` and ``tf_keras`` become ``keras``."""
+        """Return the full dotted name of an expression; ``tf.keras`` and ``tf_keras`` become ``keras``.
+        Return an empty string for an expression that is not a name.
+        """
         name = self.names.dotted_name(node)
         for prefix in ("tensorflow.keras.", "tensorflow.python.keras.", "tf_keras.", "keras.api."):
             if name.startswith(prefix):
@@ -166,7 +168,9 @@ class ScriptSource:
 
 
 def method(call: ast.Call) -> str:
-    """Return the name of the method that a call uses, or an empty string for a plain function."""
+    """Return the last part of the dotted name that a call uses, such as ``fit`` for ``model.fit()``. For a
+    call without a dotted name, such as ``print()``, return an empty string.
+    """
     return call.func.attr if isinstance(call.func, ast.Attribute) else ""
 
 
@@ -176,8 +180,9 @@ def keyword(call: ast.Call, name: str) -> ast.keyword | None:
 
 
 def argument(call: ast.Call, place: int, *names: str) -> ast.expr | None:
-    """Find a call's argument by one of its ``names`` or by its position ``place``; return its value, or
-    ``None``.
+    """Return the value of a call's argument, or ``None`` if the call does not pass the argument.
+
+    ``names`` are the possible keywords of the argument, and ``place`` is the argument's position, from 0.
     """
     for name in names:
         if (found := keyword(call, name)) is not None:

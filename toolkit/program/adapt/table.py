@@ -21,6 +21,9 @@ class KerasCallbacks(Row, frozen=True, kw_only=True):
 class KerasNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with Keras.
 
+    ``models`` are calls that create a model, and ``bases`` are base classes of models. ``fit`` are arguments
+    by which toolkit recognises ``Model.fit``. ``three`` are names that only Keras 3 has.
+
     ``optimizers`` maps the name of an optimizer to its class and default learning rate. ``schedules`` maps a
     schedule's class to the names of its arguments for the learning rate and the number of steps.
     """
@@ -38,6 +41,9 @@ class KerasNames(Row, frozen=True, kw_only=True):
 class TorchNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with PyTorch.
 
+    ``same`` are the attributes that ``DistributedDataParallel`` itself has. ``moves`` are the methods that
+    move a model to a device or convert its numbers.
+
     ``optimizers`` maps an optimizer's class to its default learning rate. ``schedules`` maps a schedule's
     class to the names of its arguments that are learning rates.
     """
@@ -51,7 +57,9 @@ class TorchNames(Row, frozen=True, kw_only=True):
 
 
 class WriteNames(Row, frozen=True, kw_only=True):
-    """Calls that write files, calls that read these files, and calls without side effects."""
+    """Calls that write files or show pictures, calls that read files, and calls that other ranks do not need
+    (``plain``).
+    """
 
     calls: tuple[str, ...]
     methods: tuple[str, ...]
@@ -76,7 +84,7 @@ def table() -> AdaptNames:
 
 
 def is_one_of(name: str, patterns: Iterable[str]) -> bool:
-    """Return whether a dotted name matches one of the patterns, which have the syntax of shell patterns."""
+    """Return whether a dotted name matches one of ``patterns``, where ``*`` matches any text."""
     return bool(name) and _any(tuple(patterns)).fullmatch(name) is not None
 
 

@@ -87,19 +87,22 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
     if several and (shuffle is None or isinstance(shuffle.value, ast.Constant)):
         work.leave(
             loader,
-            "this line makes several loaders; each rank now loads only a part of the data, even of test data",
+            "several lines call the function that creates this loader; if the function also creates loaders "
+            "for test data, use the sampler only for training data",
         )
     return True
 
 
 def _own_way(work: Work, loader: ast.Call, data: ast.expr) -> bool:
-    """If the script itself chooses the samples of a ``DataLoader``, for example with a sampler, add a note
-    for the user and return True.
+    """Return whether the script itself chooses the samples of a ``DataLoader``, for example with a sampler or
+    an ``IterableDataset``. If so, add a note for the user.
     """
     own = keyword(loader, "sampler") or keyword(loader, "batch_sampler")
     if own is not None or len(loader.args) > 2:
-        what = f"its {own.arg}" if own is not None else "its arguments"
-        work.leave(loader, f"`{work.shown(loader)}`: make {what} give each rank its part of the samples")
+        what = f"the argument `{own.arg}`" if own is not None else "the arguments"
+        work.leave(
+            loader, f"`{work.shown(loader)}`: change {what} so that each rank gets its part of the samples"
+        )
         return True
     if _is_stream(work, data):
         work.leave(
@@ -138,8 +141,10 @@ def _is_stream(work: Work, data: ast.expr) -> bool:
 
 
 def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
-    """Return a variable name for the data set of a ``DataLoader``. If the call of ``DataLoader`` creates the
-    data set, insert a line above the call that assigns the data set to a variable.
+    """Return the source text that refers to the data set of a ``DataLoader``, such as ``train_set``.
+
+    If the call of ``DataLoader`` creates the data set, insert a line before the call that assigns the data
+    set to a variable. Return ``None`` if toolkit cannot insert this line.
     """
     if isinstance(data, ast.Name | ast.Subscript) or is_self(data):
         return work.source.of_node(data)
@@ -147,7 +152,7 @@ def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
     try:
         work.edits.before(work.source.statement(loader), [f"{name} = {work.source.of_node(data)}"])
     except Unplaceable:
-        what = "shares its line with another statement, so every rank trains on all data"
+        what = "shares a line with another statement, so adapt adds no sampler: every rank trains on all data"
         work.leave(loader, f"`{work.shown(loader)}` {what}")
         return None
     work.edits.replace(work.source.start(data), work.source.end(data), name)
@@ -163,14 +168,16 @@ def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
         if outer:
             work.leave(
                 outer[0],
-                "call set_epoch of the sampler in each epoch; otherwise all epochs have the same order",
+                "call `set_epoch` of the sampler in each epoch, so that each epoch has a new order of "
+                "samples",
             )
         return
     place = _step_within(work, epochs, loop)
     loader = name_at(work, items, place) if place is not None else ""
     if place is None or not loader or not isinstance(epochs.target, ast.Name):
         work.leave(
-            epochs, "call set_epoch of the sampler in each epoch; otherwise all epochs have the same order"
+            epochs,
+            "call `set_epoch` of the sampler in each epoch, so that each epoch has a new order of samples",
         )
         return
     number = epochs.target.id
@@ -206,7 +213,9 @@ def _lengths(work: Work) -> None:
 
 
 def split_alike(work: Work) -> None:
-    """Add a fixed seed to random splits, so that all ranks split the data in the same way."""
+    """If the script splits data at random without a seed, add a fixed seed, so that all ranks split the data
+    in the same way.
+    """
     names = {work.source.dotted_name(call.func) for call in work.source.calls()}
     seeded = {"torch.manual_seed", "keras.utils.set_random_seed", "numpy.random.seed"} & names
     for call in work.source.calls():

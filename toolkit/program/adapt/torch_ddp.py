@@ -34,7 +34,8 @@ def with_ddp(work: Work) -> list[str]:
     if not found:
         work.leave(
             backward[0],
-            "adapt cannot find the optimizer, so put the model into DistributedDataParallel yourself",
+            "adapt finds no optimizer that updates a model: wrap the model in `DistributedDataParallel` "
+            "yourself",
         )
     imports = share_loops(work, backward)
     split_alike(work)
@@ -65,21 +66,22 @@ def _schedule(work: Work, call: ast.Call) -> None:
     for place, word in enumerate(table().torch.schedules.get(name.rpartition(".")[2], ()), start=1):
         if (value := argument(call, place, word)) is not None:
             work.multiply(value)
-            work.did(call, f"multiplies the learning rate by {work.size}")
+            work.did(call, f"multiplies the learning rate by `{work.size}`")
     steps = argument(call, 99, "total_steps", "steps_per_epoch")
     if isinstance(steps, ast.Constant) and steps.value is not None:
-        work.leave(call, f"`{work.shown(call)}`: each rank makes fewer steps; use len(loader) to count them")
+        what = "each rank runs fewer steps than the original script; compute the number with `len(loader)`"
+        work.leave(call, f"`{work.shown(call)}`: {what}")
 
 
 def _device(work: Work, call: ast.Call) -> None:
     if work.source.dotted_name(call.func) in {"torch.nn.DataParallel", "torch.nn.parallel.DataParallel"}:
-        work.leave(call, "remove DataParallel, which DistributedDataParallel replaces")
+        work.leave(call, "remove DataParallel, because DistributedDataParallel replaces it")
     if work.source.dotted_name(call.func) in {"wandb.init", "mlflow.start_run"}:
-        work.leave(call, f"`{work.shown(call)}` starts a run on every rank; start it only on rank 0")
+        work.leave(call, f"`{work.shown(call)}` starts a run on every rank; make this call only on rank 0")
 
 
 def _single_device(work: Work) -> None:
-    """Use the rank's GPU instead of the node's first GPU."""
+    """Replace ``cuda:0`` with ``cuda``, so that each rank uses its own GPU, not the node's first GPU."""
     for node in ast.walk(work.source.tree):
         if isinstance(node, ast.Constant) and node.value == "cuda:0" and work.once(node):
             text = work.source.of_node(node)

@@ -25,8 +25,11 @@ class _Key:
 
 @dataclass(slots=True)
 class _Wrapped:
-    """The names of models that the script wraps in DDP. ``keys`` maps each name to the function and the line
-    in which the script wraps the model of this name.
+    """The variables and attributes that hold models wrapped in DDP.
+
+    ``keys`` maps each variable or attribute to the function and the line after which the variable or
+    attribute holds the wrapped model. For a function parameter that receives a wrapped model, the function is
+    ``None`` and the line is 0.
     """
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)
@@ -102,7 +105,9 @@ def _places(
     key = _key(work, model)
     if key is None or depth > 5:
         work.leave(
-            model, f"`{work.shown(model)}`: adapt cannot find the model to put into DistributedDataParallel"
+            model,
+            f"`{work.shown(model)}`: adapt cannot find a variable with this model; wrap the model in "
+            "`DistributedDataParallel` yourself",
         )
         return
     function = work.flow.is_parameter(model)
@@ -128,7 +133,9 @@ def _places(
 
 
 def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield the attributes of ``self`` to which a method assigns its parameter ``name``."""
+    """Yield the attributes of ``self`` to which a method assigns its parameter ``name``: the attribute, the
+    assignment, and the assignment's target.
+    """
     klass = work.source.parents[function]
     for node in ast.walk(function) if isinstance(klass, ast.ClassDef) else ():
         if isinstance(node, ast.Assign) and is_self(target := node.targets[0]):
@@ -138,8 +145,8 @@ def _kept_parameters(work: Work, function: ast.AST, name: str) -> Iterator[tuple
 
 
 def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
-    """Return the last statement that moves a model to its device, such as ``model.cuda()``. Return
-    ``statement`` if no later statement moves the model.
+    """Return the last statement that moves or converts a model, such as ``model.cuda()``, in the block of
+    ``statement``. Return ``statement`` if no later statement moves or converts the model.
     """
     last = statement
     block = work.source.block(statement)
@@ -152,8 +159,8 @@ def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
 
 
 def _spread(work: Work, wrapped: _Wrapped) -> None:
-    """Record every further name of a model that the script wraps: function parameters, attributes and
-    variables.
+    """Add to ``wrapped`` the function parameters, attributes and variables to which the script passes or
+    assigns a wrapped model.
     """
     calls = list(work.source.calls())
     while True:
@@ -211,8 +218,8 @@ def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
 
 
 def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
-    """Return the variable or attribute that an expression names, or ``None`` if its value is not yet a
-    wrapped model at this line of the script.
+    """Return the variable or attribute that an expression names. Return ``None`` if the variable or attribute
+    does not hold a wrapped model at the expression's line.
     """
     key = _key(work, node)
     if key is None and isinstance(node, ast.Attribute):
@@ -225,8 +232,8 @@ def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
 
 
 def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | None:
-    """Return the class and the name of an attribute that holds a wrapped model, such as ``trainer.model``.
-    Return ``None`` for any other expression.
+    """Return the class and the name of an attribute, such as ``trainer.model``, if the attribute holds a
+    wrapped model. If not, return ``None``.
     """
     names = {key.name for key in wrapped.keys if isinstance(key.scope, ast.ClassDef)}
     if node.attr not in names:
@@ -240,7 +247,7 @@ def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | N
 
 
 def _inner_uses(work: Work, wrapped: _Wrapped, backward: frozenset[ast.AST]) -> None:
-    """Insert ``.module`` where the script uses an attribute that DDP lacks."""
+    """Insert ``.module`` where the script uses an attribute that DDP lacks, or saves or copies a model."""
     for node in ast.walk(work.source.tree):
         inner = isinstance(node, ast.Attribute) and node.attr not in table().torch.same
         if isinstance(node, ast.Attribute | ast.Subscript) and (inner or isinstance(node, ast.Subscript)):
@@ -264,7 +271,7 @@ def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:
         )
     else:
         work.edits.insert(work.source.end(node), ".module")
-    work.did(node, f"`{text}.module` is the model inside DDP")
+    work.did(node, f"uses the model inside DDP, `{text}.module`")
 
 
 def _check_forward(work: Work, node: ast.Attribute, backward: frozenset[ast.AST]) -> None:

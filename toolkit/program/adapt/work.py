@@ -1,5 +1,5 @@
-"""The state that all parts of ``toolkit adapt`` share: the file, its changes, and the points that the user
-must check.
+"""The state that all parts of ``toolkit adapt`` share: the script, the changes to the script, and the lines
+that the user must check.
 """
 
 import ast
@@ -14,9 +14,12 @@ from toolkit.program.adapt.source import ScriptSource, argument, keyword
 
 @dataclass(slots=False)
 class Work:
-    """The file that toolkit adapts.
+    """The script that toolkit adapts.
 
-    ``size`` and ``rank`` are Python expressions for the number of ranks and for this rank's number.
+    ``size`` and ``rank`` are Python expressions in the changed script: the number of ranks, such as
+    ``hvd.size()``, and the number of the rank that runs the script. ``changes`` lists the lines that toolkit
+    changed, and ``left`` the lines that the user must check. ``imports`` and ``helpers`` are lines that
+    toolkit adds to the script: import statements and helper functions.
     """
 
     source: ScriptSource
@@ -29,8 +32,8 @@ class Work:
     imports: list[str] = field(default_factory=list)
     helpers: list[str] = field(default_factory=list)
     mirrored: str = ""
-    """The name of a function in the script that returns a separate path for each rank; only for a TensorFlow
-    strategy.
+    """For a TensorFlow strategy, the name of a helper function that returns a separate path for each rank.
+    Without a TensorFlow strategy, an empty string.
     """
     averaged: set[ast.AST] = field(default_factory=set)
     """Optimizers and data loaders that toolkit has already changed."""
@@ -51,7 +54,7 @@ class Work:
         self._note(self.changes, node, what)
 
     def leave(self, node: ast.AST, what: str) -> None:
-        """Record an open point: a line that toolkit cannot change, or about which the user must decide."""
+        """Record that the user must check the line at ``node``; ``what`` says why, or what to do."""
         self._note(self.left, node, what)
 
     def _note(self, notes: list[ScriptChange], node: ast.AST, what: str) -> None:
@@ -60,7 +63,7 @@ class Work:
             notes.append(made)
 
     def free_name(self, name: str) -> str:
-        """Return a name that the file does not use: ``name``, or ``name`` with underscores."""
+        """Return a name that the script does not use: ``name``, or ``name`` followed by underscores."""
         used = {one.id for one in ast.walk(self.source.tree) if isinstance(one, ast.Name)}
         used |= set(self.source.names.meanings) | set(self.flow.functions) | set(self.flow.classes)
         while name in used:
@@ -74,8 +77,8 @@ class Work:
         return f"{text[:60]}…" if len(text) > 60 or len(lines) > 1 else text
 
     def name_of(self, module: str, line: str) -> str:
-        """Return the name by which this file refers to a module; if the file does not import the module, add
-        the import ``line``.
+        """Return the name by which the script refers to a module. If the script does not import the module,
+        add the import statement ``line`` to the changed script.
         """
         for name, meaning in self.source.names.meanings.items():
             if meaning == module:
@@ -125,29 +128,36 @@ class Work:
             )
 
     def before(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:
-        """Insert lines before a statement, and record the change."""
+        """Insert lines before a statement, and record the change as ``what``. If toolkit cannot insert the
+        lines, add a note for the user and return False.
+        """
         return self._place_lines(statement, lines, what, rank, after=False)
 
     def after(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:
-        """Insert lines after a statement, and record the change."""
+        """Insert lines after a statement, and record the change as ``what``. If toolkit cannot insert the
+        lines, add a note for the user and return False.
+        """
         return self._place_lines(statement, lines, what, rank, after=True)
 
     def _place_lines(self, at: ast.stmt, lines: Sequence[str], what: str, rank: int, *, after: bool) -> bool:
         try:
             (self.edits.after if after else self.edits.before)(at, lines, rank)
         except Unplaceable:
-            self.leave(at, f"`{lines[0]}`: insert this line yourself; several statements share a line")
+            self.leave(at, f"several statements share this line: insert `{lines[0]}` yourself")
             return False
         self.did(at, what)
         return True
 
     def rate(self, call: ast.Call, name: str, place: int, usual: str) -> bool:
-        """Multiply the optimizer's learning rate in the script by the number of ranks; ``usual`` is the
-        default rate. Return whether toolkit changed the learning rate.
+        """Multiply the learning rate of an optimizer by the number of ranks. Return whether toolkit changed
+        the learning rate.
+
+        ``name`` and ``place`` are the keyword and the position of the argument for the learning rate.
+        ``usual`` is the default rate, or empty if the optimizer has no default rate.
         """
         value = argument(call, place, name, "lr", "learning_rate")
         if value is None and any(one.arg is None for one in call.keywords):
-            self.leave(call, f"`{self.shown(call)}`: multiply the rate by {self.size}")
+            self.leave(call, f"`{self.shown(call)}`: multiply the learning rate by `{self.size}`")
             return False
         if value is None:
             if not usual:
@@ -155,5 +165,5 @@ class Work:
             self.edits.add_argument(call, f"{name}={usual} * {self.size}")
         else:
             self.multiply(value)
-        self.did(call, f"multiplies the learning rate by {self.size}")
+        self.did(call, f"multiplies the learning rate by `{self.size}`")
         return True

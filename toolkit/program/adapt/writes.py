@@ -12,8 +12,8 @@ def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) 
     """Let only rank 0 run statements that write or print: put these statements into the body of an ``if``.
 
     ``barrier`` is a statement that waits for all ranks. toolkit inserts the barrier before the script reads a
-    file that rank 0 has written. ``keep`` contains the calls that all ranks must make; toolkit does not
-    restrict them to rank 0.
+    file that rank 0 has written. If ``barrier`` is empty, toolkit inserts no barrier. ``keep`` contains the
+    calls that all ranks must make; toolkit does not restrict these calls to rank 0.
     """
     for statement in _statements(work):
         call = _call(statement)
@@ -37,7 +37,9 @@ def writes_elsewhere(work: Work) -> None:
         statement = work.source.statement(call)
         writes = is_one_of(work.source.dotted_name(call.func), table().writes.calls)
         if writes and _call(statement) is not call and not isinstance(statement, ast.With):
-            work.leave(call, f"`{work.shown(call)}` runs on every rank: it is part of a larger statement")
+            work.leave(
+                call, f"`{work.shown(call)}` runs on every rank: the call is part of a larger statement"
+            )
 
 
 def _statements(work: Work) -> list[ast.stmt]:
@@ -91,7 +93,8 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
         if kind == "writes":
             work.leave(
                 call,
-                f"`{work.shown(call)}` runs on every rank: all ranks may need `{work.shown(stranger)}`",
+                f"`{work.shown(call)}` runs on every rank: all ranks may need the call "
+                f"`{work.shown(stranger)}`; put that call into a separate statement",
             )
         return False
     try:
@@ -107,8 +110,8 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
 
 
 def _stranger(work: Work, statement: ast.stmt, call: ast.Call) -> ast.Call | None:
-    """Return a call in ``statement`` if all ranks may need the call's side effects; otherwise return
-    ``None``.
+    """Return a call in ``statement``, other than ``call``, whose side effects all ranks may need. Return
+    ``None`` if ``statement`` contains no such call.
     """
     known = table().writes
     for one in work.source.calls(statement):
@@ -131,7 +134,7 @@ def _folder(work: Work, call: ast.Call) -> None:
     own = method(call) == "mkdir" and name != "os.mkdir" and work.flow.function_of(call) is None
     if (own or name == "os.makedirs") and keyword(call, "exist_ok") is None and len(call.args) < 3:
         work.edits.add_argument(call, "exist_ok=True")
-        work.did(call, "several ranks may create the same folder")
+        work.did(call, "adds `exist_ok=True`, because several ranks may create the folder")
 
 
 def _loads(work: Work, call: ast.Call) -> bool:
@@ -140,7 +143,9 @@ def _loads(work: Work, call: ast.Call) -> bool:
 
 
 def _wait(work: Work, call: ast.Call, barrier: str) -> None:
-    """Insert a barrier before a statement that reads a file, so that rank 0 has written the file by then."""
+    """Insert a barrier before a statement that reads a file, so that no rank reads the file before rank 0 has
+    written it. In an ``if`` that tests whether a file exists, insert no barrier.
+    """
     statement = work.source.statement(call)
     tests = [one.test for one in work.source.around(statement) if isinstance(one, ast.If)]
     if any(method(c) in {"exists", "is_file", "isfile"} for test in tests for c in work.source.calls(test)):

@@ -169,8 +169,8 @@ def test_a_loader_gets_a_sampler(adapted, loader, wanted):
 @every_row(
     ("before", "loader", "wanted"),
     [
-        ("", "DataLoader(d, sampler=s)", "make its sampler give each rank its part"),
-        ("", "DataLoader(d, 8, True)", "make its arguments give each rank its part"),
+        ("", "DataLoader(d, sampler=s)", "change the argument `sampler` so that each rank gets its part"),
+        ("", "DataLoader(d, 8, True)", "change the arguments so that each rank gets its part"),
         (
             "class D(torch.utils.data.IterableDataset):\n    pass\nd = D()\n",
             "DataLoader(d)",
