@@ -1,4 +1,6 @@
-"""Find the program kind of a launch from the user's options, the command, the script and the image."""
+"""Find the program kind of a launch (such as MPI or PyTorch, which connect the ranks in different ways) from
+the user's options, the command, the script and the image.
+"""
 
 import posixpath
 from collections.abc import Collection, Sequence
@@ -31,8 +33,9 @@ def program_of_joins(joins: Collection[str]) -> ProgramName | None:
 
 
 def starter_of(program: ProgramName, request: Request) -> Starter:
-    """Return the starter: the program, such as ``torchrun``, that starts the ranks of a node. The command or
-    its script runs the starter once on each node. Return an empty string if the command has no starter.
+    """Return the starter: the program, such as ``torchrun``, that starts the ranks of a node. The command,
+    or a shell script in the command, runs the starter once on each node. Return an empty string if the
+    command has no starter.
     """
     inside: Starter = "torchrun" if request.says.get("starter") == "torchrun" else ""
     return program_of_name(program).starter(request.command) or (inside if program == "torch" else "")
@@ -70,8 +73,8 @@ def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
 def _of_image(image: ImageFacts, command: Sequence[str]) -> tuple[ProgramName, ...]:
     """Return the program kinds for which the image has libraries.
 
-    If the image has an MPI, the result includes MPI, because toolkit does not check whether programs in the
-    image use MPI.
+    If the image has or may have an MPI library, the result includes MPI, because toolkit does not check
+    whether programs in the image use MPI.
     """
     if image.horovod is not None:
         return ("mpi", "horovod")

@@ -1,4 +1,4 @@
-"""Find the Python program that a command runs, and how the ranks connect, without running the command."""
+"""Find the Python program that a command runs, and how its ranks connect, without running the command."""
 
 import posixpath
 import re
@@ -21,7 +21,7 @@ _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _INLINE = re.compile(r"-\w*c")
 _OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
 _PREPARES = re.compile(r"\bPYTHONPATH\b|\bactivate\b")
-"""A pattern for shell commands, such as ``activate``, after which Python may find more modules."""
+"""A pattern for shell commands, such as ``activate``, that may give Python more folders with modules."""
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -31,8 +31,8 @@ class CommandFacts:
     """Facts about the program that a command starts.
 
     ``program`` is the program that the command starts. ``script`` is the position of the Python file in the
-    command, or ``None``. ``facts`` contains the facts about each Python program. ``joins`` and ``serial``
-    have the same meaning as in :class:`toolkit.program.script.ScriptFacts`.
+    command, or ``None``. ``facts`` contains the facts about each Python program. ``joins``, ``serial`` and
+    ``unknown`` have the same meaning as in :class:`toolkit.program.script.ScriptFacts`.
     """
 
     program: str
@@ -197,7 +197,7 @@ def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
         if code is None:
             return CommandFacts(head, unknown=(f"{file} is not a shell script on this machine",))
     if place.depth >= _DEEPEST:
-        return CommandFacts(head, unknown=("the shell scripts start each other in a loop",))
+        return CommandFacts(head, unknown=(f"toolkit reads only {_DEEPEST} levels of nested shell scripts",))
     script = _ProjectShell(place, file, rest[first + inline + 1 :])
     found = [_read(words, below) for words, below in script.commands(code)]
     if _PREPARES.search(code):
@@ -221,7 +221,7 @@ class _ProjectShell:
     def commands(self, code: str) -> Iterator[tuple[list[str], _Place]]:
         """Yield the words of each command, and the folder in which the command runs.
 
-        If toolkit cannot evaluate a part of a word, the result contains the word as the script has it.
+        If toolkit cannot evaluate a part of a word, yield the word as written in the script.
         """
         depth = 0
         for before, written in shellwords.commands(code):
@@ -244,8 +244,8 @@ class _ProjectShell:
             yield word.strip('"') if shellwords.UNTOLD in value else value
 
     def _sets(self, words: list[str], *, certain: bool) -> bool:
-        """Record the variables that a command sets; return False if the command is not an assignment.
-        ``certain`` is false if the script may skip the command.
+        """Record the variables that a command sets or exports. Return False if the command is neither an
+        assignment nor ``export``. ``certain`` is false if the script may skip the command.
         """
         exports = words[0] == "export"
         rest = words[1:] if exports else words

@@ -23,7 +23,8 @@ def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program pr
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return no shell lines. In launch mode ``gloo``, toolkit's wrapper script sets Horovod's variables and
-    gives all ranks the same secret. In the other launch modes, MPI connects the ranks.
+    """Return an empty tuple: the ranks need no shell lines to connect. In launch mode ``gloo``, toolkit's
+    wrapper script sets Horovod's variables and gives all ranks the same secret. In all other launch modes,
+    MPI connects the ranks.
     """
     return ()

@@ -3,7 +3,7 @@
 Without arguments, ``initialize`` reads the coordinator's address from ``JAX_COORDINATOR_ADDRESS``. JAX reads
 the number of processes and the process number from variables of the Slurm step (jax-ml/jax at jax-v0.10.2:
 jax/_src/distributed.py and jax/_src/clusters/slurm_cluster.py). toolkit also sets ``JAX_NUM_PROCESSES`` and
-``JAX_PROCESS_ID``; JAX ignores them, but a script may pass their values to ``initialize``.
+``JAX_PROCESS_ID``. JAX ignores both variables, but a script may pass their values to ``initialize``.
 """
 
 from collections.abc import Sequence

@@ -23,5 +23,7 @@ def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program pr
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return no shell lines, because the MPI library gets the ranks' addresses from the launcher."""
+    """Return an empty tuple: the ranks need no shell lines to connect, because the MPI library gets
+    the ranks' addresses from the launcher.
+    """
     return ()

@@ -1,5 +1,5 @@
-"""Translate options of torchrun, accelerate and deepspeed into variables, such as ``PET_MASTER_PORT``, with
-values.
+"""Translate options of torchrun, accelerate and deepspeed into names and values, such as ``PET_MASTER_PORT``
+and ``29500`` for torchrun's ``--master-port 29500``.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,10 +25,10 @@ _FLAGS = {"accelerate_cpu"}
 
 
 def variables_of_options(starter: str, words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield a variable and its value for each torchrun option in a command, up to the name of the script.
+    """Yield a variable and its value for each torchrun option in a command, up to the name of the script. The
+    function skips torchrun options whose value the shell computes.
 
-    For other starters, yield the options that change the number of ranks. The function skips values that the
-    shell computes.
+    For accelerate and deepspeed, yield a name and a value for each option that changes the number of ranks.
     """
     if starter in _SIZES:
         yield from _sizes(_SIZES[starter], words)

@@ -57,7 +57,7 @@ class Need:
     The meaning of ``text`` depends on ``kind``:
 
     - ``file``: the path of a file that the program reads.
-    - ``beside``: the path of a file that the program derives from ``__file__``.
+    - ``beside``: the path of a file, if the program computes the path from ``__file__``.
     - ``argument``: the index of a file name in ``sys.argv``.
     - ``option``: the attribute of the parsed arguments whose value is a file name.
     - ``keyboard``, ``gpu``: the call that needs the keyboard or a GPU.
@@ -96,16 +96,15 @@ class ScriptFacts:
     reads_ranks: bool = False
     """Whether the program reads an environment variable that contains its rank."""
     open_path: bool = False
-    """Whether the program changes ``sys.path`` in a way that toolkit cannot evaluate.
-
-    After a change that toolkit cannot evaluate, Python may find modules in any folder.
+    """Whether the program changes ``sys.path`` in a way that toolkit cannot evaluate, so that Python may find
+    modules in any folder.
     """
     needs: tuple[Need, ...] = ()
-    """Things that the main file certainly needs. The result does not include the needs of other files,
-    because the program may import these files only under a condition.
+    """Things that the file ``path`` certainly needs at run time. The field does not include the needs of
+    imported files, because the program may import a file only under a condition.
     """
     relative: tuple[Import, ...] = ()
-    """Relative imports in the main file, which work only with ``python -m``."""
+    """Relative imports in the file ``path``, which work only with ``python -m``."""
     words: frozenset[str] = frozenset()
     """Strings that appear more than once in the files, such as the name of a file that the program writes and
     then reads.

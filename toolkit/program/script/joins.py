@@ -13,7 +13,12 @@ from toolkit.program.script.names import Names, imported_module
 
 @dataclass(slots=True)
 class ModuleJoins:
-    """How a module connects its ranks; ``hidden`` lists calls that may run code that toolkit cannot read."""
+    """How a module connects its ranks.
+
+    ``joins`` lists the libraries that connect the ranks. ``hidden`` lists calls that may run code that
+    toolkit cannot read. ``ranks`` lists the environment variables with facts about a rank, such as ``RANK``,
+    that the module names. ``trainer`` is true if the module runs one of toolkit's trainers.
+    """
 
     joins: set[str] = field(default_factory=set)
     hidden: set[str] = field(default_factory=set)
@@ -22,7 +27,7 @@ class ModuleJoins:
 
 
 def found_in(tree: ast.Module, names: Names) -> ModuleJoins:
-    """Return the libraries with which a module connects its ranks, and calls that may run unknown code."""
+    """Return how a module connects its ranks, and which calls may run code that toolkit cannot read."""
     result = ModuleJoins()
     variables = frozenset(joins().ranks.variables)
     whole = (alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names)
@@ -45,11 +50,11 @@ def _look_at_call(call: ast.Call, names: Names, result: ModuleJoins) -> None:
     if imported_module(call, names) == "":
         result.hidden.add(f"line {call.lineno}: {name}() loads a module whose name is known only at run time")
     elif name and _hidden().fullmatch(name) and not _harmless(call):
-        result.hidden.add(f"line {call.lineno}: {name}")
+        result.hidden.add(f"line {call.lineno}: {name} may run code that toolkit cannot read")
 
 
 def _harmless(call: ast.Call) -> bool:
-    """Return whether a call starts a program that never connects ranks."""
+    """Return whether a call starts a program, such as ``git``, that never connects ranks."""
     first = call.args[0] if call.args else None
     if isinstance(first, ast.List | ast.Tuple) and first.elts:
         first = first.elts[0]
