@@ -10,11 +10,11 @@ from toolkit.model.site import Site
 COMMAND = "srun"
 
 RANK = RankWords("$SLURM_PROCID", "$SLURM_LOCALID", "$SLURM_NODEID")
-"""Source for the variables: srun(1), section OUTPUT ENVIRONMENT VARIABLES."""
+"""The variables from which a rank reads its numbers (srun(1), section OUTPUT ENVIRONMENT VARIABLES)."""
 
 NODES, RANKS, NODE_LIST = "\0nodes", "\0ranks", "\0node_list"
-"""Placeholders for values that the script of an elastic job (a job with a range of nodes, such as 2 to 4)
-computes. The placeholders start with a NUL character, which no text from a user contains.
+"""Placeholders in the srun command of an elastic job (a job with a range of nodes, such as 2 to 4). The job
+script computes their values. The placeholders start with a NUL character, which no text from a user contains.
 """
 
 IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
@@ -22,8 +22,11 @@ IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
 
 
 def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
-    """Return srun's options: first the options in the launch plan (``planned``), then the options in the site
-    profile.
+    """Return srun's options: the options of the launch plan (``planned``), the options that bind ranks to
+    cores and GPUs, and the options in the site profile.
+
+    The site profile's value of ``--mpi`` replaces the plan's value if both select PMIx, or if neither does. A
+    ``--cpu-bind`` from the user replaces the site profile's ``--cpu-bind``.
     """
     made, more = list(planned), list(site.launch.srun) if site else []
     if site and (mpi := _site_mpi(site, made)):
@@ -34,15 +37,15 @@ def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Sit
     elif request.cpus_per_rank and _binds(host, site) and not any(w.startswith("--cpu-bind") for w in more):
         made.append("--cpu-bind=cores")
     if request.gpu_bind:
-        # Without --gpu-bind, every rank sees all GPUs of its node.
-        # NCCL needs access to all GPUs of a node for direct transfers between the GPUs.
+        # By default, toolkit does not set --gpu-bind, so each rank sees all GPUs of its node.
+        # NCCL needs all GPUs of a node for direct transfers between these GPUs.
         made.append(f"--gpu-bind={request.gpu_bind}")
     return (*made, *more)
 
 
 def counts(spec: JobSpec) -> list[str]:
-    """Return the options for the numbers of nodes and ranks. With these options, srun stops all ranks if one
-    rank fails.
+    """Return the options for the numbers of nodes and ranks. The options also make srun stop all ranks if one
+    rank fails, and label each line of output with its rank.
     """
     nodes, ranks = (NODES, RANKS) if spec.elastic else (str(spec.nodes), str(spec.ranks))
     return [
@@ -50,15 +53,16 @@ def counts(spec: JobSpec) -> list[str]:
         f"--ntasks={ranks}",
         f"--ntasks-per-node={spec.ranks_per_node}",
         *([f"--nodelist={NODE_LIST}"] if spec.elastic else []),
-        # Without this option, ranks wait in a collective for a failed rank until the time limit (srun(1)).
+        # Without this option, srun does not stop the other ranks if a rank fails (srun(1)).
+        # These ranks can then wait for the failed rank until the time limit.
         "--kill-on-bad-exit=1",
         "--label",
     ]
 
 
 def _site_mpi(site: Site, planned: list[str]) -> str:
-    """Return the site profile's value of ``--mpi``; empty if the launch plan needs another kind of interface,
-    such as PMI-2 instead of PMIx.
+    """Return the site profile's value of ``--mpi``. Return an empty text if the launch plan uses no MPI
+    interface, or if only the plan or only the profile selects PMIx.
     """
     kind = next((word.removeprefix("--mpi=") for word in planned if word.startswith("--mpi=")), "none")
     if kind == "none" or is_plugin(site.launch.mpi) != is_plugin(kind):
@@ -67,7 +71,9 @@ def _site_mpi(site: Site, planned: list[str]) -> str:
 
 
 def _binds(host: HostFacts, site: Site | None) -> bool:
-    """Return whether Slurm can bind ranks to cores, which needs a task plugin (srun(1), --cpu-bind)."""
+    """Return whether Slurm can bind ranks to cores, which needs a task plugin (srun(1), --cpu-bind). If
+    Slurm's settings are unknown, return whether the job has a site profile.
+    """
     if host.slurm and host.slurm.settings:
         plugins = host.slurm.settings.get("TaskPlugin", "")
         return "affinity" in plugins or "cgroup" in plugins

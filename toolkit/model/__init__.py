@@ -1,1 +1,1 @@
-"""Frozen structs that the other packages exchange. The methods of these structs only read the fields."""
+"""Immutable structs that toolkit's other packages exchange. The structs' methods only read their fields."""

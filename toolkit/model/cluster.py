@@ -1,4 +1,8 @@
-"""Structs for a virtual cluster: its name, its SSH configuration, and the state of its nodes."""
+"""Structs for a virtual cluster: its name, its SSH configuration, and the state of its nodes.
+
+A virtual cluster is a Slurm cluster whose nodes are Docker containers on this machine. A virtual cluster for
+a class also has one account for each student.
+"""
 
 from pathlib import Path
 from typing import Literal
@@ -11,9 +15,7 @@ USERS = "users"
 """Name of the folder, next to the cluster's SSH files, with a subfolder for each student's account."""
 
 USER = "ada"
-"""The ordinary user of every virtual cluster, named after the first programmer. In a class, the teacher uses
-this account.
-"""
+"""The user account (not root) in every virtual cluster. In a class, the teacher uses this account."""
 
 
 class Cluster(msgspec.Struct, frozen=True, kw_only=True):
@@ -30,7 +32,7 @@ class Cluster(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def hosts(self) -> tuple[str, ...]:
-        """Return the host names: the login node, then the compute nodes in order."""
+        """Return the host names: ``login``, then ``node1``, ``node2`` and so on."""
         return hosts(self.nodes)
 
     @property
@@ -62,9 +64,10 @@ class NodeStatus(msgspec.Struct, frozen=True, kw_only=True):
 class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of a virtual cluster and its nodes.
 
-    ``state`` is ``partial`` if a container is missing or stopped, or if a node accepts no jobs. If another
-    user created the cluster, ``ssh_config`` and ``users`` are empty, because only the creator has the SSH
-    keys. ``users`` lists the names of the accounts for students.
+    ``state`` is ``partial`` if a container is missing or stopped, or if a node accepts no jobs; otherwise,
+    ``state`` is ``up``. ``users`` lists the names of the accounts for students. If another user of this
+    machine created the cluster, ``ssh_config`` and ``users`` are empty, because only the cluster's creator
+    has its SSH keys.
     """
 
     schema: str = "toolkit.cluster/1"
@@ -76,10 +79,10 @@ class ClusterStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def hosts(nodes: int) -> tuple[str, ...]:
-    """Return the host names of a cluster with ``nodes`` compute nodes."""
+    """Return the host names of a cluster with a login node and ``nodes`` compute nodes."""
     return ("login", *(f"node{i}" for i in range(1, nodes + 1)))
 
 
 def accounts(count: int) -> tuple[str, ...]:
-    """Return the names of the first ``count`` accounts for the students of a class."""
+    """Return the names of ``count`` accounts for students: ``user01``, ``user02`` and so on."""
     return tuple(f"user{number:02}" for number in range(1, count + 1))

@@ -1,8 +1,9 @@
-"""Facts that toolkit reads from a host or an image, without conclusions, and the evidence for each fact.
+"""Facts that toolkit reads from a host or an image, and the evidence for each fact.
 
 If a field is ``None``, one of two tables contains the reason. The table ``absent`` lists things that do not
-exist; the table ``unknown`` lists facts that toolkit could not read. ``evidence`` maps a field to the line
-with the fact: ``"srun --mpi=list: pmix_v5 pmi2"``. The keys are dotted names, such as ``slurm.mpi_types``.
+exist; the table ``unknown`` lists facts that toolkit could not read. The table ``evidence`` maps a field to
+the source and the value of the fact: ``"srun --mpi=list: pmix_v5 pmi2"``. The keys of these tables are dotted
+names, such as ``slurm.mpi_types``. The *probe* is the script with which toolkit reads a host.
 """
 
 from typing import Annotated
@@ -23,10 +24,10 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
     unknown: dict[str, str] = {}
 
     def cite(self, name: str) -> str:
-        """Return the line of evidence for a field, or the reason why the fact is absent.
+        """Return the evidence for the field ``name``, or the reason why the fact is absent or unknown.
 
-        Facts that users write by hand have no evidence; for such a fact, return its name and value, as in
-        ``glibc: 2.36``.
+        A fact from a file that a user wrote by hand has no evidence. For such a fact, return its name and
+        value, as in ``glibc: 2.36``.
         """
         for book in (self.evidence, self.absent):
             if name in book:
@@ -38,7 +39,7 @@ class _Cited(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def _value(facts: object, name: str) -> object:
-    """Return the value of a dotted field name; ``mpis.soname`` is a field of the first member of ``mpis``."""
+    """Return the value of a dotted field name; ``mpis.soname`` is the field ``soname`` of the first MPI."""
     value = facts
     for part in name.split("."):
         value = getattr(value[0] if isinstance(value, tuple) and value else value, part, None)
@@ -46,7 +47,7 @@ def _value(facts: object, name: str) -> object:
 
 
 def _in_words(value: object) -> str:
-    """Return a value as text for a line of evidence; empty for ``None``."""
+    """Return the value of a field as text; empty for ``None``."""
     if isinstance(value, tuple):
         return ", ".join(_in_words(one) for one in value) or "none"
     if isinstance(value, msgspec.Struct):
@@ -80,16 +81,16 @@ class ContainerRuntime(msgspec.Struct, frozen=True, kw_only=True):
     """
     path: str
     setuid: bool | None = None
-    """True if the runtime's program has the setuid bit and belongs to root. The kernel then mounts images if
-    the runtime's release and settings allow this.
+    """True if the runtime's program has the setuid bit and belongs to root. Such a runtime can ask the kernel
+    to mount images, unless the runtime's release or settings forbid these mounts.
     """
     settings: dict[str, str] = {}
     """Settings in ``apptainer.conf`` that change how containers start; other settings have their defaults."""
     unbound: tuple[str, ...] = ()
-    """Binds in ``apptainer.conf`` (``SRC[:DST[:OPTS]]``) whose source is missing on this machine."""
+    """Bind mounts in ``apptainer.conf`` (``SRC[:DST[:OPTS]]``) whose source is missing on the host."""
     seen: bool = True
-    """True if toolkit found the runtime on the machine. If false, a module or a site profile provides the
-    runtime, and toolkit assumes a common release.
+    """True if the probe found the runtime on the host. If false, toolkit assumes that a module or a path in
+    the site profile provides the runtime; its release is then unknown.
     """
 
 
@@ -111,17 +112,17 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     schedulers: tuple[str, ...] | None = None
     """Schedulers besides Slurm whose commands exist: ``pbs``, ``lsf``, ``flux``, ``grid-engine``."""
     pmix: str | None = None
-    """Version of the libpmix that Slurm's PMIx plugin loads, or that programs load if there is no plugin."""
+    """Version of the libpmix that Slurm's PMIx plugin loads, or the host's programs if there is no plugin."""
     mpis: tuple[HostMpi, ...] | None = None
     """MPI installations whose launchers are on PATH, in the order of PATH; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
-    """MPI libraries without an mpirun on PATH: in Cray's folders, in folders that variables of modules name,
-    and in the folders of LD_LIBRARY_PATH. The field ``launcher`` of an MPI library without mpirun is empty.
+    """MPI libraries without an mpirun on PATH: in Cray's folders, in folders that environment modules name
+    in variables, and in LD_LIBRARY_PATH. If an MPI library has no mpirun, its field ``launcher`` is empty.
     """
     runtime: ContainerRuntime | None = None
-    """The preferred container runtime: Apptainer or Singularity if on PATH, otherwise another runtime."""
+    """The preferred container runtime: Apptainer or Singularity if on PATH; otherwise, another runtime."""
     other_runtimes: tuple[ContainerRuntime, ...] = ()
-    """The other container runtimes on the host."""
+    """The container runtimes on the host except ``runtime``."""
     user_namespaces: bool | None = None
     """Whether an ordinary user can create user namespaces, which an unprivileged runtime needs."""
     user_namespaces_limit: Count | None = None
@@ -133,23 +134,23 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     fuse_device: bool | None = None
     """Whether the user can open ``/dev/fuse``, through which squashfuse mounts an image."""
     kernel_mounts: tuple[str, ...] | None = None
-    """The features ``loop`` and ``squashfs`` that the kernel has; the kernel needs both to mount a SIF."""
+    """Which of the features ``loop`` and ``squashfs`` the kernel has; it needs both to mount a SIF."""
     gpu_driver: str | None = None
     """Version of the NVIDIA driver; listed in ``absent`` if the host has no GPU."""
     gpus: tuple[str, ...] | None = None
     """Names of the GPUs as nvidia-smi prints them, one entry for each GPU."""
     mig: tuple[str, ...] | None = None
-    """MIG profiles of the GPU instances, one entry each: ``1g.5gb``; empty if no GPU is divided."""
+    """MIG profiles, such as ``1g.5gb``, one entry for each GPU instance; empty if MIG divides no GPU."""
     gpu_container_cli: str | None = None
     """Path of ``nvidia-container-cli``, with which enroot passes GPUs to containers."""
     gpu_mismatch: bool = False
     """Whether nvidia-smi reports that the driver's kernel module and libraries have different releases."""
     amd_gpus: tuple[str, ...] | None = None
-    """AMD GPUs, one entry each: the architecture (``gfx90a``), or the PCI ids (``1002:7408``) if the probe
-    ran in a job without GPUs. Empty without AMD GPUs.
+    """One entry for each AMD GPU: its architecture (``gfx90a``), or its PCI ids (``1002:7408``) if the probe
+    ran in a job without GPUs. Empty if the host has no AMD GPU.
     """
     gpu_libraries_glibc: str | None = None
-    """Newest glibc version that the GPU driver's libraries need; Apptainer's ``--nv`` mounts these files."""
+    """Newest glibc version that the GPU driver's libraries need. Apptainer's ``--nv`` mounts them."""
     cpu_level: str | None = None
     """The newest x86-64 level that the processor fully supports: ``x86-64-v1`` to ``x86-64-v4``."""
     cpu_vendor: str | None = None
@@ -161,42 +162,40 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     locked_memory: Limit | None = None
     """Amount of memory, in bytes, that a process may lock; -1 means no limit."""
     interfaces: tuple[str, ...] | None = None
-    """Network interfaces without the loopback interface."""
+    """Names of the network interfaces, except the loopback interface."""
     interfaces_routed: tuple[str, ...] = ()
     """Network interfaces that are up and have a route to other machines; empty if unknown."""
     libfabric: str | None = None
     """Path of the host's ``libfabric.so.1``, which toolkit can mount if the image has no libfabric."""
     infiniband: tuple[str, ...] | None = None
-    """Devices in ``/sys/class/infiniband`` (InfiniBand, Omni-Path, RoCE) with an active port; may
-    be empty.
-    """
+    """Devices in ``/sys/class/infiniband`` (InfiniBand, Omni-Path, RoCE) that have an active port."""
     link_layers: dict[str, str] = {}
-    """Device → link layer: ``InfiniBand``, or ``Ethernet`` for RoCE. Devices with an unknown link layer are
-    missing.
+    """Device in ``infiniband`` → link layer: ``InfiniBand``, or ``Ethernet`` for RoCE. The table does not
+    contain devices with an unknown link layer.
     """
     fabrics: tuple[str, ...] | None = None
-    """Other fast networks of the host: ``slingshot``, ``aries``, ``omni-path``, ``efa``."""
+    """Fast networks except InfiniBand and RoCE: ``slingshot``, ``aries``, ``omni-path``, ``efa``."""
     ptrace_scope: Count | None = None
     """Value of ``kernel.yama.ptrace_scope``; 0 allows cross-memory attach between a user's processes."""
     xpmem: bool | None = None
-    """Whether the kernel has loaded the module xpmem, with which ranks of a node share their memory."""
+    """Whether the kernel module xpmem is loaded, which lets ranks on a node access each other's memory."""
     mca_params: dict[str, str] | None = None
-    """Settings in ``~/.openmpi/mca-params.conf`` and ``~/.pmix/mca-params.conf``; empty without these files.
-    An MPI in a container also reads these settings if the runtime mounts the home folder.
+    """Settings in ``~/.openmpi/mca-params.conf`` and ``~/.pmix/mca-params.conf``; empty if neither file
+    exists. If the runtime mounts the home folder, an MPI library in a container also reads these settings.
     """
     user_packages: tuple[str, ...] | None = None
-    """Python versions (``3.11``) with a package folder below ``~/.local/lib``; may be empty."""
+    """Python versions (``3.11``) for which ``~/.local/lib`` has a package folder; may be empty."""
     user_site: dict[str, tuple[str, ...]] = {}
     """Python version → packages in ``~/.local`` that change how ranks start or compute: ``mpi4py 4.1.2``."""
     munge: bool | None = None
     """Whether a munge socket exists, which PMIx's component psec/munge needs for authentication."""
     tmpdir: str | None = None
-    """TMPDIR with a placeholder for the user's name; listed in ``absent`` if TMPDIR is not set."""
+    """Value of TMPDIR, with a placeholder for the user's name; listed in ``absent`` if TMPDIR is not set."""
     tmpdir_usable: bool | None = None
     """Whether the folder in TMPDIR exists and is writable; listed in ``absent`` if TMPDIR is not set."""
     compute_nodes: tuple[str, ...] | None = None
-    """The compute nodes from which toolkit read these facts; their facts are equal. ``None`` if no compute
-    node answered: then all facts are from the login node.
+    """The compute nodes with these facts: the largest group of compute nodes with equal facts. If no compute
+    node answered, ``compute_nodes`` is ``None``, and all facts are from the login node.
     """
     differs: dict[str, str] = {}
     """Facts that differ between compute nodes: dotted name → values by node (``"node[1-2]: 2.36; node3:
@@ -209,15 +208,15 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
 
 
 class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
-    """The program that a command starts in an image. If toolkit knows this program, all facts about the
-    image's MPI describe the MPI that the program loads.
+    """The program that the user's command starts in an image. If toolkit can determine this program, all MPI
+    facts of the image are about the MPI library that this program loads.
     """
 
     command: tuple[str, ...]
     path: str = ""
     """Path of the last program that the command starts; empty if the program is not in the image."""
     chain: tuple[str, ...] = ()
-    """All files that the command starts, in order: a wrapper script, an interpreter, the program."""
+    """All files that the command starts, in order, such as a wrapper script, an interpreter, the program."""
     python: str = ""
     """Path of the Python that runs the script; empty if the program is not a Python script."""
     mpi: bool = False
@@ -225,11 +224,11 @@ class ImageProgram(msgspec.Struct, frozen=True, kw_only=True):
     needs: str = ""
     """The soname of the MPI library that the program needs: ``libmpi.so.40``."""
     linked: bool = False
-    """True if the program is linked statically with an MPI."""
+    """True if the program contains a statically linked MPI library."""
     clears: str = ""
-    """The file in ``chain`` that starts the program with ``env -i``, without the launcher's variables."""
+    """The file in ``chain`` that runs the program with ``env -i``, which removes the launcher's variables."""
     filters: str = ""
-    """The script in ``chain`` that starts a further program with only some of its variables."""
+    """The script in ``chain`` that passes only some of its environment variables to the next program."""
 
 
 class ImageFacts(_Cited, frozen=True, kw_only=True):
@@ -251,11 +250,11 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     glibc: str | None = None
     """Version of the image's glibc; listed in ``absent`` if the image has another C library."""
     glibc_needed: str | None = None
-    """Newest ``GLIBC_`` symbol version that a program or library needs, among the files that toolkit read."""
+    """Newest ``GLIBC_`` symbol version that one of the programs and libraries that toolkit read needs."""
     cpu_level: str | None = None
-    """Newest x86-64 level that a library of the image declares as required: ``x86-64-v3``."""
+    """Newest x86-64 level that one of the image's libraries declares as required: ``x86-64-v3``."""
     mpi: ImageMpi | None = None
-    """The MPI library that a program in the image loads."""
+    """The MPI library that the image's programs load."""
     other_mpis: tuple[ImageMpi, ...] = ()
     mpirun: str | None = None
     """Real path of the first mpirun on the image's PATH, which may belong to an MPI other than ``mpi``."""
@@ -274,17 +273,17 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     ucx_transports: tuple[str, ...] | None = None
     """Transport modules of the image's UCX: always ``tcp``, sometimes ``ib``, ``cma``, ``cuda``."""
     libfabric: str | None = None
-    """Path of libfabric, which some MPI libraries open only at run time."""
+    """Path of libfabric in the image. Some MPI libraries open libfabric only at run time."""
     libfabric_version: str | None = None
     """Release of the libfabric at ``libfabric``."""
     libfabric_providers: tuple[str, ...] | None = None
     """Providers of libfabric, or of MPICH's built-in libfabric: ``tcp``, ``verbs``, ``psm2``, ``cxi``."""
     providers_unsearched: str | None = None
-    """Folder of libfabric's provider files, if libfabric searches this folder only when ``FI_PROVIDER_PATH``
-    names it. Empty if libfabric searches this folder anyway, or has built-in providers.
+    """Folder with libfabric's provider files, if libfabric searches it only when ``FI_PROVIDER_PATH`` names
+    it. Empty if libfabric searches the folder without this variable, or has built-in providers.
     """
     verbs_providers: tuple[str, ...] | None = None
-    """User-space drivers for libibverbs: ``mlx5``, ``hfi1verbs``; empty without drivers."""
+    """User-space drivers for libibverbs: ``mlx5``, ``hfi1verbs``; empty if the image has no such driver."""
     hwloc: str | None = None
     programs: dict[str, str] = {}
     """Path of a program or Python extension that needs an MPI → the MPI library that the program loads; empty
@@ -299,14 +298,14 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     refused: dict[str, str] = {}
     """Program that the loader refuses because of a missing symbol or version → the loader's message."""
     programs_otherwise: dict[str, str] = {}
-    """Program → MPI library that the program loads if LD_LIBRARY_PATH contains no folders of the image. The
-    table lists only programs that then load another library.
+    """Program → MPI library that the program loads if LD_LIBRARY_PATH contains no folder of the image. The
+    table lists a program only if this MPI library differs from its MPI library in ``programs``.
     """
     programs_fixed: tuple[str, ...] = ()
     """Programs that find their MPI through DT_RPATH, which the loader reads before LD_LIBRARY_PATH."""
     libraries: tuple[str, ...] | None = None
-    """Sorted sonames of all libraries that the loader finds for a program without its own search folders: in
-    LD_LIBRARY_PATH, ldconfig's cache and the system's folders.
+    """Sorted sonames of all libraries that the loader finds for a program without RPATH: in LD_LIBRARY_PATH,
+    in ldconfig's cache and in the system's folders.
     """
     ssh: str | None = None
     """Path of the program with which the image's launcher starts ranks on other nodes: ssh, or the program
@@ -339,16 +338,16 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     nccl: str | None = None
     """Version of the NCCL library."""
     nccl_ofi_found: bool | None = None
-    """Whether the image's loader finds the NCCL plugin aws-ofi-nccl; ``None`` in facts of older releases."""
+    """Whether the loader finds the plugin aws-ofi-nccl; ``None`` without the plugin or in older facts."""
     nccl_ofi: str | None = None
-    """Path of the plugin aws-ofi-nccl, with which NCCL sends through libfabric."""
+    """Path of the plugin aws-ofi-nccl, with which NCCL communicates through libfabric."""
     cuda_compat: str | None = None
-    """Driver version of the forward-compatibility package (``cuda-compat``) in the image."""
+    """Driver version of the image's package ``cuda-compat``, NVIDIA's forward-compatibility package."""
     cuda_compat_folders: tuple[str, ...] = ()
-    """All paths of ``cuda-compat``'s folder with libcuda, including links: ``/usr/local/cuda/compat``."""
+    """All paths of cuda-compat's folder with libcuda, including links: ``/usr/local/cuda/compat``."""
     driver_searched: bool | None = None
     """Whether a script in ``/.singularity.d/env`` adds the folder of the GPU driver to LD_LIBRARY_PATH.
-    ``None`` for Docker and OCI images, which a runtime converts, and in facts from earlier releases.
+    ``None`` for Docker and OCI images, which lack such scripts, and in facts from older toolkit releases.
     """
     horovod: str | None = None
     """Version of Horovod."""
@@ -357,7 +356,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     horovod_frameworks: tuple[str, ...] | None = None
     """Frameworks for which Horovod has a native library: ``tensorflow``, ``torch``, ``mxnet``."""
     horovod_tensorflow: str | None = None
-    """TensorFlow version that Horovod was built against, if Horovod's library contains the version."""
+    """TensorFlow version that Horovod was built against; ``None`` if Horovod's library does not name it."""
     mpi4py: str | None = None
     """Version of mpi4py."""
     labels: dict[str, str] = {}
@@ -368,17 +367,17 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     is the variable with the same effect: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
     """
     entrypoint: tuple[str, ...] | None = None
-    """Entry point and command of the image. The runtime's command ``run`` starts both; ``exec`` skips the
-    entry point.
+    """Entry point and command of the image, from its metadata. ``apptainer run`` starts the entry point;
+    ``apptainer exec`` does not.
     """
     entry_script: str = ""
     """Path of the entry point, if it is a shell script that sets variables and then starts a command."""
     entry_sets: dict[str, str] = {}
     """Variables that ``entry_script`` sets and that affect MPI or search paths."""
     stack: dict[str, object] | None = None
-    """The content of ``/opt/toolkit/stack.json``; ``None`` if the image does not have this file."""
+    """The versions in ``/opt/toolkit/stack.json`` of an image from toolkit; ``None`` without this file."""
     disagreements: tuple[str, ...] = ()
-    """Differences between ``stack`` and the image's real contents, one line for each difference."""
+    """Differences between ``stack`` and the versions that toolkit found, one line for each difference."""
 
     def component_versions(self) -> dict[str, str]:
         """Return the version of each component in the image, by the component's name in recipes."""

@@ -10,11 +10,11 @@ Severity = Literal["error", "warning", "info"]
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
     """A fault or a remark: a title, the evidence, and the fix.
 
-    ``id`` is the id of the rule; logs, tickets and documentation use this id. ``evidence`` contains one line
-    for each fact, with the source and the value of the fact; it is never empty. ``fix`` contains a line for
-    each step, the best step first, or one line with semicolons between the steps. ``modes`` are the launch
-    modes that the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not
-    decide, because a fact is missing or no recorded launch is like this launch.
+    ``id`` is the id of the rule that reports the finding. ``evidence`` contains one line for each fact, with
+    the source and the value of the fact; ``evidence`` is never empty. ``fix`` contains a line for each step,
+    the best step first, or one line with semicolons between the steps. ``modes`` are the launch modes that
+    the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not decide
+    whether the fault exists. The reason is a missing fact, or that toolkit has no record of a similar launch.
     """
 
     id: str
@@ -42,16 +42,20 @@ ADVICE: dict[str, str] = {
 """Value of :data:`Retry` → advice as a sentence."""
 
 KnownRole = Literal["cause", "possible", "consequence", "harmless"]
+"""What a known message reports: the cause of the failure, a possible cause, a consequence of the cause, or
+something harmless.
+"""
 
 
 class RootLine(msgspec.Struct, frozen=True, kw_only=True):
     """The root line: the first line of job output that reports the failure.
 
-    ``rank`` and ``node`` are empty if the output does not name them. ``frame`` is the last frame (file and
-    line) of the user's code in a Python traceback. ``waited`` is true if the rank waited for other ranks
-    until a time limit; ``collectives`` names the collective operations, such as allreduce, in which several
-    ranks waited. If the job has several output files, ``file`` names the file with the line. ``number`` is
-    the line number; 0 means that the text is from ``sacct``.
+    ``number`` is the line number; 0 means that ``text`` is from ``sacct``, not from the output. ``rank`` and
+    ``node`` are the rank and the node that the line is about; empty if the output does not name them.
+    ``frame`` is the last frame (file and line) of the user's code in a Python traceback. ``waited`` is true
+    if the rank waited for other ranks until a time limit. ``collectives`` names the collective operations,
+    such as allreduce, in which several ranks waited. If the job has several output files, ``file`` names the
+    file that contains the root line.
     """
 
     number: int
@@ -78,8 +82,8 @@ class ErrorCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
-    """A fault class: an explanation that is true for every fault of the class, and steps that fix such a
-    fault, the best step first.
+    """A class of faults: an explanation (``means``) that is true for every fault of the class, and steps that
+    can fix such a fault, the best step first.
     """
 
     id: str
@@ -89,8 +93,8 @@ class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownFault(Finding, frozen=True, kw_only=True):
-    """A finding about a known message in job output. ``role`` says whether the message reports the cause of
-    this failure.
+    """A finding about a message in job output that toolkit knows. ``role`` says whether the message reports
+    the cause of the job's failure.
     """
 
     role: KnownRole = "cause"
@@ -99,12 +103,13 @@ class KnownFault(Finding, frozen=True, kw_only=True):
 class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
     """The explanation of job output that ``toolkit explain --json`` prints.
 
-    ``root`` and ``fault`` are set for every output of a failed job. ``codes`` are error numbers in the root
-    line, or in the lines in which launchers report failed ranks. ``findings`` are known messages, causes
-    before consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences``
-    are the lines in which ranks report the loss of another rank. ``retry`` says who or what can remove the
-    fault, such as the user or another node; it is empty without a failure. ``unread`` is the first and the
-    last line number of the part of the output that toolkit did not read completely.
+    ``root`` is the first line that reports the failure, and ``fault`` is the class of the fault; both are
+    ``None`` if the output shows no failure. ``codes`` are error codes in the root line, or in the lines in
+    which launchers report failed ranks. ``findings`` are the messages that toolkit knows, causes before
+    consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences`` are
+    the lines in which ranks report the loss of another rank. ``retry`` says who or what can remove the fault,
+    such as the user or another node; ``retry`` is empty if the output shows no failure. If toolkit did not
+    read a part of the output completely, ``unread`` is the first and the last line number of this part.
     """
 
     schema: str = "toolkit.explain/2"

@@ -14,30 +14,32 @@ class _FixSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class LaunchFix(_FixSection, frozen=True, kw_only=True):
-    """The changes to a launch; the fields are as in :class:`toolkit.model.prediction.Plan`."""
+    """The changes to a launch; a field has the same meaning as in :class:`toolkit.model.prediction.Plan`."""
 
     mode: Mode
     """The launch mode to which the changes apply."""
     container: tuple[str, ...] = ()
-    """Additional options of ``singularity exec``."""
+    """Options to add to ``singularity exec``."""
     env: dict[str, str] = {}
     """Variables to set inside the container."""
     unset: tuple[str, ...] = ()
     """Variables of the host that must not reach the container."""
     binds: tuple[str, ...] = ()
-    """Additional mounts, ``SRC[:DST[:OPTS]]``."""
+    """Mounts to add, in the form ``SRC[:DST[:OPTS]]``."""
 
 
 class Fix(_FixSection, frozen=True, kw_only=True):
-    """The content of a fix file. ``because`` has one line for each finding that the changes fix."""
+    """The content of a fix file. ``because`` has a line with the prediction for the launch without the fix,
+    then a line for each finding of this prediction.
+    """
 
     schema: Literal["toolkit.fix/1"]
-    """The schema of this file."""
+    """Name and version of the file format."""
     launch: LaunchFix
     image: str = ""
     """Name of the image file to which the fix applies."""
     digest: str | None = None
-    """Digest of the image to which the fix applies; toolkit warns about a launch with another image."""
+    """Digest of the image to which the fix applies. toolkit warns if you use the fix with another image."""
     place: str = ""
-    """Name of the host or cluster to which the fix applies, as in the facts of this host or cluster."""
+    """Name of the host or cluster to which the fix applies: ``place`` in the facts of the host."""
     because: tuple[str, ...] = ()

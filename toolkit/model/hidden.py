@@ -11,7 +11,8 @@ class Hidden(str):
     """A secret text that prints as ``[hidden]`` and that msgspec's JSON encoder refuses.
 
     Comparisons use the secret text. ``str``, ``repr``, f-strings and ``%`` return :data:`HIDDEN_TEXT`.
-    msgspec refuses to encode a subclass of ``str``, so a record cannot contain a secret by mistake.
+    msgspec refuses to encode a subclass of ``str``, so toolkit cannot write a secret into a job record by
+    mistake.
     """
 
     __slots__ = ()
@@ -38,7 +39,7 @@ NO_SECRETS: Mapping[str, Hidden] = {}
 
 
 def without_secrets(variables: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables whose values are not secret; records may contain these variables."""
+    """Return the variables whose values are not secret; a job record may contain these variables."""
     return {name: value for name, value in variables.items() if not isinstance(value, Hidden)}
 
 

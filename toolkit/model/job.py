@@ -19,7 +19,7 @@ thousands of tasks (MaxArraySize).
 
 
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """A job as the user requests it. Each rank runs ``command`` inside the image.
+    """A job as the user requests it. Each rank runs ``command`` inside a container from ``image``.
 
     All paths are on the cluster. ``time``, ``begin``, ``dependency``, ``array``, ``mail_type`` and
     ``constraint`` have Slurm's syntax. ``cpus_per_rank`` is a number of cores. ``memory`` is the requested
@@ -28,10 +28,10 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``gpu_bind`` and ``cpu_bind`` are values of srun's options that bind ranks to GPUs and cores. ``workdir``
     is the working directory inside the container. ``output`` and ``error`` are paths of files, relative to
     the job's folder ``directory``. ``sbatch`` lists further options for ``#SBATCH`` lines. The job writes a
-    checkpoint ``warning`` seconds before its time limit. With ``requeue``, a job that Slurm stops requeues
-    itself and then resumes the training from the checkpoint. ``chain`` is the maximum number of further jobs
-    that resume the training. An ``elastic`` job starts on ``min_nodes`` to ``nodes`` nodes (``min_nodes`` 0
-    means 1), and continues on the remaining nodes if a node fails.
+    checkpoint ``warning`` seconds before its time limit. With ``requeue``, a job that Slurm stops returns to
+    the queue and then resumes the training from the checkpoint. ``chain`` is the maximum number of jobs that
+    resume the training after this job. An ``elastic`` job starts on ``min_nodes`` to ``nodes`` nodes
+    (``min_nodes`` 0 means 1). If a node fails, the elastic job continues on its other nodes.
     """
 
     name: str
@@ -63,8 +63,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     mail_user: str = ""
     array: str = ""
     sweep: tuple[str, ...] = ()
-    """The values of a sweep, such as ``lr=0.1,0.01``; each task of the job array uses one combination of
-    values. Empty if the job is not a sweep.
+    """The options of a sweep with their values, such as ``lr=0.1,0.01``. Each task of the job array uses one
+    combination of values. Empty if the job is not a sweep.
     """
     dependency: str = ""
     begin: str = ""
@@ -91,13 +91,15 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     measured speed is much lower.
     """
     min_free: str = ""
-    """Free space that the preflight requires in the job's folder, as in ``20G``; empty for the default of the
-    preflight.
+    """Free space that the preflight requires in the job's folder, as in ``20G``. If empty, the preflight uses
+    its default.
     """
     broadcast: str = ""
-    """``on`` if the job first copies the image to a local disk of each node."""
+    """``on`` if the job copies the image to a local disk of each node before the ranks start."""
     env_image: str = ""
-    """The file with the user's packages that the runtime mounts over the image; empty without packages."""
+    """The file with additional Python packages of the user, which the runtime mounts over the image; empty if
+    the job has no such file.
+    """
     runtime: str = ""
     """The container runtime that ``--runtime`` names; empty for the default of the site or the host."""
     trainer: str = ""
@@ -105,7 +107,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     """The name of the site profile; empty without a profile."""
     unsure: bool = False
-    """True if the program's text does not show whether the program connects its ranks."""
+    """True if toolkit cannot see in the source code of the program whether the program connects its ranks."""
     project: str = ""
     """The archive of the user's project folder, which the job unpacks into the job's folder; empty without a
     project.
@@ -117,21 +119,22 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def least_nodes(self) -> int:
-        """The minimum number of nodes on which the job trains."""
+        """The minimum number of nodes on which the job runs."""
         return (self.min_nodes or 1) if self.elastic else self.nodes
 
     @property
     def may_resume(self) -> bool:
-        """Whether the job requeues itself or submits a further job after Slurm stops it."""
+        """Whether the job resumes after a stop: the job returns to the queue, or submits another job."""
         return self.requeue or self.chain > 0
 
 
 class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the signature check of an image before toolkit submitted the job.
 
-    ``good``: a signature by a trusted key covers every byte. ``unknown-key``: every byte matches the
-    signature, but this machine does not have the key. ``no-gpg``: the file has a signature, and gpg is not
-    installed. ``not-checked``: the user gave ``--no-verify``, or the image is not on this machine.
+    ``good``: a signature by a trusted key covers every byte. ``none``: the image has no signature.
+    ``unknown-key``: every byte matches the signature, but this machine does not have the key that made the
+    signature. ``no-gpg``: the image has a signature, but gpg is not installed. ``not-checked``: the user gave
+    ``--no-verify``, or the image is not on this machine.
     ``signers`` are the fingerprints of the keys that signed the image.
     """
 
@@ -149,11 +152,12 @@ class JobTask(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """The record of a launched job: its image, its plan, its cluster, and its outcome.
+    """The record of a launched job: its image, its launch plan, its cluster, and its outcome.
 
-    ``key`` is the name of the job's record folder, which is unique on this machine. ``id`` is Slurm's job id.
-    ``place`` is the name of the cluster or host. ``forced`` is true if the user launched although toolkit
-    predicted a failure. ``submitted`` is the time of the submission, in UTC and in ISO 8601 format.
+    ``key`` is the name of the folder with this record, which is unique on this machine. ``id`` is Slurm's job
+    id. ``place`` is the name of the cluster or host. ``predicted`` is the outcome that toolkit predicted.
+    ``forced`` is true if the user launched the job with ``--force`` although toolkit predicted a failure.
+    ``submitted`` is the time of the submission, in UTC and in ISO 8601 format.
     """
 
     schema: str = "toolkit.job/1"
@@ -170,11 +174,11 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     env_digest: str = ""
     """Digest of the file that ``--env-image`` names (``sha256:…``); empty without such a file."""
     image_check: ImageCheck | None = None
-    """The signature check of the image; ``None`` in records of earlier releases, which did not check
-    signatures.
+    """The result of the signature check of the image; ``None`` in records of earlier releases of toolkit,
+    which did not check signatures.
     """
     fix: LaunchFix | None = None
-    """The changes to the launch that ``--fix`` requested."""
+    """The changes to the launch from the fix file that ``--fix`` names; ``None`` without ``--fix``."""
     state: JobState = "pending"
     exit_code: int | None = None
     host: str | None = None
@@ -184,13 +188,13 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     numbers: tuple[str, ...] = ()
     """Slurm's job ids of all runs of this job, in order; ``id`` is the last job id."""
     restarts: int = 0
-    """Number of times that Slurm or the job itself restarted the job."""
+    """Number of restarts of the job by Slurm or by the job script."""
     nodes: str = ""
     """The nodes of the job's last run, in Slurm's notation."""
     started: str = ""
     ended: str = ""
-    """The time at which the last run ended. ``started`` and ``ended`` are the cluster's local times from
-    Slurm, without a time zone.
+    """The time at which the job's last run ended. ``started`` and ``ended`` are times that Slurm reports, in
+    the cluster's local time, without a time zone.
     """
     tasks: tuple[JobTask, ...] = ()
     """The tasks of a job array that toolkit tracks, in the order of their indexes."""

@@ -1,4 +1,4 @@
-"""The fields of a job: a table that describes each field, and the types of job files and of arguments.
+"""The fields of a job: a table that describes each field, and types for job files and for Python calls.
 
 To add a field, add a row to :data:`FIELDS`, and a line each to :class:`JobFile`, :class:`JobFields` and
 :class:`toolkit.model.job.JobSpec`.
@@ -22,17 +22,17 @@ Broadcast = Literal["auto", "on", "off"]
 """Whether a job copies its image to a local disk of each node before ranks start."""
 
 _MOST_OF_NODE = 65_533
-"""Slurm counts a node's resources in 16 bits, and the highest values have special meanings (NO_VAL16,
-INFINITE16).
+"""Maximum number of ranks, cores or GPUs on a node. Slurm stores these numbers in 16 bits, and the two
+highest values have special meanings (NO_VAL16, INFINITE16).
 """
 
 _MOST_NODES = 65536
-"""Maximum number of nodes of a job; a test compares this number with :data:`toolkit.nodelist.MOST_NODES`."""
+"""Maximum number of nodes of a job, equal to :data:`toolkit.nodelist.MOST_NODES`."""
 
 
 class ValueForm(NamedTuple):
-    """The syntax of a text: ``pattern`` is a regular expression, and ``rule`` explains the syntax to the
-    user.
+    """The syntax of a field's text: ``pattern`` is a regular expression for valid texts, and ``rule``
+    explains the syntax to the user.
     """
 
     pattern: str
@@ -43,13 +43,14 @@ class JobField(NamedTuple):
     """One field of a job.
 
     ``help`` describes the field's command-line option. ``option`` is the name of this option if it differs
-    from the field's name. Users may repeat the option of a ``many`` field. A ``flag`` field also has an
-    option ``--no-NAME``. ``bounds`` are the minimum and maximum of a number. ``form`` is the syntax of a
-    text, or the name of a syntax that several fields share (:mod:`toolkit.launch.request.checks`). ``sbatch``
-    names the option of the command ``sbatch`` to which toolkit passes the value unchanged. A ``queue`` field
-    has no effect without a scheduler. ``pbs`` is false if PBS has no option for the field. A ``free`` field
-    does not affect what a study measures. ``group`` is the option's group in ``--help``;
-    :mod:`toolkit.cli.options.groups` lists most groups.
+    from the field's name. Users may repeat the option of a ``many`` field. The option of a ``flag`` field has
+    no value, and the field also has an option ``--no-NAME``. ``bounds`` are the minimum and maximum of a
+    number. ``form`` is the syntax of a text, or the name of a syntax that several fields share
+    (:mod:`toolkit.launch.request.checks`). ``sbatch`` names the option of the command ``sbatch`` to which
+    toolkit passes the value unchanged. A ``queue`` field has no effect without a scheduler. ``pbs`` is false
+    if PBS has no option for the field. A ``free`` field does not affect the measurements of ``toolkit
+    scale``. ``group`` is the option's group in ``--help``; if ``group`` is empty,
+    :mod:`toolkit.cli.options.groups` defines the group.
     """
 
     name: str
@@ -75,7 +76,7 @@ class JobField(NamedTuple):
 
 FIELDS: tuple[JobField, ...] = (
     JobField("image", "SIF file, recipe name, or cluster:NAME  [default: tf2.21-cpu]"),
-    JobField("env_image", "Environment file of toolkit env, with packages for the image", metavar="FILE"),
+    JobField("env_image", "File from toolkit env with more packages for the image", metavar="FILE"),
     JobField("runtime", "Container runtime, if the host has several", choices=NAMES),
     JobField("site", "Use modules, limits and launch modes of a site profile", metavar="NAME"),
     JobField("nodes", "Number of nodes  [default: 1]", bounds=(1, _MOST_NODES)),
@@ -85,17 +86,17 @@ FIELDS: tuple[JobField, ...] = (
     JobField("gpu", "GPU type, such as v100", metavar="TYPE", form="gpu", queue=True),
     JobField("gpu_bind", "GPUs that each rank sees: closest, single:1, …",
              metavar="HOW", form="gpu_bind", queue=True, pbs=False),
-    JobField("cpu_bind", "Bind ranks to cores, sockets, … or none",
+    JobField("cpu_bind", "Bind each rank to cores, sockets, …; none: do not bind",
              metavar="HOW", form="cpu_bind", queue=True, pbs=False),
     JobField("memory", "Memory of each node, such as 16G; 0 for all memory",
              metavar="SIZE", form="memory", sbatch="mem", queue=True),
     JobField("memory_per_cpu", "Memory for each core, instead of --memory",
              metavar="SIZE", form="memory", sbatch="mem-per-cpu", queue=True, pbs=False),
-    JobField("tmp", "Minimum local disk of each node, such as 200G",
+    JobField("tmp", "Minimum size of the local disk of each node, such as 200G",
              metavar="SIZE", form="memory", sbatch="tmp", queue=True, pbs=False, group="Resources"),
     JobField("time", "Time limit in the format of sbatch  [default: 01:00:00]",
              form="time", sbatch="time", queue=True, free=True),
-    JobField("partition", "Slurm partition  [default: with a site, a partition that can run the job]",
+    JobField("partition", "Slurm partition  [default: with a site profile, a partition that can run the job]",
              form="names", sbatch="partition", queue=True),
     JobField("account", "Slurm account", form="name", sbatch="account", queue=True, free=True),
     JobField("wckey", "Workload characterization key of the site",
@@ -111,12 +112,12 @@ FIELDS: tuple[JobField, ...] = (
              metavar="NODES", form="nodes", sbatch="exclude", queue=True, pbs=False),
     JobField("licenses", "Licences that the job needs",
              metavar="NAME[:N]", form="licenses", sbatch="licenses", queue=True, pbs=False),
-    JobField("switches", "Maximum number of leaf switches, and how long to wait for them: 1@02:00:00",
+    JobField("switches", "Maximum number of leaf switches, and how long to wait for them, such as 1@02:00:00",
              metavar="N[@TIME]", sbatch="switches", queue=True, pbs=False, group="Resources",
              form=ValueForm(r"[1-9]\d{0,4}(@(\d+-\d{1,2}(:\d{1,2}){0,2}|\d{1,6}(:\d{1,2}){0,2}))?",
-                            "write a number of switches, and how long to wait for them: 1@02:00:00")),
+                            "write a number of switches, and how long to wait for them, such as 1@02:00:00")),
     JobField("exclusive", "Do not share the nodes with other jobs", flag=True, queue=True),
-    JobField("sweep", "Run once for each value, such as lr=0.1,0.01",
+    JobField("sweep", "Run once for each value of an option, such as lr=0.1,0.01",
              metavar="NAME=VALUES", many=True, queue=True, pbs=False),
     JobField("sweep_parallel", "Maximum number of tasks of a sweep that run at once",
              metavar="N", bounds=(1, 500), queue=True, free=True),
@@ -144,12 +145,12 @@ FIELDS: tuple[JobField, ...] = (
     JobField("workdir", "Working directory inside the container", metavar="DIR", form="folder"),
     JobField("modules", "Environment module to load in the job",
              option="--module", metavar="NAME", many=True, queue=True),
-    JobField("sbatch", "Add an #SBATCH line: --sbatch=--hold", metavar="OPTION", many=True, queue=True),
+    JobField("sbatch", "Add an #SBATCH line, as in --sbatch=--hold", metavar="OPTION", many=True, queue=True),
     JobField("mode", "Launch mode to use instead of the best predicted mode", choices=MODES),
     JobField("program", "How ranks find each other", choices=PROGRAMS),
     JobField("strategy", "How a trainer divides its work among ranks", choices=get_args(Strategy)),
     JobField("broadcast",
-             "Copy the image to a disk of each node first  [default: auto, for more than 4 nodes]",
+             "Copy the image to a disk of each node before the start  [default: auto: if more than 4 nodes]",
              choices=get_args(Broadcast), queue=True, pbs=False),
     JobField("data", "Folder of the data set on this machine, or cluster:NAME", metavar="DIR"),
     JobField("directory", "Folder on the cluster for images, data and runs", metavar="DIR"),
@@ -166,7 +167,7 @@ FIELDS: tuple[JobField, ...] = (
     JobField("min_free", "Free space in the job's folder that the preflight check requires",
              metavar="SIZE", form="space"),
 )  # fmt: skip
-"""The fields of a job, in the order of ``toolkit launch --help`` and of the lines in a job script."""
+"""The fields of a job, in the order of the ``#SBATCH`` lines in a job script."""
 
 
 class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -177,9 +178,9 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ``env_image`` is a file that ``toolkit env`` created. ``runtime`` is the container runtime that starts the
     image. ``data`` is a folder on this machine, or ``cluster:NAME`` for a folder on the cluster.
     ``directory`` is the folder on the cluster for images, data and runs. ``site`` is the name of a site
-    profile. All other fields are as in :class:`toolkit.model.job.JobSpec`. ``env_file`` is a file on this
-    machine with secret variables. After toolkit has read ``env_file``, ``env`` also has these variables, as
-    texts that toolkit never prints (:class:`toolkit.model.hidden.Hidden`).
+    profile. ``env_file`` is a file on this machine with secret variables. After toolkit has read
+    ``env_file``, ``env`` also contains these variables, as texts that toolkit never prints
+    (:class:`toolkit.model.hidden.Hidden`). All other fields are as in :class:`toolkit.model.job.JobSpec`.
     """
 
     trainer: str | None = None
@@ -314,19 +315,19 @@ class JobFields(TypedDict, total=False):
 
 
 class LaunchOptions(JobFields, total=False):
-    """The options of ``toolkit.app.launch`` and ``toolkit.app.script``; all are optional.
+    """The keyword arguments of ``toolkit.app.launch`` and ``toolkit.app.script``; all are optional.
 
     ``arguments`` are the trainer's arguments. ``host`` is a machine that toolkit reaches over SSH;
     ``cluster`` is a virtual cluster. Without ``host`` and ``cluster``, the job runs on this machine or, if
     this machine has no Slurm, on the host of the site profile. ``job`` is a job file in YAML. ``from_job`` is
-    the key of a job that toolkit repeats with the same image and launch mode. ``local`` runs the job on this
-    machine without Slurm, and waits until the job ends. ``fix`` is a file that ``toolkit doctor --fix``
-    wrote. With ``force``, toolkit launches the job although it predicts a failure. ``verify_key`` is a file
-    of public keys; toolkit refuses an image without a signature by one of these keys. ``no_verify`` skips the
-    signature check. With ``explain``, comments in the script name the source of each value. ``copies`` allows
-    a program that does not connect its ranks; each rank then runs an independent copy. ``project`` is the
-    folder that toolkit copies to another machine, by default the folder of the script. With ``sync=False``,
-    toolkit does not copy the project.
+    the key of an earlier job; toolkit launches this job again with the same image and launch mode. ``local``
+    runs the job on this machine without Slurm, and waits until the job ends. ``fix`` is a file that ``toolkit
+    doctor --fix`` wrote. With ``force``, toolkit launches the job although it predicts a failure.
+    ``verify_key`` is a file of public keys; toolkit refuses an image without a signature by one of these
+    keys. ``no_verify`` skips the signature check. With ``explain``, comments in the script name the source of
+    each value. ``copies`` allows a program that does not connect its ranks; each rank then runs an
+    independent copy. ``project`` is the folder that toolkit copies to another machine, by default the folder
+    of the script. With ``sync=False``, toolkit does not copy the project.
     """
 
     arguments: Sequence[str]

@@ -1,4 +1,4 @@
-"""The prediction for each launch mode, and the observed outcome of a small job in this mode."""
+"""The predicted outcome of each launch mode, and the outcome of a small job (a trial) in this mode."""
 
 import msgspec
 
@@ -9,11 +9,12 @@ SCHEMA = "toolkit.live/1"
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True):
-    """A message that a rank sent and received back: its size in bytes, and the time for one direction in
-    seconds.
+    """A message that a rank sent to another rank and received back: its size in bytes, and the time in
+    seconds for one direction.
 
-    ``between`` is ``nodes`` for ranks on different nodes, or ``node`` for two ranks of one node. toolkit
-    takes ``seconds`` from the fastest of many exchanges. ``whole`` is true if the message arrived unchanged.
+    ``between`` is ``nodes`` for two ranks on different nodes, or ``node`` for two ranks on the same node.
+    ``seconds`` is the time of the fastest of many exchanges. ``whole`` is true if the message arrived
+    unchanged.
     """
 
     between: str
@@ -28,19 +29,22 @@ class Message(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Transport(msgspec.Struct, frozen=True, kw_only=True):
-    """The transport between nodes: its name, and the line in which the MPI library reports the transport."""
+    """The transport that carries messages between nodes: its name, and the line of output in which the MPI
+    library names the transport.
+    """
 
     name: str
     evidence: str
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
-    """The output of the ranks of a trial, which is a small job in one launch mode.
+    """The values that the ranks of a trial (a small job in one launch mode) printed.
 
-    ``sizes``, ``hosts`` and ``sums`` have one value for each rank. ``sizes`` contains the world size that the
-    rank found. ``hosts`` contains the rank's node. ``sums`` says whether the rank computed the right sum.
-    ``ended`` is the number of ranks that finished. ``program`` is the language of the trial program,
-    ``python`` or ``c``.
+    ``sizes``, ``hosts`` and ``sums`` have one value for each rank that reported the value. ``sizes`` contains
+    the world size that the rank found. ``hosts`` contains the rank's node. ``sums`` says whether the rank
+    computed the right sum. ``ended`` is the number of ranks that finished. ``not_loaded`` is the message
+    about a library that a rank could not load. ``library`` is the version text of the MPI library.
+    ``program`` is the language of the trial program, ``python`` or ``c``.
     """
 
     sizes: tuple[int, ...] = ()
@@ -57,9 +61,10 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
 class Trial(msgspec.Struct, frozen=True, kw_only=True):
     """The prediction and the observed outcome of one launch mode.
 
-    ``observed`` is ``None`` if toolkit did not run a trial; ``because`` is the reason why toolkit ran no
-    trial. ``agrees`` is ``None`` if the prediction or the observed outcome is unknown. ``missed_fabric`` is
-    true if the nodes have a fast network but the messages used another network; ``None`` if unknown.
+    ``because`` is the reason for the prediction. ``observed`` is ``None`` if toolkit did not run a trial.
+    ``agrees`` is whether the prediction was right, or ``None`` if the predicted or the observed outcome is
+    unknown. ``missed_fabric`` is true if the nodes have a fast network but the messages used another network;
+    ``None`` if unknown.
     """
 
     mode: Mode
@@ -75,7 +80,7 @@ class Trial(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether the launch worked in the trial, and toolkit did not predict a failure."""
+        """Return whether the trial worked, and toolkit did not predict that it would fail."""
         return self.observed == "ok" and self.agrees is not False
 
 
@@ -92,5 +97,5 @@ class Live(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def good(self) -> bool:
-        """Return whether every trial worked, and toolkit predicted no failure."""
+        """Return whether every trial worked, and toolkit did not predict that any trial would fail."""
         return all(trial.good for trial in self.trials)
