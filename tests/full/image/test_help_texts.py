@@ -54,6 +54,6 @@ def test_the_first_line_of_nearly_each_message_is_the_root_line(messages):
             missed.append((first, said.root.text if said.root else None))
     # The rest are options of commands, and notes after which Open MPI continues.
     assert len(missed) < len(messages) / 4, missed
-    # A message without a word about MPI may be of another program, so toolkit shows the line with the error.
+    # A message that does not name MPI may be of another program, so toolkit shows the line with the error.
     other = [pair for pair in missed if pair[1] is not None]
     assert len(other) < len(messages) / 20, other
