@@ -26,7 +26,7 @@ def render(kind: str, template: str, values: Mapping[str, object], *, one_line: 
     instruction.
 
     Raises:
-        BadInput: with ``one_line``, if a value has a control character.
+        BadInput: with ``one_line``, if a value has a control character or a line break.
         jinja2.UndefinedError: if ``values`` lacks a name that the template uses.
     """
     return _environment(kind, one_line=one_line).get_template(template).render(values)
@@ -42,10 +42,10 @@ def load(kind: str, template: str) -> None:
 
 
 def _printable(value: object) -> object:
-    """Return the value of a template expression, after a check that its text is printable.
+    """Return ``value`` unchanged, after a check that its text is printable.
 
     Raises:
-        BadInput: the text has a control character or a line break of any kind.
+        BadInput: if the text of ``value`` has a control character or a line break of any kind.
     """
     text = str(value)
     if not text.isprintable():
@@ -59,11 +59,13 @@ def quote_word(word: object) -> str:
     """Quote one word, with any characters, for a POSIX shell.
 
     Raises:
-        BadInput: the word has a NUL byte, which an argument of a program cannot have.
+        BadInput: the word has a NUL byte, which the argument of a command cannot contain.
     """
     text = str(word)
     if "\0" in text:
-        raise BadInput(f"{text!r}: contains a NUL byte, which a command cannot have")
+        raise BadInput(
+            f"{text!r}: contains a NUL byte; remove the NUL byte, because a command cannot contain it"
+        )
     return shlex.quote(text)
 
 
@@ -73,8 +75,9 @@ def quote_words(words: Iterable[object]) -> str:
 
 
 def quote_around(word: str, pieces: Mapping[str, str]) -> str:
-    """Quote a word for a shell. If the word contains a key of ``pieces``, replace the key with its value. The
-    value is shell code, so it stays unquoted.
+    """Quote a word for a shell, and replace each key of ``pieces`` in the word with the key's value.
+
+    The values are shell code, so they stay unquoted.
     """
     if not any(piece in word for piece in pieces):
         return quote_word(word)
@@ -93,7 +96,7 @@ def with_variables(text: str) -> str:
     words = []
     for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
         words += [quote_word(plain)] if plain else []
-        # If a variable is not set, the path would be wrong, so ``:?`` makes the script exit.
+        # Without the variable, the path would be wrong. So ``:?`` makes the script exit.
         words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
     return "".join(words) or "''"
 

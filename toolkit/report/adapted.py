@@ -36,8 +36,8 @@ def already_text(result: AdaptedScript) -> str:
 
 
 def notes_text(result: AdaptedScript, width: int, launch: str) -> str:
-    """Return a list of the script's lines that the user must check or change, followed by the launch command
-    ``launch``.
+    """Return the text below the diff: the number of changes, the lines of the script that the user must check
+    or change, and the launch command ``launch``.
     """
     title = _TITLES[result.program or "mpi"]
     lines = [f"{len(result.changes)} changes for {title}."]

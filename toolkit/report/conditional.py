@@ -13,8 +13,9 @@ _OUTCOME = 16
 
 
 def answer(answers: TicketAnswers, width: int | None = None) -> Iterator[str]:
-    """Yield the first line of the answer and the outcome of each launch mode. Then yield each fact on which
-    the outcomes of the launch modes depend, with the command that prints the fact.
+    """Yield the lines of the answer to a ticket: first the answer in one sentence, then the outcome of each
+    launch mode. The last lines show the facts on which the outcomes depend, each with the command that prints
+    it.
     """
     yield from wrap_hanging("", _first(answers), width)
     yield ""

@@ -1,5 +1,5 @@
-"""Format the explanation of a job's output: the line that reports the failure, its cause, its class and the
-fix.
+"""Format the explanation of a job's output: the line that reports the failure, and the cause, class and fix
+of the failure.
 """
 
 from collections.abc import Iterator
@@ -12,8 +12,7 @@ _LONGEST = 1000
 """Maximum number of characters that the page shows of one line of output."""
 
 _EVIDENCE = 300
-"""Maximum number of characters that the page shows of each further output line that helps to find the cause.
-"""
+"""Maximum number of characters that the page shows of an output line below a cause, as evidence."""
 
 _MOST_POSSIBLE = 2
 
@@ -23,7 +22,8 @@ def explanation_lines(
 ) -> Iterator[str]:
     """Yield the lines of the explanation of a job's output.
 
-    In the explanation, the "root line" is the output line that reports the origin of the failure.
+    In the explanation, the "root line" is the first output line that reports the failure. Without a failure,
+    yield only the findings.
     """
     if output_explanation.root is None or output_explanation.fault is None:
         yield from findings(output_explanation.findings, style, width)
@@ -53,8 +53,8 @@ def explanation_lines(
 
 
 def root_lines(root: RootLine, width: int) -> Iterator[str]:
-    """Yield the output line that reports the failure, with its number, and the line of the user's code that
-    failed.
+    """Yield the output line that reports the failure, with its line number. If the output contains a
+    traceback, also yield the line of the user's code that failed.
     """
     where = f"{root.file}, line {root.number}: " if root.file else f"line {root.number}: "
     yield from wrap_text(shorten_line(root.text), 4, width, first=where if root.number else "", hang=2)
@@ -136,8 +136,8 @@ def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
 def _other_lines(
     output_explanation: OutputExplanation, causes: list[KnownFault], style: Style, width: int
 ) -> Iterator[str]:
-    """Yield lines about further possible causes, about a consequence of the failure, and about a rank that
-    exited.
+    """Yield the lines at the end of the explanation: possible causes, then the first consequence of the
+    failure, then the first output line in which a launcher reports that a rank exited.
     """
     possible = [
         known for known in output_explanation.findings if known.role == "possible" and known not in causes

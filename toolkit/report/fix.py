@@ -61,7 +61,9 @@ def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
 
 
 def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = leave_unstyled) -> str:
-    """Return a unified diff that shows how the fix file ``name`` changes the launch command."""
+    """Return a unified diff that shows how the fix file ``name`` changes the launch command from the lines
+    ``before`` to the lines ``after``.
+    """
     lines = difflib.unified_diff(
         list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
     )

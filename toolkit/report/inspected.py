@@ -35,7 +35,7 @@ def _rows(facts: ImageFacts) -> Iterator[tuple[str, str]]:
     if facts.mpi:
         yield from _launch_rows(facts, facts.mpi)
     for mpi in facts.other_mpis:
-        yield "also", _mpi(mpi)
+        yield "other mpi", _mpi(mpi)
     yield from _carrying(facts)
     yield from _learning(facts)
     yield "stack.json", f"recipe {facts.stack.get('recipe')}" if facts.stack else "not in the image"

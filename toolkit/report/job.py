@@ -1,4 +1,4 @@
-"""Format job records as text."""
+"""Format job records (what toolkit stores about its jobs) as text."""
 
 import datetime as dt
 import posixpath
@@ -18,13 +18,14 @@ from toolkit.report.table import table
 _WIDTH = 12
 _NOT_REACHED = "?  the cluster did not answer; this was the last known state"
 _WIDE = 120
-"""Minimum terminal width in columns at which the list of jobs also shows each job's launch mode and cluster.
+"""Minimum terminal width in columns at which the list of jobs also shows each job's launch mode, cluster and
+time of submission.
 """
 _UNKNOWN: Mapping[int, str] = {}
 
 
 def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
-    """Return the record of a job as text: its command, mode, cluster and outcome.
+    """Return the record of a job as text: the job's command, launch mode, cluster and outcome.
 
     ``progress`` maps the number of each task in a job array to a text about the task's progress.
     """
@@ -74,12 +75,14 @@ def _task(task: JobTask, progress: str, values: Mapping[int, sweep_values.Row]) 
 def _numbers(record: JobRecord) -> str:
     before = [number for number in record.numbers if number != record.id]
     number = record.id or "the number of the job in Slurm is unknown"
-    return f"{number} (before: {', '.join(before)})" if before else number
+    return f"{number} (earlier: {', '.join(before)})" if before else number
 
 
 def _size(record: JobRecord) -> str:
     spec = record.spec
-    size = f"{spec.nodes} x {spec.ranks_per_node} ranks, at most {spec.time}"
+    nodes = f"{spec.nodes} node{'s' * (spec.nodes > 1)}"
+    ranks = f"{spec.ranks_per_node} rank{'s' * (spec.ranks_per_node > 1)} per node"
+    size = f"{nodes}, {ranks}, time limit {spec.time}"
     where = f", partition {spec.partition}" if spec.partition else ""
     return f"{size}{where}"
 
@@ -91,7 +94,7 @@ def _plan(record: JobRecord) -> list[str]:
     env = (f"{name}={shlex.quote(value)}" for name, value in plan.env.items())
     binds = (f"--bind {shlex.quote(bind)}" for bind in plan.binds)
     secrets = (f"{name}={HIDDEN_TEXT}" for name in record.spec.secrets)
-    unset = f"{len(plan.unset)} variables of the host are unset" if plan.unset else ""
+    unset = f"{len(plan.unset)} variables of the host do not reach the container" if plan.unset else ""
     return [f"{record.mode} (predicted: {record.predicted}{forced})", words, *env, *secrets, *binds, unset]
 
 
@@ -101,7 +104,9 @@ def _signature(record: JobRecord) -> str:
 
 
 def _copy_name(record: JobRecord, name: str) -> str:
-    """Return the path at which this machine has a copy of a job's file, or an empty string without a copy."""
+    """Return the path of this machine's copy of a job's file. Return an empty string if this machine has no
+    copy.
+    """
     path: Path = records.folder(record.key) / name
     return str(path) if path.is_file() else ""
 
@@ -122,7 +127,8 @@ def jobs_table(job_records: Iterable[tuple[JobRecord, bool]], width: int | None)
     Args:
         job_records: for each job, in the order of submission, its record and whether its cluster is
             reachable.
-        width: the width of the terminal in columns; a narrow table omits mode, cluster and submission time.
+        width: the width of the terminal in columns; a table of less than :data:`_WIDE` columns omits the
+            launch mode, the cluster and the submission time. ``None`` means unlimited width.
     """
     wide = width is None or width >= _WIDE
     jobs = list(reversed(list(job_records)))

@@ -7,10 +7,14 @@ from collections.abc import Callable, Iterable
 from toolkit.report.plain import one_line
 
 Style = Callable[[str, str], str]
-"""A function that styles a text as ``good``, ``bad``, ``warn``, ``dim`` or ``bold``."""
+"""A function that returns its first argument in a style for the terminal. The second argument names the
+style: ``good``, ``bad``, ``warn``, ``dim`` or ``bold``; an empty name means no style.
+"""
 
 ROOM = 20
-"""The minimum width of a column of text, in characters. Text that has less room starts farther left."""
+"""The minimum width of a column of text, in characters. If a column is narrower, its text starts farther
+left.
+"""
 
 
 def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signature of Style

@@ -11,8 +11,8 @@ _INNER = {"slurm": "SlurmFacts", "mpis": "HostMpi", "runtime": "ContainerRuntime
 
 
 def meaning(fact: str) -> str:
-    """Return the meaning of a fact such as ``host.slurm.version`` on one line, or an empty string for an
-    unknown fact.
+    """Return the meaning of a fact such as ``host.slurm.version`` on one line. Return an empty string if the
+    fact's field has no docstring.
     """
     side, _, field = fact.partition(".")
     first, _, rest = field.partition(".")

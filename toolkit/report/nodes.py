@@ -1,4 +1,4 @@
-"""Format the table of a cluster's machines, with groups of equal nodes and the differences between groups."""
+"""Format the table of a cluster's machines: groups of equal nodes, and the differences between the groups."""
 
 import textwrap
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ _WIDEST_NAME = 30
 def machines(bundle: Bundle, style: Style, width: int) -> Iterator[str]:
     """Yield a line for each group of equal nodes, for the login node, and for nodes that did not answer.
 
-    The line of a group shows only the facts that differ from the facts of the largest group. toolkit prints
-    the facts of the largest group in a separate table.
+    toolkit prints the facts of the largest group in another table. The line of any other group shows only the
+    facts that differ from the facts of the largest group.
     """
     rows = list(_rows(bundle))
     if not rows:
@@ -44,7 +44,7 @@ def _rows(bundle: Bundle) -> Iterator[tuple[str, str, str]]:
             names = differences(reference, bundle.login)
             yield "login host", "", _differing(bundle.login, reference, names) or "as above"
     elif why := bundle.host.unknown.get("compute_nodes"):
-        yield "login host", "", f"the facts above are the login host's; {why}"
+        yield "login host", "", f"toolkit read the facts above on the login host; {why}"
     reasons: dict[str, list[str]] = {}
     for node, why in bundle.silent.items():
         reasons.setdefault(why, []).append(node)
@@ -56,6 +56,6 @@ def _differing(facts: HostFacts, reference: HostFacts, names: tuple[str, ...]) -
     return "; ".join(
         f"{name.replace('_', ' ')}: {format_field(facts, name)} (above: {format_field(reference, name)})"
         if format_field(facts, name) != format_field(reference, name)
-        else f"{name.replace('_', ' ')}: differs in its details"
+        else f"{name.replace('_', ' ')}: differs in details that this page does not show"
         for name in names
     )

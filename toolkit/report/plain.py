@@ -33,7 +33,7 @@ _NOT_DRAWN = (
 _OURS = f"\x1b{os.urandom(8).hex()}["
 """The start of the codes with which toolkit marks styles inside a text.
 
-The start of the style codes is random for each process, so that no text from outside contains it.
+Each process chooses this start at random, so that untrusted text cannot contain a style code.
 """
 
 _CODE = rf"{re.escape(_OURS)}[0-9;]*m"
@@ -99,8 +99,8 @@ def remove_styles(text: str) -> str:
 
 
 def _is_ascii(text: str) -> bool:
-    """Return whether a text has only visible ASCII characters. Most output has only visible ASCII characters,
-    so toolkit can skip the slow check for invisible characters.
+    """Return whether a text has only visible ASCII characters. For such a text, toolkit skips the slow search
+    for invisible characters.
     """
     return text.isascii() and text.isprintable()
 

@@ -260,8 +260,8 @@ def test_show_as_text_tells_where_it_is_and_why_it_failed(reached):
     text = jobs("show", "--text").stdout
     for part in (
         "failed, started again once, exit code 3",
-        "7 (before: 5) on this machine",
-        "2 x 1 ranks",
+        "7 (earlier: 5) on this machine",
+        "2 nodes, 1 rank per node, time limit ",
         f"{RECORD.spec.directory}/job.sh",
         "srun-pmix (predicted: ok)",
         "sha256:00",

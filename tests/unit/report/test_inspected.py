@@ -37,7 +37,7 @@ def test_a_device_stands_for_components_and_other_mpis_follow():
     text = shown(mpi=mpich, other_mpis=(MPI,))
     assert "device        ch4:ofi,ucx" in text
     assert "supports      neither PMI nor PMIx" in text
-    assert "also          Open MPI 4.1.8 (/opt/x/lib/libmpi.so.40)" in text
+    assert "other mpi     Open MPI 4.1.8 (/opt/x/lib/libmpi.so.40)" in text
 
 
 def test_fabric_and_learning_are_one_line_each():

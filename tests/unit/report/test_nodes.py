@@ -37,7 +37,7 @@ def test_nodes_that_said_nothing_stand_together_by_their_reason():
 
 def test_a_login_host_alone_says_why():
     text = page(recorded("queue-is-full.txt", "1"))
-    assert "the facts above are the login host's; compute nodes: no node answered" in text
+    assert "toolkit read the facts above on the login host; compute nodes: no node answered" in text
 
 
 def test_a_machine_without_slurm_has_no_table():
@@ -52,7 +52,7 @@ def test_what_looks_alike_and_is_not_is_said():
         group, facts=msgspec.structs.replace(group.facts, mpis=mpis), differs=("mpis",)
     )
     bundle = msgspec.structs.replace(bundle, groups=(bundle.groups[0], other))
-    assert "mpis: differs in its details" in page(bundle)
+    assert "mpis: differs in details that this page does not show" in page(bundle)
 
 
 def test_a_long_list_of_names_is_wrapped_beside_its_text():

@@ -1,4 +1,6 @@
-"""Format the first line of ``toolkit doctor``: yes or no, the mode or the fault, and the next command."""
+"""Format the first line of ``toolkit doctor``: whether the launch works, the launch mode or the fault, and
+the next command.
+"""
 
 import shlex
 from dataclasses import dataclass
@@ -21,8 +23,8 @@ _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unkn
 class DoctorAnswer:
     """The answer of ``toolkit doctor`` to the question whether the image runs on the host.
 
-    ``word`` is "Yes", "Perhaps", "No" or "Unknown". ``text`` is the launch mode that works, or the reason why
-    the image does not run, without a full stop.
+    ``text`` gives the launch mode after "Yes" or "Perhaps", and the reason after "No" or "Unknown". ``text``
+    does not end with a full stop.
     """
 
     word: Word
@@ -74,7 +76,9 @@ def _of_mode(prediction: Prediction, verdict: Verdict) -> DoctorAnswer:
 
 
 def answer_lines(doctor_answer: DoctorAnswer, command: str, style: Style, width: int) -> list[str]:
-    """Return the answer and the next command as lines. A short command is on the same line as the answer."""
+    """Return the answer and the command ``command`` as lines. A short command is on the same line as the
+    answer. If ``command`` is empty, return only the answer.
+    """
     head = wrap_text(f"{doctor_answer.word}: {doctor_answer.text}.", 0, width)
     words = shlex.split(command)
     beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []

@@ -27,7 +27,11 @@ def buildfile_page(
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the whole page about a build file as text."""
+    """Return the whole page about a build file as text.
+
+    The page shows ``next_command`` if a launch mode may work. ``everything`` adds all launch modes and all
+    findings.
+    """
     width = min(width, _WIDEST)
     doctor_answer = buildfile_answer(build, verdict, request)
     command = next_command if doctor_answer.word in {"Yes", "Perhaps"} else ""

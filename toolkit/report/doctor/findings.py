@@ -17,13 +17,13 @@ def findings(
     labelled: bool = True,
     answer_text: str = "",
 ) -> Iterator[str]:
-    """Yield the lines of each finding (a fault that toolkit predicts). The last lines list all findings that
-    toolkit cannot decide because facts about the image or the host are missing.
+    """Yield the lines of each finding (a fault or a remark). The last lines list the IDs of all findings of
+    the severity "info" that toolkit cannot decide, because facts about the image or the host are missing.
 
     If ``labelled`` is false, the lines of a finding do not show its severity. Callers set ``labelled`` to
     false for findings about launch modes that this launch does not use, because such findings cannot stop the
-    launch. ``answer_text`` is the text above the findings. toolkit leaves out a fix that this text already
-    contains.
+    launch. ``answer_text`` is the advice above the findings. If the advice already contains the fix of a
+    finding, the lines of this finding omit the fix.
     """
     undecided = [f for f in all_findings if f.undecided and f.severity == "info"]
     for finding in (f for f in all_findings if f not in undecided):

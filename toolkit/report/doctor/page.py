@@ -30,10 +30,10 @@ def page(
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
-    """Return the page about an image on a host. ``advice`` says what to do if the answer is not "Yes".
+    """Return the page about an image on a host. The page shows ``next_command`` beside or below the answer.
 
-    ``everything`` adds all facts, all launch modes, and the findings about launch modes that this launch does
-    not use.
+    ``advice`` says what to do if the answer is not "Yes". ``everything`` adds all facts, all launch modes,
+    and the findings about launch modes that this launch does not use.
     """
     width = min(width, _WIDEST)
     lines = [*answer_lines(answer(verdict, request.mode), next_command, style, width), ""]
@@ -80,7 +80,10 @@ def host_page(
 
 
 def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return the findings about the recommended or requested launch mode, and all other findings."""
+    """Return the findings about the recommended or requested launch mode, and all other findings.
+
+    Without such a mode, all findings are in the first result.
+    """
     mode = verdict.chosen or request.mode
     relevant = tuple(f for f in verdict.findings if mode is None or not f.modes or mode in f.modes)
     return relevant, tuple(f for f in verdict.findings if f not in relevant)

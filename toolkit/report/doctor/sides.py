@@ -17,7 +17,9 @@ _MEMORY = (("shm", "in /dev/shm"), ("locked_memory", "may be locked"))
 
 
 def side_by_side(host: HostFacts, image: ImageFacts | None, style: Style, width: int) -> Iterator[str]:
-    """Yield the table of the host's and the image's software."""
+    """Yield the lines of a table with the software of the host and the image. If ``image`` is ``None``, the
+    table shows only the host.
+    """
     rows = list(_rows(host, image))
     name_width = max(len(name) for name, _, _ in rows)
     column = (width - name_width - 6) // 2
@@ -92,7 +94,7 @@ def _no_mpi(image: ImageFacts) -> str:
 
 
 def _pmix(host: HostFacts, first: HostMpi | None) -> str:
-    """Return Slurm's PMIx release. If the PMIx release of the host's mpirun differs, add this release."""
+    """Return Slurm's PMIx release, and the PMIx release of the host's mpirun if the two releases differ."""
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
     own = parse(first.pmix) if first and first.pmix else None
     served = parse(host.pmix) if host.pmix else None

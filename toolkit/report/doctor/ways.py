@@ -63,7 +63,7 @@ def _arrow(words: list[str], width: int) -> list[str]:
 
 
 def allocation_words(plan: Plan, host: HostFacts, request: Request) -> list[str]:
-    """Return the words of the command line that starts the ranks inside an allocation of the requested nodes.
+    """Return the words of the command that a user types inside a Slurm allocation to start the ranks.
 
     If the launch needs files that only a job script creates, return a ``toolkit launch`` command instead.
     """
