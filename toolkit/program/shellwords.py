@@ -1,7 +1,7 @@
 """Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-toolkit does not run the script. If a part of a word is unknown before the script runs, the word's value has
-the mark :data:`UNTOLD` instead of this part.
+toolkit does not run the script. If only the running script could show the value of a part of a word, the
+word's value has the mark :data:`UNTOLD` instead of this part.
 """
 
 import re
@@ -41,13 +41,14 @@ _NAME = re.compile(r"[A-Za-z_]\w*")
 _PARAMETER = re.compile(r"(?P<name>[A-Za-z_]\w*)(?:(?P<how>:?[-+=?])(?P<word>.*))?\Z", re.DOTALL)
 _DEEPEST = 12
 LONGEST = 1 << 13
-"""Maximum length of a value in characters, because a script that repeats ``PATH=$PATH:$PATH`` would fill the
-memory.
+"""Maximum length of a value in characters. Without this limit, a script that repeats ``PATH=$PATH:$PATH``
+would fill the memory.
 """
 
 
 def commands(script: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the operator before each command (``&&``, ``;``, ``(``) and the command's words as written.
+    """Yield two values for each command: the operator before the command, such as ``&&``, ``;`` or ``(``, and
+    the command's words as written.
 
     The function skips here-documents and comments.
     """
@@ -102,6 +103,8 @@ def blocks(words: list[str]) -> tuple[int, list[str]]:
     and the words after these keywords.
 
     Each ``if``, ``while`` or ``{`` adds 1 to the block depth, and each ``fi``, ``done`` or ``}`` subtracts 1.
+    If a keyword is ``for``, ``case``, ``select`` or ``function``, the returned list is empty. The first three
+    of these keywords also add 1 to the block depth.
     """
     depth = 0
     for place, word in enumerate(words):
@@ -114,7 +117,11 @@ def blocks(words: list[str]) -> tuple[int, list[str]]:
 
 
 def values(words: list[str], path: str, arguments: list[str], lookup: Lookup) -> list[str]:
-    """Return the values of a command's words in the script ``path``, which was called with ``arguments``."""
+    """Return the values of a command's words.
+
+    The command is in the script ``path``, which was called with ``arguments``. ``lookup`` returns a
+    variable's value, or ``None`` for an unset variable.
+    """
     found: list[str] = []
     for word in words:
         argument = _ARGUMENT.fullmatch(word)

@@ -1,4 +1,4 @@
-"""Read the size of a job from the options of torchrun, accelerate or deepspeed in its command."""
+"""Read the numbers of nodes and ranks from the options of torchrun, accelerate or deepspeed in a command."""
 
 from collections.abc import Mapping
 from typing import NamedTuple
@@ -12,15 +12,17 @@ class StarterCounts(NamedTuple):
 
 
 def read_starter_counts(says: Mapping[str, str], nodes: int) -> StarterCounts:
-    """Return the numbers that a starter's options set, such as torchrun's ``--nproc-per-node``.
+    """Return the numbers of nodes and ranks that a starter's options set, such as torchrun's
+    ``--nproc-per-node``.
 
     The function ignores values that are not a positive whole number, such as ``gpu``, ``auto``, or ``1:4`` (a
-    range of nodes).
+    range of nodes). With torchrun's ``--standalone``, the result contains no numbers.
 
     Args:
-        says: the starter's options, as in :class:`toolkit.program.command.CommandFacts`.
-        nodes: the number of nodes if no option sets it. toolkit divides accelerate's ``--num_processes``,
-            which counts the ranks of all nodes, by the number of nodes.
+        says: the names and values of the starter's options, as in the field ``says`` of
+            :class:`toolkit.program.command.CommandFacts`.
+        nodes: the number of nodes if no option sets the number of nodes. toolkit divides accelerate's
+            ``--num_processes``, which counts the ranks of all nodes, by the number of nodes.
     """
     if "PET_STANDALONE" in says:
         return StarterCounts()

@@ -1,4 +1,4 @@
-"""TensorFlow's own strategies: each rank finds the addresses of all ranks in ``TF_CONFIG``.
+"""TensorFlow's distribution strategies: each rank finds the addresses of all ranks in ``TF_CONFIG``.
 
 Source: TensorFlow's guide "Multi-worker training with Keras", section TF_CONFIG.
 """

@@ -21,8 +21,8 @@ BY_MPI = False
 
 @dataclass(frozen=True, slots=True)
 class StarterOption:
-    """An option of torchrun. ``variable`` is the environment variable for the same setting as the option, and
-    ``flag`` is true for an option without a value.
+    """An option of torchrun. If the command does not contain the option, torchrun reads the environment
+    variable ``variable`` instead. ``flag`` is true for an option without a value.
     """
 
     variable: str
@@ -37,8 +37,8 @@ _VALUES = (
 OPTIONS = {name: StarterOption(f"PET_{name.replace('-', '_').upper()}") for name in _VALUES} | {
     "standalone": StarterOption("PET_STANDALONE", flag=True)
 }
-"""torchrun's options with a value, and ``--standalone``, which has no value and replaces the rendezvous
-options.
+"""torchrun's options with a value, and ``--standalone``. The option ``--standalone`` has no value; with this
+option, torchrun itself chooses the values of the rendezvous options.
 
 Source: pytorch/pytorch:torch/distributed/run.py, get_args_parser; argparse_util.py, env.
 """
@@ -47,8 +47,8 @@ _STRATEGIES = (
     "--multi[-_]gpu | --cpu | --tpu | --use[-_]deepspeed | --use[-_]fsdp | --use[-_]megatron[-_]lm "
     "| --config[-_]file | --config[-_]file=*"
 )
-"""Options by which ``accelerate launch`` decides how it starts several processes. Without one of these
-options, and with fewer than two GPUs on a node, ``accelerate launch`` starts a single process.
+"""Options, as a pattern of a shell's ``case``, with which ``accelerate launch`` starts several processes.
+Without one of these options, and with fewer than two GPUs on a node, it starts a single process.
 """
 
 _MODULES: dict[str, Starter] = {
@@ -82,8 +82,10 @@ def starter(command: Sequence[str]) -> Starter:
 
 
 def peers(starter: Starter) -> tuple[str, ...]:
-    """Return shell lines that set the rendezvous: variables of each rank, or variables and options of a
-    starter such as torchrun.
+    """Return shell lines that set the rendezvous (where the ranks find each other).
+
+    Without a starter, the lines set variables for each rank. With a starter such as torchrun, they set the
+    variables and options of the starter.
     """
     meeting = 'export MASTER_ADDR="$first" MASTER_PORT="$port"'
     if starter == "torchrun":
@@ -128,8 +130,8 @@ def peers(starter: Starter) -> tuple[str, ...]:
 
 
 def _left_out(program: str, module: str) -> tuple[str, ...]:
-    """Return shell lines that remove the starter from the start of ``"$@"``: the program, or ``python -m``
-    and the starter's module.
+    """Return shell lines that remove the starter's words from the start of ``"$@"``. These words are the name
+    ``program``, or ``python -m`` and the name ``module``.
     """
     return (
         f'case "$1" in *{program} | *{program}-launch) shift ;;',

@@ -19,8 +19,8 @@ class Names:
     stars: list[str] = field(default_factory=list)
 
     def dotted_name(self, node: ast.AST) -> str:
-        """Return the full dotted name of an expression, or an empty string for an expression that is not a
-        name.
+        """Return the full dotted name of an expression such as ``hvd.init``, or an empty string if the
+        expression is not a name with optional attributes.
         """
         parts: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -31,8 +31,10 @@ class Names:
         return ".".join([self.meanings.get(node.id, node.id), *reversed(parts)])
 
     def readings(self, node: ast.AST) -> Iterator[str]:
-        """Yield the possible full names of an expression: its dotted name, and its name in each module from
-        which the file imports ``*``.
+        """Yield the full dotted names that an expression may have.
+
+        The first name is the result of :meth:`dotted_name`. If the module does not import this name, ``*``
+        imports may define it; so ``readings`` also yields the name with each module of ``stars`` as prefix.
         """
         if name := self.dotted_name(node):
             yield name
@@ -41,7 +43,7 @@ class Names:
 
 
 def names_of(tree: ast.Module) -> Names:
-    """Return the full dotted name of each name that a module imports or assigns."""
+    """Return the full dotted names of all names that a module imports, or assigns from imported names."""
     found = Names()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
@@ -57,9 +59,9 @@ def names_of(tree: ast.Module) -> Names:
 
 
 def imported_module(call: ast.Call, names: Names) -> str | None:
-    """Return the module that a call of ``importlib.import_module`` imports.
+    """Return the name of the module that a call of ``importlib.import_module`` or ``__import__`` imports.
 
-    The result is empty if the program computes the module's name, and ``None`` for a call of another
+    Return an empty string if the program computes the module's name. Return ``None`` for a call of any other
     function.
     """
     if names.dotted_name(call.func) not in _LOADERS:

@@ -21,7 +21,14 @@ _WRITES = set("wax+")
 
 
 def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterator[Need]:
-    """Yield the things that a program certainly needs, in the order of their use."""
+    """Yield the files, devices and other things that a program certainly needs, in the order of their use.
+
+    Args:
+        tree: the syntax tree of the program's main file.
+        names: the full dotted names of the names in ``tree``.
+        paths: the evaluator for the paths in ``tree``.
+        file: the path of the main file, which each result contains.
+    """
     fixed = _replaced(tree)
     moved = False
     old = {f"tensorflow.{name}" for name in joins().needs.tensorflow_1}
@@ -43,7 +50,9 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
 
 
 def _bound(node: ast.expr, names: set[str]) -> bool:
-    """Return whether an expression starts with one of the names, as ``tf.Session`` starts with ``tf``."""
+    """Return whether the first part of a dotted expression, such as ``tf`` in ``tf.Session``, is in
+    ``names``.
+    """
     while isinstance(node, ast.Attribute):
         node = node.value
     return isinstance(node, ast.Name) and node.id in names
@@ -57,8 +66,8 @@ def strings_of(tree: ast.Module) -> Iterator[str]:
 
 
 def _replaced(tree: ast.Module) -> set[str]:
-    """Return the names that a module defines or assigns; such a name hides the built-in function of the same
-    name.
+    """Return the names of a module's functions and variables. A call of such a name does not call the
+    built-in function with this name.
     """
     return {n.name for n in ast.walk(tree) if isinstance(n, ast.FunctionDef)} | {
         n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
@@ -110,7 +119,7 @@ def _started(call: ast.Call) -> str:
 
 
 def _argument(node: ast.expr, names: Names) -> str:
-    """Return the index N of ``sys.argv[N]``, or an empty string for any other expression."""
+    """Return N as text for the expression ``sys.argv[N]``, or an empty string for any other expression."""
     if isinstance(node, ast.Call) and len(node.args) == 1 and names.dotted_name(node.func) == "pathlib.Path":
         node = node.args[0]
     if not isinstance(node, ast.Subscript) or names.dotted_name(node.value) != "sys.argv":
@@ -120,7 +129,7 @@ def _argument(node: ast.expr, names: Names) -> str:
 
 
 def _gpu(call: ast.Call, name: str, names: Names, paths: Paths) -> str:
-    """Return the text of a call that fails without a GPU, or an empty string for any other call."""
+    """Return the source text of a call that fails without a GPU, or an empty string for any other call."""
     if not any(one.partition(".")[0] in {"torch", "jax"} for one in names.meanings.values()):
         return ""
     method = call.func.attr if isinstance(call.func, ast.Attribute) else ""

@@ -1,4 +1,6 @@
-"""Read the options of a program that uses ``argparse``, if the program's text shows all options."""
+"""Read the options of a program that uses ``argparse``, if toolkit can read all options from the program's
+text.
+"""
 
 import argparse
 import ast
@@ -19,7 +21,7 @@ _ACTIONS = {
 
 
 class _NotShown(Exception):
-    """The program's text does not show all properties of an option."""
+    """toolkit cannot read all options, with their properties, from the program's text."""
 
 
 class _Refused(Exception):
@@ -38,20 +40,21 @@ class _Parser(argparse.ArgumentParser):
 class ProgramOptions:
     """The ``add_argument`` calls of a program.
 
-    Each entry of ``calls`` has the number of the option's group (0 for none), the option words, and the
-    keyword arguments.
+    Each entry of ``calls`` describes one call: the number of the option's group in ``groups``, the option
+    words such as ``--epochs``, and the keyword arguments. Group numbers start at 1; 0 means no group.
     """
 
     calls: tuple[tuple[int, tuple[str, ...], tuple[tuple[str, Any], ...]], ...]
     groups: tuple[tuple[bool, bool], ...] = ()
-    """For each group of options: whether the options exclude each other, and whether one option is required.
+    """For each group of options: whether its options exclude each other, and whether the user must give one
+    of its options.
     """
     prefix: bool = True
     """Whether the user may abbreviate options."""
 
     def fault(self, words: Sequence[str]) -> str:
-        """Return the error that ``argparse`` reports for the arguments ``words``, or an empty string without
-        an error.
+        """Return the error that ``argparse`` reports for the arguments ``words``. Return an empty string if
+        ``argparse`` reports no error, or if toolkit cannot decide.
         """
         try:
             self._parser().parse_args(list(words))
@@ -62,7 +65,9 @@ class ProgramOptions:
         return ""
 
     def value(self, words: Sequence[str], name: str) -> str:
-        """Return the value of the option ``name`` in a command, or an empty string."""
+        """Return the text that the arguments ``words`` give for the option ``name``, or an empty string if
+        they give no text for this option.
+        """
         try:
             found = getattr(self._parser().parse_args(list(words)), name, None)
         except (_Refused, _NotShown, argparse.ArgumentError, TypeError, ValueError, KeyError):
@@ -81,7 +86,9 @@ class ProgramOptions:
 
 
 def options_of(tree: ast.Module, names: Names) -> ProgramOptions | None:
-    """Return the options of a program, or ``None`` if the program's text does not show all options."""
+    """Return the options of a program, or ``None`` if toolkit cannot read all options from the program's
+    text.
+    """
     made = [
         node
         for node in ast.walk(tree)
@@ -137,13 +144,13 @@ def _options(
 
 
 def _called(use: ast.Name, parents: Mapping[ast.AST, ast.AST]) -> ast.Call:
-    """Return the method call in which the program uses a parser or an argument group, such as
-    ``parser.add_argument(…)``.
+    """Return the method call, such as ``parser.add_argument(…)``, in which a program uses a variable.
 
-    The function accepts only a call that the program certainly makes exactly once.
+    ``use`` is the place where the program uses the variable. ``parents`` maps each syntax node to its parent.
 
     Raises:
-        _NotShown: if the call is in a loop, a branch or another function.
+        _NotShown: if the program does not call a method of the variable, or may skip or repeat the call. A
+            program may skip or repeat calls in loops, branches, ``try`` statements, classes and lambdas.
     """
     member = parents.get(use)
     call = parents.get(member) if isinstance(member, ast.Attribute) else None

@@ -13,7 +13,7 @@ _SAME = {
     "str", "os.fspath", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "os.path.abspath",
     "os.path.realpath", "torch.device",
 }  # fmt: skip
-"""Calls that return the same path as their only argument."""
+"""Calls with one argument. toolkit assumes that such a call returns the path or text in its argument."""
 _FOLDER = {"os.getcwd", "pathlib.Path.cwd", "os.path.curdir"}
 _METHODS = {"resolve", "absolute", "as_posix", "__str__"}
 _CHANGES = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}
@@ -31,8 +31,10 @@ class Paths:
         self._assigned = dict(_once_assigned(tree))
 
     def elsewhere(self) -> "Paths":
-        """Return an evaluator that assumes that the module is in another folder. If the two evaluators give
-        different results for an expression, the result depends on ``__file__``.
+        """Return an evaluator that assumes that the module is in another folder.
+
+        An expression depends on ``__file__`` if this evaluator and the original evaluator return different
+        results for the expression.
         """
         return Paths(self._tree, self._names, "/else/where.py")
 
@@ -106,8 +108,8 @@ class Paths:
 
 
 def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[int, str | None]]:
-    """Yield the line number of each change to ``sys.path``, and the new folder, or ``None`` if toolkit cannot
-    evaluate the folder.
+    """Yield a line number and a folder for each folder that a module adds to ``sys.path``. The folder is
+    ``None`` if toolkit cannot evaluate its path.
     """
     for node in ast.walk(tree):
         if isinstance(node, ast.Call) and (name := names.dotted_name(node.func)) in _CHANGES:

@@ -16,7 +16,7 @@ class Project:
     files: frozenset[Path] | None = None
 
     def has(self, path: Path) -> bool:
-        """Return whether a file belongs to the project."""
+        """Return whether a file exists and belongs to the project."""
         if self.files is not None and path.absolute() not in self.files:
             return False
         try:
@@ -75,8 +75,8 @@ class Project:
         return found
 
     def _is_package(self, folder: Path) -> bool:
-        """Return whether a folder is a package: it has Python files, but not always ``__init__.py`` (PEP
-        420).
+        """Return whether a folder is a Python package. A package needs no ``__init__.py`` (PEP 420), so any
+        folder with files of the project is a package.
         """
         if self.files is None:
             return folder.is_dir() and any(folder.glob("*.py"))
@@ -84,8 +84,8 @@ class Project:
 
 
 def project_of(roots: Iterable[Path], files: Iterable[Path] | None) -> Project:
-    """Return a project with module folders and files; toolkit resolves relative paths from the current
-    folder.
+    """Return a project with the module folders ``roots`` and the files ``files``. Relative paths are relative
+    to the current folder.
     """
     chosen = None if files is None else frozenset(file.absolute() for file in files)
     return Project(tuple(root.absolute() for root in roots), chosen)

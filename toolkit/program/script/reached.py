@@ -27,8 +27,9 @@ class _ReachedWalk:
 def reached_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the syntax nodes that a program certainly evaluates if no earlier statement fails.
 
-    The test ``if __name__ == "__main__"`` is true for a program. ``reached_nodes`` stops at a statement, such
-    as ``return``, that may leave its function or end the program.
+    The test ``if __name__ == "__main__"`` counts as true, because Python runs the file as a program. A
+    statement, such as ``return``, may leave its function or end the program. In this function or program, all
+    later statements are not certain, so ``reached_nodes`` does not yield them.
     """
     names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     functions = {

@@ -24,7 +24,9 @@ from toolkit.program.script.rendezvous import rendezvous_in
 from toolkit.program.script.undefined import undefined_names
 
 _MOST_FILES = 500
-"""Maximum number of project files that toolkit reads; for larger programs, some facts are unknown."""
+"""Maximum number of project files that toolkit reads. If a program imports more project files, toolkit does
+not know whether the program connects its ranks.
+"""
 _LONGEST = 4 << 20
 
 
@@ -69,7 +71,10 @@ def read_script(
 
 
 def read_text(text: str, name: str = "-c", roots: Sequence[Path] = ()) -> ScriptFacts:
-    """Return the facts about a program given as text, such as the text after ``python -c``."""
+    """Return the facts about a program given as text, such as the text after ``python -c``.
+
+    ``roots`` are the module folders. The program starts in the first module folder.
+    """
     reading = _Reading(project_of(roots, None), start=next(iter(roots), Path()))
     later = deque(_module(reading, Path(name), text))
     trainer = reading.found.trainer
@@ -82,8 +87,8 @@ def read_module(
 ) -> ScriptFacts | None:
     """Return the facts about the module that ``python -m NAME`` runs in ``root``.
 
-    Return ``None`` if the project does not have this module. ``roots`` are module folders in addition to
-    ``root``, such as the folders in ``PYTHONPATH``.
+    Return ``None`` if the project does not have this module. ``root`` is the folder in which the program
+    starts. ``roots`` are module folders in addition to ``root``, such as the folders in ``PYTHONPATH``.
     """
     project = project_of((root, *roots), project_files)
     main = project.modules(f"{name}.__main__")
@@ -103,7 +108,7 @@ def _read(paths: list[Path], project: Project, start: Path | None) -> ScriptFact
 
 
 def _read_imported(reading: _Reading, later: deque[Path]) -> None:
-    """Read the project files that the program's first files import, directly or through other files."""
+    """Read the files in ``later``, and all project files that these files import directly or indirectly."""
     while later:
         path = later.popleft()
         if path in reading.files:
@@ -118,8 +123,8 @@ def _read_imported(reading: _Reading, later: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield imported files that toolkit can find only after another file has added the files' folder to
-    ``sys.path``.
+    """Yield files of imports that toolkit did not find at first. toolkit finds these files after another file
+    of the program has added their folder to ``sys.path``.
     """
     held = [one for one in reading.imports if reading.project.holds(one.module)]
     reading.imports = [one for one in reading.imports if one not in held]
@@ -128,8 +133,8 @@ def _found_later(reading: _Reading) -> Iterator[Path]:
 
 
 def _text(reading: _Reading, path: Path) -> str | None:
-    """Return the text of a file, decoded with the encoding that the file declares. Return ``None`` if toolkit
-    cannot read or decode the file.
+    """Return the text of a file, decoded with the encoding that the file declares. Return ``None`` if the
+    file is too long, or if toolkit cannot read or decode the file.
     """
     try:
         content = path.read_bytes()[: _LONGEST + 1]
@@ -183,7 +188,8 @@ def _search_path(reading: _Reading, tree: ast.Module, names: Names, paths: Paths
     for line, folder in search_path(tree, names, paths):
         if folder is None:
             reading.open_path = True
-            reading.unknown.append(f"{path.name}, line {line}: the program changes sys.path")
+            why = "toolkit cannot evaluate this change of sys.path"
+            reading.unknown.append(f"{path.name}, line {line}: {why}")
         else:
             reading.project = reading.project.with_root(absolute(folder, reading.start.absolute()))
 
@@ -223,7 +229,7 @@ def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFact
         joined.add("torchrun")
     unknown = [*reading.unknown, *_strangers(outside)]
     if found.ranks:
-        unknown.append(f"the script reads {', '.join(sorted(found.ranks))}")
+        unknown.append(f"the script uses variables that launchers set: {', '.join(sorted(found.ranks))}")
     serial = None if unknown or reading.faults else True
     return ScriptFacts(
         path,
@@ -247,7 +253,7 @@ def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFact
 
 
 def _strangers(imports: Iterable[Import]) -> list[str]:
-    """Return a message for each unknown imported package, because the package may connect the ranks."""
+    """Return a message for each imported package that toolkit does not know and that may connect ranks."""
     plain = {*joins().plain.packages, *sys.stdlib_module_names, "toolkit"}
     names = sorted({one.package for one in imports} - plain)
-    return [f"the package {name} may join the ranks" for name in names]
+    return [f"toolkit does not know whether the package {name} joins the ranks" for name in names]

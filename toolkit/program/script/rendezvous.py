@@ -13,10 +13,10 @@ _BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match, ast.IfExp, ast.While)
 
 
 def rendezvous_in(tree: ast.Module, names: Names) -> dict[str, str]:
-    """Return the rendezvous settings in a module: environment variables and arguments such as
-    ``MASTER_PORT``, with values.
+    """Return the rendezvous settings in a module: the names and values of environment variables, such as
+    ``MASTER_PORT``, and of arguments, such as ``init_method``.
 
-    The result omits values under ``if`` and other conditions, because such values may not apply.
+    The result omits settings under ``if`` and other conditions, because such settings may not apply.
     """
     found: dict[str, str] = {}
     for node in _plain(tree):

@@ -12,14 +12,16 @@ _ALWAYS = {
     "WindowsError", "reveal_type", "reveal_locals",
 }  # fmt: skip
 _OLD = {"unicode", "xrange", "raw_input", "basestring", "long", "reduce", "unichr", "file", "execfile", "cmp"}
-"""Names of Python 2. toolkit ignores them, because a program may use them after a test of the version."""
+"""Names of Python 2. toolkit ignores these names, because a program may check for Python 2 before it uses
+them.
+"""
 _OPEN = {"exec", "eval", "globals", "locals", "vars", "__import__"}
 """Calls that may define names at run time."""
 
 
 def undefined_names(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
-    """Yield each undefined name, the number of the first line that uses the name, and a hint with a similar
-    name.
+    """Yield each undefined name, the number of the first line that uses the name, and a hint. The hint names
+    a similar name that is defined; without such a name, the hint is empty.
 
     The function treats a name as defined if any scope of the module defines the name. For a module that may
     define names at run time, the function yields no names.
