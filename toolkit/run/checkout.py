@@ -9,7 +9,7 @@ _SECONDS = 10.0
 
 
 def commit() -> str:
-    """Return the commit of toolkit's checkout, with ``+changes`` if files are modified.
+    """Return the commit of toolkit's checkout, with ``+changes`` if tracked files are modified.
 
     Return an empty string if toolkit does not run from a git checkout.
     """
@@ -25,7 +25,7 @@ def commit() -> str:
     except Missing:
         return ""
     # If toolkit is installed below another project's checkout, git finds that checkout. The checkout of
-    # another project does not contain toolkit/__init__.py, so the first command fails.
+    # another project does not contain toolkit/__init__.py, so `git ls-files` fails.
     if not known.ok or not head.ok:
         return ""
     return head.text.strip() + ("+changes" if changed.stdout.strip() else "")

@@ -1,10 +1,11 @@
-"""Label the Docker objects that ``make`` creates, so that ``make clean`` removes only objects of the same
-clone of the repository.
+"""Label the Docker objects that ``make`` creates in a clone of the repository, so that ``make clean`` removes
+only the objects of this clone.
 
-The Makefile sets ``TOOLKIT_CLONE`` to the identity of the clone, and ``TOOLKIT_MADE`` to the path of a file
-that lists images. Containers, networks and volumes get the clone's identity as a label. Images get no label,
-because a label changes an image's digest, and equal lock files must give equal digests in every clone.
-Instead, toolkit adds the names of images to the file in ``TOOLKIT_MADE``.
+The script ``scripts/clone.sh`` sets ``TOOLKIT_CLONE`` to a random number, the clone's identity. The script
+sets ``TOOLKIT_MADE`` to the path of a file that lists images. Containers, networks and volumes get the
+clone's identity as a label. Images get no label, because a label changes an image's digest, and equal lock
+files must give equal digests in every clone. Instead, toolkit adds the names of images to the file in
+``TOOLKIT_MADE``.
 """
 
 import contextlib

@@ -14,8 +14,9 @@ from toolkit.run.conversation import Conversation
 class Command:
     """A command as a list of words (the program and its arguments), which no shell interprets.
 
-    ``env`` contains variables that the runner adds to the command's environment. ``timeout`` is in seconds.
-    ``cwd`` is a folder on the runner's host.
+    A runner runs the command on the runner's host. ``stdin`` is the command's standard input. ``env``
+    contains variables that the runner adds to the command's environment. ``timeout`` is in seconds. ``cwd``
+    is a folder on the runner's host.
     """
 
     words: tuple[str, ...]
@@ -58,8 +59,11 @@ class Completed:
         return self.stderr.decode("utf-8", "replace")
 
     def require(self, doing: str, fix: str = "") -> "Completed":
-        """Return this result if the command succeeded; otherwise, raise an error. ``doing`` is the start of
-        the error message, which says what the command does, such as "installing the packages".
+        """Return this result if the command succeeded.
+
+        Args:
+            doing: the start of the error message: what the command does, such as "installing the packages".
+            fix: what the user can do if the command failed.
 
         Raises:
             CheckFailed: if the command failed, with the last lines of its output.
@@ -101,8 +105,8 @@ class Runner(Protocol):
         """
 
     def converse(self, command: Command) -> Conversation:
-        """Start a command, and return a conversation, through which the caller sends input while the command
-        runs.
+        """Start a command, and return a conversation. Through the conversation, the caller sends input and
+        reads output while the command runs.
 
         Raises:
             Missing: if the program does not exist or the host is unreachable.
@@ -122,8 +126,8 @@ class Runner(Protocol):
         """Write a small file on the host atomically, and create its parent folders."""
 
     def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        """Return at most ``most`` bytes of a file on the host from ``offset``. Return no bytes if the file
-        does not exist.
+        """Return at most ``most`` bytes of a file on the host, from the byte ``offset``. If ``most`` is None,
+        return all bytes from ``offset``. If the file does not exist, return no bytes.
         """
 
     def size(self, target: str) -> int:

@@ -1,4 +1,4 @@
-"""Exchange bytes with a command while it runs."""
+"""Exchange bytes with a command while the command runs."""
 
 import contextlib
 from typing import TYPE_CHECKING, Protocol
@@ -30,11 +30,11 @@ class Conversation(Protocol):
         """Return the beginning of the command's standard error as text."""
 
     def close(self) -> None:
-        """Close the command's input. If the command reads its input to the end, it then exits."""
+        """Close the command's input. A command that reads its input to the end then exits."""
 
 
 class SshConversation:
-    """A command on an SSH channel."""
+    """A command that runs on another machine through an SSH channel."""
 
     def __init__(self, channel: "paramiko.Channel") -> None:
         self._channel = channel

@@ -42,8 +42,9 @@ LEFT_OUT = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/info/*", "/usr/s
 
 @dataclass(frozen=True, slots=True)
 class BaseImage:
-    """A base image. ``reference`` is the name of the image in a Dockerfile's ``FROM``; ``published`` is true
-    if a registry has the image.
+    """A base image. ``reference`` is the name of the image in a Dockerfile's ``FROM``. ``published`` is true
+    if the image comes from a registry. In this case, ``digest`` is the registry's digest. If toolkit built
+    the image with mmdebstrap, ``digest`` is the image's ID.
     """
 
     reference: str
@@ -71,10 +72,10 @@ def ensure_base(
     the registry.
 
     Raises:
-        Missing: if no registry has the image and mmdebstrap is not installed.
+        Missing: if the registry does not provide the image and mmdebstrap is not installed.
     """
     if not re.fullmatch(r"[a-z][a-z0-9.-]*", release):
-        raise BadInput(f"{release!r} is not a Debian release")
+        raise BadInput(f"{release!r} is not a Debian release; expected a codename such as `bookworm`")
     name = local_name(release)
     if not fresh and (existing := find_image(client, name)):
         return _describe(existing, name, published)
@@ -85,7 +86,7 @@ def ensure_base(
         return _describe(pulled, name, published)
     if existing := find_image(client, name):
         return _describe(existing, name, published)
-    tell.step(f"No registry has the base image: building {name} with mmdebstrap")
+    tell.step(f"The registry does not provide the base image: building {name} with mmdebstrap")
     return _describe(_bootstrap(client, release, name, tell), name, published)
 
 
@@ -106,7 +107,7 @@ def pull_digest(client: "DockerClient", reference: str, tell: Tell) -> None:
             f"{reference}, the base image that the lock names, cannot be pulled: {error}",
             fix=(
                 "pull the image once on a network with access to the registry, or lock "
-                "again: `toolkit image lock "
+                "the recipe again: `toolkit image lock "
                 "RECIPE --upgrade`"
             ),
         ) from error
@@ -177,7 +178,7 @@ def _bootstrap(client: "DockerClient", release: str, name: str, tell: Tell) -> "
 def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
     excluded = [f"--dpkgopt=path-exclude={path}" for path in LEFT_OUT]
     where = os.environ.get(MIRROR, "").strip()
-    # Pass a mirror's password on standard input, because other users can see a command line.
+    # Pass a mirror's password on standard input, because other users can see the arguments of a process.
     hidden = where != without_login(where)
     mirror = ["-"] if hidden else [where] if where else []
     # Keep the copyright files, because a redistributed image must contain them.
@@ -190,10 +191,11 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
         done = LocalRunner().stream(command, lambda line: tell.detail(without_login(line)))
     except Missing as error:
         raise Missing(
-            "no registry has the base image, and mmdebstrap, which can build it, is not installed",
+            f"the registry does not provide the base image of Debian {release}, and mmdebstrap, which can "
+            "build the image, is not installed",
             fix=(
                 "`sudo apt-get install mmdebstrap` (Debian or Ubuntu), or pull the base image once on a "
-                "network where a registry answers"
+                "network where the registry answers"
             ),
         ) from error
     errors = without_login(
@@ -206,12 +208,12 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 
 def _advice(errors: str) -> str:
-    """Return the fix for the error message after mmdebstrap failed; ``errors`` is mmdebstrap's
-    error output.
+    """Return the fix that toolkit shows if mmdebstrap fails. ``errors`` is the output of mmdebstrap with
+    the error messages.
     """
     setting = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(errors):
-        return f"the mirror is out of date ({expired[0]}): {setting} to an up-to-date mirror"
+        return f"the mirror is out of date ({expired[0]}): {setting}, where URL is an up-to-date mirror"
     return f"to use another package mirror, {setting}"
 
 

@@ -1,8 +1,8 @@
-"""Build a base image from the packages that a lock lists. The build uses no network, and gives the same base
-image on every machine.
+"""Build a base image from the packages that a lock file lists. The build uses no network, and gives the same
+base image on every machine.
 
-mmdebstrap runs the scripts of the locked packages as root, and a lock may come from an untrusted author. For
-safety, the build runs in a container without network and with few capabilities, never directly on this
+mmdebstrap runs the scripts of the locked packages as root, and a lock file may come from an untrusted author.
+For safety, the build runs in a container without network and with few capabilities, never directly on this
 machine.
 """
 
@@ -52,8 +52,8 @@ echo "# Everything here is from a lock; to install more, name a mirror of Debian
 """
 
 MANNER = "\n".join((_MERGED, _CUSTOMIZE, *LEFT_OUT))
-"""The commands that determine the contents of a base image besides the packages. If this text changes, base
-images change.
+"""The commands and the excluded paths that, together with the packages, determine the contents of a base
+image. If this text changes, base images change.
 """
 
 
@@ -127,7 +127,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
     if not ran.ok:
         how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"exited with status {ran.status}"
         raise CheckFailed(
-            f"bootstrapping {release} from the locked packages {how}",
+            f"building the base image of {release} from the locked packages: mmdebstrap {how}",
             detail=ran.lines[-_KEPT_LINES:],
             fix="read the last lines of the output; if a package causes the failure: "
             "`toolkit image lock RECIPE --upgrade`",
@@ -135,7 +135,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
 
 
 def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> None:
-    """Create an image from the tar of a root file system."""
+    """Create the image ``name`` in the Docker engine from the tar of a root file system."""
     tell.step(f"Importing {name} into the Docker engine ({format_size(tar.stat().st_size)})")
     with translate_errors(f"importing {name}"):
         client.api.import_image_from_file(
@@ -150,7 +150,7 @@ def import_image(client: "DockerClient", tar: Path, name: str, tell: Tell) -> No
 
 
 def _file_name(package: LockedFile) -> str:
-    """Return the name of a package file in ``base/``. The function replaces an escape such as ``%3a`` in the
-    name by ``_``, because apt would decode the escape.
+    """Return the file name of a package in the folder ``base/`` of the build context. The name has ``_`` in
+    place of an escape such as ``%3a``, because apt would decode the escape.
     """
     return re.sub(r"%[0-9a-fA-F]{2}", "_", package.file)

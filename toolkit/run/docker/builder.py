@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
 BUILDER = "toolkit-builder:latest"
 RELEASE = "trixie"
-"""The Debian release of the builder image: the oldest release whose glibc runs Apptainer's package."""
+"""The Debian release of the builder image. This is the oldest release whose glibc is new enough for the
+Apptainer package.
+"""
 
 _DOCKERFILE = "Dockerfile"
 _MOVED = "moved.Dockerfile"
@@ -34,7 +36,8 @@ image with other bytes.
 """
 _SOURCE = "toolkit.source"
 _APPTAINER = "TOOLKIT_APPTAINER"
-"""The environment variable that selects another Apptainer: ``VERSION:SHA256`` of a package in Debian's pool.
+"""The environment variable that replaces the default release of Apptainer. Its value is ``VERSION:SHA256`` of
+a package in Debian's pool.
 """
 _PIN = re.compile(r"[0-9][A-Za-z0-9.+~-]*:[0-9a-f]{64}")
 _BUILD_SECONDS = 1800.0
@@ -92,8 +95,8 @@ def ensure_builder(client: "DockerClient", tell: Tell) -> str:
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image with Apptainer on an older Debian ``release``. The image also contains the
-    newer glibc that Apptainer needs.
+    """Return the name of an image with Apptainer on an older Debian ``release``. If the image is missing or
+    its Dockerfile has changed, build it. The image also contains the newer glibc that Apptainer needs.
     """
     arguments = {"BUILDER": ensure_builder(client, tell)}
     return _ensure(
@@ -125,7 +128,7 @@ def _selected_apptainer() -> str:
     pin = os.environ.get(_APPTAINER, "").strip()
     if pin and not _PIN.fullmatch(pin):
         raise BadInput(
-            f"{_APPTAINER}={pin}: not VERSION:SHA256",
+            f"{_APPTAINER}={pin}: the value is not VERSION:SHA256 of an Apptainer package",
             fix=f"to use toolkit's default release of Apptainer, unset {_APPTAINER}",
         )
     return pin
@@ -146,7 +149,7 @@ def _ensure(
     if existing is not None and existing.labels.get(_SOURCE) == source:
         return name
     base = ensure_base(client, release, f"debian:{release}-slim", tell)
-    tell.step(f"Building {name}, which contains {program}, on {base}")
+    tell.step(f"Building {name}, which contains {program}, from the base image {base}")
     options = BuildOptions(
         memory=2 << 30,
         timeout=_BUILD_SECONDS,

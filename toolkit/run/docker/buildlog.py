@@ -25,7 +25,9 @@ _KEPT_FAULTS = 6
 
 
 class BuildLog:
-    """The state of a build, read from the event stream of the Docker engine."""
+    """The state of an image build, read from the event stream of the Docker engine. ``what`` names the image
+    in messages, and ``memory`` is the build's memory limit in bytes.
+    """
 
     def __init__(self, what: str, tell: Tell, memory: int) -> None:
         self.image = ""
@@ -87,7 +89,7 @@ class BuildLog:
         status = _STATUS.search(message)
         reason = f"the command exited with status {status['status']}" if status else message.strip()
         fix = (
-            "fix the fault in the last lines, then run the same command again; Docker does not "
+            "fix the fault that the output shows, then run the same command again; Docker does not "
             "repeat finished steps"
         )
         text = "\n".join((*self._faults, *self._lines, message))
@@ -96,7 +98,7 @@ class BuildLog:
             fix = "allow more memory: for example, set TOOLKIT_BUILD_MEMORY=8g"
         elif "No space left on device" in text or "no space left on device" in text:
             reason = "the disk of the Docker engine is full"
-            fix = "free space on this disk; `docker system df` shows what uses it"
+            fix = "free space on this disk; `docker system df` shows what uses the space"
         return CheckFailed(
             f"{self._what}: the build failed {self.where()}: {reason}", fix=fix, detail=self.recent()
         )

@@ -185,7 +185,7 @@ def test_a_failure_shows_the_last_lines(monkeypatch, context, tmp_path):
     monkeypatch.setattr(bootstrap, "run_once", lambda *_: RunResult(1, lines))
     monkeypatch.setattr(bootstrap, "ensure_bootstrapper", lambda *_: "x")
     with pytest.raises(
-        CheckFailed, match="bootstrapping bookworm from the locked packages exited with"
+        CheckFailed, match="the base image of bookworm from the locked packages: mmdebstrap exited with"
     ) as caught:
         bootstrap.rootfs(None, "bookworm", context, tmp_path / "base.tar", Silent())
     assert caught.value.detail[-1] == "line 99"
