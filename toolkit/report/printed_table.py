@@ -19,12 +19,12 @@ def printed_text(result: PrintedFigures, width: int | None) -> str:
         (number, *(_cell(row.get(name)) for name in columns))
         for number, row in enumerate(result.rows[first:], first + 1)
     ]
-    more = f"; toolkit leaves out {first} earlier lines" if first else ""
+    more = f"; the table leaves out the first {first} lines with metrics" if first else ""
     return f"{table(('line', *columns), rows, width)}\n\nfrom the output of {result.job}{more}"
 
 
 def printed_csv(result: PrintedFigures) -> str:
-    """Return the metrics of all output lines as CSV."""
+    """Return CSV with a header and one row for each output line that contains metrics."""
     columns = _columns(result)
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")

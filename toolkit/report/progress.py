@@ -1,4 +1,6 @@
-"""Show progress on standard error: one changing line on a terminal, otherwise lines with the time."""
+"""Show progress on standard error: a terminal shows one line that changes, and a file gets one line for each
+step, with the time of day.
+"""
 
 import os
 import shutil
@@ -25,8 +27,8 @@ _MARGIN = 4
 class Progress:
     """A context manager that shows progress messages to the user.
 
-    ``verbose`` shows all details, and ``quiet`` hides progress. If ``output`` is false, toolkit does not
-    print the output of the jobs that it follows.
+    If ``verbose`` is true, the user sees the output of every step. If ``quiet`` is true, the user does not
+    see the steps. If ``output`` is false, the method ``output`` prints nothing.
     """
 
     def __init__(self, *, verbose: bool = False, quiet: bool = False, output: bool = True) -> None:
@@ -51,11 +53,11 @@ class Progress:
             from rich.spinner import Spinner
 
             self._spinner = Spinner("dots", text=self._line(""), style="status.spinner")
-            # Do not redirect standard output: it may be a file while standard error is a terminal.
+            # Do not redirect standard output, because standard output may be a file.
             self._shown = Live(
                 self._spinner,
-                # The filter would escape the cursor codes of the progress line, so use the unfiltered stream.
-                # toolkit has already filtered the text of the progress line.
+                # SafeStream would escape the cursor codes of the progress line, so use the unfiltered stream.
+                # The text of the progress line contains no control characters at this point.
                 console=Console(file=unfiltered_stream(sys.stderr), highlight=False),
                 refresh_per_second=_REFRESHES,
                 transient=True,
@@ -87,7 +89,7 @@ class Progress:
         print(bound_message(make_line_visible(text)), file=sys.stderr, flush=True)
 
     def _line(self, detail: str) -> "Text":
-        """Return the progress line, cut to the terminal's width, because rich cannot erase a longer line."""
+        """Return the progress line, cut to the terminal's width, because rich cannot erase a wrapped line."""
         from rich.text import Text
 
         line = Text(self._text).append(f" {detail}" if detail else "", style="dim")

@@ -34,7 +34,9 @@ def related_signatures(rule: Rule) -> tuple[LogSignature, ...]:
 
 
 def consequence(rule: Rule, example: Example | None) -> str:
-    """Return a sentence about the effect of a rule on the predicted outcome."""
+    """Return how a rule affects the predicted outcome of a launch. If the outcome of ``example`` is not "ok",
+    the text also names this outcome.
+    """
     if rule.advice:
         return "The rule does not change the predicted outcome of a launch."
     where = "every mode" if set(rule.modes) == set(MODES) else ", ".join(rule.modes)
@@ -45,8 +47,8 @@ def consequence(rule: Rule, example: Example | None) -> str:
 
 
 def general_fix(rule: Rule) -> str:
-    """Return the fix of a rule for any launch. If the rule lists several alternative launch modes, this fix
-    only says "another mode". Only a finding about a particular launch names the mode that works.
+    """Return the fix of a rule for any launch. If the rule lists exactly one alternative launch mode, the fix
+    names this mode. If the rule lists several modes, the fix says "another mode".
     """
     if not rule.instead:
         return rule.fix
@@ -55,7 +57,9 @@ def general_fix(rule: Rule) -> str:
 
 
 def rule_page(rule: Rule) -> str:
-    """Return the page of a rule: the fault, its effect, the facts, an example, the fix and the source."""
+    """Return the page of a rule: the fault, its effect on a launch, the facts that the rule uses, an example,
+    sample lines of job output, the fix and the source.
+    """
     shown = example(rule.id)
     parts = [
         f"{rule.id} ({rule.severity})\n\n{_filled(f'{rule.title}.')}",
@@ -87,7 +91,7 @@ def _example(example: Example) -> Iterator[str]:
 
 
 def document(rules: Iterable[Rule]) -> str:
-    """Return a Markdown document with all rules."""
+    """Return a Markdown document with a table of ``rules`` and a section for each rule."""
     known = tuple(rules)
     lines = [
         "# The rules",

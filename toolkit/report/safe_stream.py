@@ -1,4 +1,4 @@
-"""Filter all text that toolkit writes to standard output and standard error."""
+"""Escape control characters in all text that toolkit writes to standard output and standard error."""
 
 import io
 from typing import TextIO
@@ -7,9 +7,11 @@ from toolkit.report.plain import colour_styles, make_visible, remove_styles
 
 
 class SafeStream(io.TextIOBase):
-    """A text stream that escapes control characters. On a terminal, toolkit's style codes become colours.
+    """A text stream that escapes control characters, and writes the result to the stream ``below``.
 
-    The stream has no attribute ``buffer``, so that no library can write unfiltered bytes.
+    If ``below`` is a terminal, toolkit's style codes become colours. If ``below`` is a file or a pipe, the
+    stream removes the style codes. The stream has no attribute ``buffer``, so that no library can write
+    unfiltered bytes.
     """
 
     def __init__(self, below: TextIO) -> None:
@@ -29,13 +31,15 @@ class SafeStream(io.TextIOBase):
         return self._below.errors
 
     def write(self, text: str | bytes, /) -> int:
-        # click writes shell completion as bytes, even to a stream without ``buffer``.
+        # click writes the results of shell completion as bytes, even to a stream without ``buffer``.
         safe = make_visible(text.decode("utf-8", "replace") if isinstance(text, bytes) else text)
         self._below.write(colour_styles(safe) if self._terminal else remove_styles(safe))
         return len(text)
 
     def write_exact(self, content: bytes) -> None:
-        """Write bytes unchanged to a file or a pipe. On a terminal, write the bytes as filtered text."""
+        """Write bytes unchanged to a file or a pipe. On a terminal, write the bytes as text, with escaped
+        control characters.
+        """
         if self._terminal:
             self.write(content.decode("utf-8", "replace"))
         else:
@@ -59,7 +63,7 @@ class SafeStream(io.TextIOBase):
 
 
 def unfiltered_stream(stream: TextIO) -> TextIO:
-    """Return the stream that a :class:`SafeStream` filters. A progress line needs the unfiltered stream to
-    move the cursor, because the filter escapes cursor codes.
+    """Return the stream to which a :class:`SafeStream` writes. If ``stream`` is not a :class:`SafeStream`,
+    return ``stream``. A progress line moves the cursor, but a :class:`SafeStream` escapes cursor codes.
     """
     return stream._below if isinstance(stream, SafeStream) else stream  # noqa: SLF001 - the same module

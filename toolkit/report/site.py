@@ -25,7 +25,7 @@ def profile(site: Site) -> str:
 
 
 def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
-    """Return the fields of a struct that have no default value or another value than the default."""
+    """Return the required fields of a struct, and the optional fields that differ from their defaults."""
     fields: dict[str, Any] = {}
     for field in msgspec.structs.fields(value):
         field_value = getattr(value, field.name)
@@ -119,27 +119,27 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     yield "retired", site.retired
     yield (
         "compared",
-        f"compared with its sources on {site.checked}, out of date from {site.expires}"
+        f"with the profile's sources on {site.checked}; the profile is out of date from {site.expires}"
         if site.checked
         else "",
     )
     yield "processor", site.architecture
-    yield "scheduler", f"{site.scheduler}, ranks by {launch.launcher}"
+    yield "scheduler", f"{site.scheduler}, ranks started by {launch.launcher}"
     yield "host", site.host
     yield "modules", " ".join((*(["purge,"] if site.purge else []), *site.modules))
     yield "container", " ".join((site.container.command, *(f"(module {m})" for m in site.container.modules)))
     yield "binds", " ".join(site.container.binds)
     yield "launch", " ".join(filter(None, (launch.mode, launch.mpi and f"--mpi={launch.mpi}", *launch.srun)))
-    yield "GPUs", f"by {site.gpus.ask}" if any(part.gpus for part in site.partitions) else ""
+    yield "GPUs", f"requested by {site.gpus.ask}" if any(part.gpus for part in site.partitions) else ""
     yield "network", ", ".join(filter(None, (site.fabric, site.network)))
     yield "directory", site.directory
     yield "shared", site.shared
     yield "scratch", site.scratch
     yield "variables", " ".join(f"{key}={value}" for key, value in site.env.items())
-    yield "kept", " ".join(site.keep)
+    yield "host vars", " ".join(site.keep)
     fields = _stated_fields(usual)
     extra = fields.pop("sbatch", ())
-    yield "usually", " ".join((*(f"{key}={value}" for key, value in fields.items()), *extra))
+    yield "defaults", " ".join((*(f"{key}={value}" for key, value in fields.items()), *extra))
 
 
 def _partitions(parts: tuple[Partition, ...], width: int | None) -> str:
@@ -170,7 +170,8 @@ def _number_or_mark(number: int | None) -> str:
 
 def check_lines(name: str, place: str, points: Sequence[ProfileCheck]) -> Iterator[str]:
     """Yield a line for each profile value that does not match the cluster or that toolkit cannot check. The
-    last line is a summary of the check.
+    last line is a summary of the check. ``place`` is the name of the host on which toolkit checked the
+    profile.
     """
     for point in points:
         if point.state != "holds":

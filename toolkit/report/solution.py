@@ -11,7 +11,9 @@ _LEAST = 30
 
 
 def lines(recipe: Recipe, solution: Solution, width: int) -> list[str]:
-    """Return the lines of a table of components, with the reasons wrapped to ``width`` characters."""
+    """Return a title, the lines of a table of components, and the predicted launch mode if known. The table
+    wraps the reasons so that its lines have at most ``width`` characters.
+    """
     rows = [(c.component, c.version, c.provider, c.why) for c in solution.chosen]
     columns = [max(len(row[i]) for row in (_TITLES, *rows)) for i in range(3)]
     room = max(_LEAST, width - sum(columns) - 6)
@@ -21,5 +23,7 @@ def lines(recipe: Recipe, solution: Solution, width: int) -> list[str]:
         begin = "  ".join(cell.ljust(size) for cell, size in zip(cells, columns, strict=True))
         lines += [f"{begin}  {first}", *(" " * (sum(columns) + 6) + more for more in rest)]
     if solution.mode:
-        lines.append(f"toolkit predicts that this image starts on the cluster with {solution.mode}.")
+        lines.append(
+            f"toolkit predicts that this image starts on the cluster in launch mode {solution.mode}."
+        )
     return lines

@@ -11,7 +11,7 @@ _RANK_PARTS = "mount, interpreter, imports, rendezvous and first batch"
 
 def start_text(start: JobStart) -> str:
     """Return a table of the phases in seconds, followed by the time until the first batch."""
-    size = f": {start.nodes} x {start.ranks // start.nodes} ranks" if start.nodes and start.ranks else ""
+    size = f" (nodes: {start.nodes}, ranks: {start.ranks})" if start.nodes and start.ranks else ""
     rows = [(part.part, f"{part.seconds:.2f}") for part in start.parts]
     parts = table(("phase of the start", "seconds"), rows).splitlines()
     return join_lines([f"{start.job}{size}", *parts, *_totals(start)])
@@ -19,13 +19,15 @@ def start_text(start: JobStart) -> str:
 
 def _totals(start: JobStart) -> list[str]:
     if start.first_step_seconds is None:
-        return [f"Only trainers of toolkit record the times of {_RANK_PARTS}."]
+        return [f"Only toolkit's trainers record the times of {_RANK_PARTS}."]
     begun = (
         "submission" if any(part.part == "queue" for part in start.parts) else "the start of the job script"
     )
     lines = [f"first batch: {start.first_step_seconds:.2f} s after {begun}"]
     if start.preflight_seconds:
-        lines.append(f"without the preflight: {start.first_step_seconds - start.preflight_seconds:.2f} s")
+        lines.append(
+            f"first batch without the preflight: {start.first_step_seconds - start.preflight_seconds:.2f} s"
+        )
     if start.reads is not None:
         lines.append(f"read calls of rank 0 before the first batch: {start.reads:,}")
     return lines

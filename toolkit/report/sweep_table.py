@@ -18,8 +18,8 @@ def sweep_text(result: SweepResult, width: int | None) -> str:
     ]
     text = table(("task", *names, "state", *columns), rows, width)
     if result.best:
-        return f"{text}\n\n* the best value among the completed tasks"
-    return text if columns else f"{text}\n\ntoolkit found no metrics in the output"
+        return f"{text}\n\n* marks the best value of a metric among the completed tasks"
+    return text if columns else f"{text}\n\ntoolkit found no metrics in the output of the tasks"
 
 
 def sweep_csv(result: SweepResult) -> str:

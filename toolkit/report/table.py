@@ -9,7 +9,7 @@ _BELOW = 4
 
 
 def table(titles: Sequence[str], rows: Iterable[Sequence[object]], width: int | None = None) -> str:
-    """Return a table with two blanks between its columns and with numbers aligned on the right.
+    """Return a table with two spaces between its columns and with numbers aligned on the right.
 
     If the table is wider than ``width`` characters, toolkit wraps the last column. If the table is still too
     wide, toolkit places the last columns below the first columns.
@@ -51,7 +51,7 @@ def _within(
 
 
 def _columns_that_fit(widths: Sequence[int], width: int) -> int:
-    """Return how many columns of a table, from the first, fit in ``width`` characters; at least 1."""
+    """Return how many of a table's first columns fit in ``width`` characters, but at least 1."""
     fitting = [n for n in range(1, len(widths)) if sum(widths[:n]) + 2 * (n - 1) <= width]
     return max(fitting, default=1)
 

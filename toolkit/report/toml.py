@@ -11,8 +11,8 @@ _PLAIN = re.compile(r"[ !#-\[\]-~\n]*", re.ASCII)
 
 
 def toml(value: Mapping[str, Value]) -> str:
-    """Return a mapping as TOML text, including inner tables and lists of tables. The TOML text omits empty
-    values.
+    """Return a mapping as TOML text, including inner tables and lists of tables. The TOML text omits keys
+    with empty values.
     """
     return "\n".join(_table("", value)).strip() + "\n"
 
@@ -59,5 +59,5 @@ def _text(text: str) -> str:
 
 
 def _basic(text: str) -> str:
-    # A TOML basic string is a JSON string, except that JSON does not escape DEL.
+    # JSON's escapes are valid in a TOML basic string. TOML also requires an escape for DEL.
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -8,8 +8,8 @@ _MARKS: dict[Outcome, str] = {"ok": "ok", "failed": "FAILED", "not-checked": "-"
 
 
 def lines(verification: Verified) -> Iterator[str]:
-    """Yield a line for each check of the image file. Then yield a line for each difference that a check
-    found.
+    """Yield a line for each check of the image file. After the line of a check, yield a line for each
+    difference that this check found.
     """
     for check in verification.checks:
         yield f"{_MARKS[check.outcome]:<7} {check.name:<10} {check.told}"

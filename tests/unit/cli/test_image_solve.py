@@ -45,7 +45,9 @@ def test_a_table_says_version_provider_and_reason():
 
 def test_with_facts_it_names_the_way_of_launching():
     result = run("tf2.15-cpu", "--facts", CLUSTER)
-    assert result.stdout.endswith("toolkit predicts that this image starts on the cluster with srun-pmix.\n")
+    assert result.stdout.endswith(
+        "toolkit predicts that this image starts on the cluster in launch mode srun-pmix.\n"
+    )
 
 
 def test_the_json_is_the_solution_with_its_sources():

@@ -208,7 +208,7 @@ def test_the_table_of_a_sweep(record, tmp_path):
     assert rows[3] == ["1", "0.1", "2", "completed", "0.5", "0.875"]
     assert rows[4] == ["2", "0.01", "1", "failed,", "exit", "code", "1", "0.25"]
     assert rows[5] == ["3", "0.01", "2", "pending"]
-    assert "* the best value among the completed tasks" in said
+    assert "* marks the best value of a metric among the completed tasks" in said
     table = (tmp_path / "out" / "sweep.csv").read_text().splitlines()
     assert table[2].startswith("1,0.1,2,completed,0,0.5,0.875")
     told = json.loads((tmp_path / "out" / "sweep.json").read_text())

@@ -119,7 +119,7 @@ def test_a_training_that_went_on_is_read_with_the_size_that_it_had_in_the_end():
     result = summarise(parse_metrics(lines(HEADER, EPOCHS[0], resumed, EPOCHS[1], END)), RECORD)
     assert (result.resumed, result.world_size, result.nodes, result.epochs) == (1, 3, 3, 2)
     assert result.batch_size == HEADER["batch_size"]
-    assert "from a checkpoint: 1" in summary(result)
+    assert "from a checkpoint; number of resumes: 1" in summary(result)
 
 
 def test_lines_of_a_later_kind_are_passed_over_and_nonsense_is_not():

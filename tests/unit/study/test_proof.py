@@ -93,5 +93,5 @@ def test_the_report_begins_with_the_verdict_and_draws_no_speed_up_of_one_size(tm
     for told in (page(report, drawn), text_of(report, 400)):
         assert "the suggested settings help" in told
         assert "a second size tells" not in told
-    assert "1.3 s</b><span>on 2 ranks, 2 nodes</span>" in page(report, drawn)
+    assert "1.3 s</b><span>per epoch on 2 ranks, 2 nodes</span>" in page(report, drawn)
     assert "<th>speed-up</th>" not in page(report, drawn)

@@ -58,7 +58,7 @@ def test_a_program_of_the_user_has_the_parts_before_it():
     found = parts(f"{SCRIPT}container {T + 9.25}\n", b"", T)
     assert list(found)[-1] == "mount"
     text = start_text(job_start("j", SCRIPT, b"", T))
-    assert "Only trainers of toolkit record" in text
+    assert "Only toolkit's trainers record" in text
 
 
 @every_row(
@@ -89,7 +89,7 @@ def test_a_script_that_never_started_has_no_start():
 
 def test_the_text_fits_a_terminal_and_tells_the_preflight_apart():
     text = start_text(job_start("mnist-20261126-115700-ce1075", SCRIPT, metrics(1234), T, (2, 4)))
-    assert "first batch: 18.00 s after submission\nwithout the preflight: 15.50 s\n" in text
+    assert "first batch: 18.00 s after submission\nfirst batch without the preflight: 15.50 s\n" in text
     assert "1,234" in text
     assert all(len(line) <= 80 for line in text.splitlines())
-    assert "2 x 2 ranks" in text
+    assert "(nodes: 2, ranks: 4)" in text

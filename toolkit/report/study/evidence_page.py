@@ -30,7 +30,7 @@ _NONE = "-"
 
 
 def text_of(form: Form, report: Report, series_list: Sequence[Series], width: int = 100) -> str:
-    """Return the evidence as text for a terminal of ``width`` columns."""
+    """Return the evidence as text for a terminal of ``width`` characters."""
     parts = [f"{form.title}\n{textwrap.fill(one_line(form.source), width, break_long_words=False)}"]
     for series in series_list:
         title = f"{one_line(series.label)}\n" if series.label else ""
@@ -79,8 +79,9 @@ def _section(report: Report, series: Series) -> str:
     )
     return (
         f'<section><h2>{heading}</h2><div class="wide"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div><p>Medians of all runs. Speed-up and efficiency are relative to "
-        f'the smallest size.</p><h3>What the form asks for</h3><ul class="demands">{demands}</ul></section>'
+        f"<tbody>{rows}</tbody></table></div><p>Times are medians of all runs. Speed-up and efficiency are "
+        f"relative to the job on the fewest nodes.</p><h3>What the form asks for</h3>"
+        f'<ul class="demands">{demands}</ul></section>'
     )
 
 
@@ -95,10 +96,10 @@ def _titles(report: Report) -> list[str]:
         "ranks",
         "runs",
         f"s/{report.work}",
-        "wall time",
+        "wall time of the job",
         "speed-up",
         "efficiency",
-        "use of GPUs",
+        "GPU utilisation",
     ]
 
 

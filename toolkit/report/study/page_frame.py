@@ -73,9 +73,9 @@ def html_page(title: str, body: Iterable[str], style: str = "") -> str:
     """Return an HTML document that loads no other file.
 
     Args:
-        title: the title of the page, already as HTML.
+        title: the title of the page as HTML.
         body: the parts of the page in order, as HTML; empty parts are omitted.
-        style: CSS only for this page.
+        style: additional CSS, which follows the CSS of all pages.
     """
     return make_visible(_PAGE.format(title=title, style=_STYLE + style, body="\n".join(filter(None, body))))
 

@@ -18,9 +18,9 @@ PREDICTION_DASHES = (0, (4, 3))
 
 
 def without_matplotlib(left_out: str, option: str) -> Missing:
-    """Return the exception to raise if matplotlib is missing. ``left_out`` names what toolkit cannot draw,
-    with its verb, such as "the plots are". ``option`` is the command-line option that writes a report without
-    plots.
+    """Return the exception to raise if matplotlib is missing. ``left_out`` is the beginning of the message:
+    what toolkit cannot draw, and a verb, such as "the plots are". ``option`` is the command-line option that
+    writes a report without plots.
     """
     return Missing(
         f"{left_out} left out: matplotlib is not installed",
@@ -39,7 +39,9 @@ def marker(number: int) -> str:
 
 
 def legend(axes: "Axes", *, predicted: bool = False) -> None:
-    """Put the legend below the plot, so that the legend covers no data."""
+    """Put the legend below the plot, so that the legend covers no data. If ``predicted`` is true, add an
+    entry for the predictions.
+    """
     from matplotlib.lines import Line2D
 
     handles, labels = axes.get_legend_handles_labels()

@@ -29,7 +29,7 @@ _MANY = 16
 
 
 def training_png(training: Training, result: Result) -> bytes:
-    """Return a PNG plot of accuracy, loss and images per second in each epoch.
+    """Return a PNG file with three plots: accuracy, loss, and images per second in each epoch.
 
     Raises:
         Missing: if matplotlib is not installed.
@@ -110,7 +110,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
     axes.set_title(name, loc="left", fontsize=11)
     axes.set_xlabel("epoch")
-    # Leave half an epoch of space on both sides, so that the lines align with the bars of the other panel.
+    # Give all three panels the same range of epochs. The bars of the last panel need the space on both sides.
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
     if len(numbers) <= _MANY:

@@ -1,5 +1,5 @@
-"""Write a scaling study as one HTML page that contains its plots and needs neither scripts nor other files
-(pure functions).
+"""Write a scaling study as one HTML page. The page contains the plots, and needs neither scripts nor other
+files (pure functions).
 """
 
 import re
@@ -26,7 +26,7 @@ _HEAD = (
 )
 
 _OVER_SMALLEST = (4, 5)
-"""Numbers of the table columns that the page omits for a study of a single size."""
+"""Indices in ``_HEAD`` of the columns that the page omits if every series has a single number of ranks."""
 
 _NONE = "&ndash;"
 _MOST = 8
@@ -34,12 +34,13 @@ _MOST = 8
 
 _METHOD = """\
 <section><h2>How to read this page</h2>
-<p>An epoch is one pass over the data. Speed-up and efficiency are relative to the smallest
-size of a series. The model of the time on <i>n</i> ranks is {models}:
-the ranks share the time <i>P</i>, every rank needs the time <i>K</i>, and the last term is the ring
-allreduce. toolkit repeats the fit many times with random changes of the measured times, and keeps every
-choice of terms that fits nearly as well as the best choice. The range of a prediction contains 95 % of the
-results.</p></section>"""
+<p>An epoch is one pass over the training data. Speed-up and efficiency compare each number of ranks with
+the smallest number of ranks in the same series. By definition, the efficiency on the smallest number is
+100 %. The model of the time on <i>n</i> ranks is {models}. The ranks share the time <i>P</i>, and every rank
+needs the time <i>K</i>. The last term is the time of the ring allreduce. toolkit repeats the fit many times
+with random changes of the measured times. Each repetition keeps every combination of terms that fits nearly
+as well as the best combination. The range of a prediction contains 95 % of the times that these fits
+predict.</p></section>"""
 
 
 def page(report: Report, plots: Sequence[Plot]) -> str:
@@ -65,9 +66,10 @@ def _lead(report: Report) -> str:
         largest = line.curve.points[-1]
         ranks = f"{largest.ranks} rank{'s' * (largest.ranks > 1)}"
         nodes = f"{largest.nodes} node{'s' * (largest.nodes > 1)}"
-        reached, figure = f"on {ranks}, {nodes}", duration(largest.seconds.value)
+        on = f"on {ranks}, {nodes}"
+        reached, figure = f"per {escape(line.work)} {on}", duration(largest.seconds.value)
         if largest is not line.curve.base:
-            reached += f"; {100 * largest.efficiency.value:.0f} % of ideal"
+            reached = f"speed-up {on}; efficiency {100 * largest.efficiency.value:.0f} %"
             figure = f"{largest.speedup.value:.2f}&times;"
         cards.append(
             f'<div class="card" style="border-color: {color(place)}"><span>{escape(line.label)}</span>'
@@ -122,9 +124,12 @@ def _figures(report: Report) -> str:
         )
         table = f"<table>{name}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         parts.append(f'<div class="wide">{table}</div>')
-    note = "<p>Medians; below each median, the minimum and the maximum of all runs."
+    note = "<p>Values are medians. Below a median are the minimum and the maximum of all runs."
     if any(row.kind == "predicted" for row in size_rows):
-        note += " Rows in italics are predictions; 95 of 100 measurements should be within their range."
+        note += (
+            " Rows in italics are predictions; 95 of 100 measurements should be within the range below a "
+            "prediction."
+        )
     return "\n".join([*parts, f"</div>{note}</p></section>"])
 
 
@@ -175,8 +180,9 @@ def _environment(report: Report) -> str:
 
 def _method(report: Report) -> str:
     models = {
-        "weak": "<i>P/n + K + W&middot;2(n&minus;1)/n<sup>2</sup></i> with batches that grow with the ranks",
-        "strong": "<i>P/n + K + L&middot;2(n&minus;1)</i> with one batch that the ranks share",
+        "weak": "<i>P/n + K + W&middot;2(n&minus;1)/n<sup>2</sup></i> if the global batch "
+        "grows with <i>n</i>",
+        "strong": "<i>P/n + K + L&middot;2(n&minus;1)</i> if the global batch has a constant size",
     }
     kinds = sorted({line.curve.scaling for line in report.lines})
     return _METHOD.format(models=" and ".join(models[kind] for kind in kinds))

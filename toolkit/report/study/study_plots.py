@@ -69,7 +69,7 @@ def _kinds(report: Report) -> Iterator[tuple[str, str, Draw]]:
         yield "throughput", f"{report.units.capitalize()} per second, all ranks", study_scaling.rates
     points = [point for line in report.lines for point in line.curve.points]
     if any(point.parts for point in points):
-        yield "communication", "Parts of the time of a step", study_training.phases
+        yield "communication", "Phases of a training step", study_training.phases
     if any(study_training.accuracies(point) for point in points):
         yield "accuracy-samples", "Test accuracy against samples seen", study_training.by_samples
         yield "accuracy-time", "Test accuracy against time trained", study_training.by_time

@@ -61,8 +61,8 @@ def efficiency(axes: "Axes", report: Report) -> None:
         _draw_measured(axes, line, number, lambda point: point.efficiency)
         _draw_predicted(axes, line, number, lambda fit, n: _inverse(fit.speedup(n), None, n))
     _ideal(axes, report, lambda _: 1.0)
-    # Extend the axis beyond 100 %, because the range of the efficiency may exceed 100 %.
-    # The range of the efficiency is wide if runs with the same number of ranks take very different times.
+    # Extend the axis beyond 100 %, because the error bar of an efficiency may exceed 100 %.
+    # An error bar is long if runs with the same number of ranks take very different times.
     measured = [point.efficiency.high for line in report.lines for point in line.curve.points]
     axes.set_ylim(0, 1.1 * max(1.0, *measured))
     axes.yaxis.set_major_formatter(PercentFormatter(1.0))
@@ -130,7 +130,9 @@ def _ideal(axes: "Axes", report: Report, value: Callable[..., float]) -> None:
 
 
 def _sizes(report: Report) -> list[int]:
-    """Return the numbers of ranks on the axis: all measured sizes and the predicted sizes."""
+    """Return the numbers of ranks on the axis: all measured numbers, and the first two predicted numbers of
+    each curve.
+    """
     rank_counts = {point.ranks for line in report.lines for point in line.curve.points}
     rank_counts |= {n for line in report.lines if line.fit for n in further(line.curve)[:2]}
     return sorted(rank_counts)

@@ -26,11 +26,11 @@ forms of = + - @.
 
 
 class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
-    """The values of a curve for one number of ranks.
+    """The values of one series (one curve of the plots) for one number of ranks.
 
     In a row of measurements, fields whose names end with ``_low`` and ``_high`` have the lowest and the
-    highest value of all runs. In a row of predictions, toolkit expects that 95 of 100 future measurements
-    will be between these two values.
+    highest value of all runs. In a row of predictions, toolkit expects 95 of 100 future measurements between
+    the values of these two fields.
     """
 
     series: str
@@ -53,8 +53,8 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
-    """Return a row for each measured number of ranks of each curve, then a row for each predicted number of
-    ranks.
+    """Return the rows of each curve: first a row for each measured number of ranks, then a row for each
+    predicted number of ranks. If ``predicted`` is false, leave out the predictions.
     """
     return [
         row
@@ -117,7 +117,9 @@ def json_of(report: Report) -> bytes:
 
 
 def latex_of(report: Report) -> str:
-    """Return a LaTeX table for a document that loads the package booktabs."""
+    """Return a LaTeX table of the measurements, without predictions. The document must load the package
+    booktabs.
+    """
     unit = _tex(report.units)
     lines = [
         r"\begin{tabular}{lrrrrrr}",

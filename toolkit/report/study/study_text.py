@@ -1,4 +1,4 @@
-"""Format a scaling study for a terminal, as a table with bars for the efficiency and the conclusions."""
+"""Format a scaling study for a terminal: a table with bars that show the efficiency, then the conclusions."""
 
 import textwrap
 
@@ -27,7 +27,7 @@ def text_of(report: Report, width: int = 100) -> str:
     parts = [table(titles, body)]
     if any(row.kind == "predicted" for row in size_rows):
         parts.append(
-            "~ marks a prediction of the fitted model; 95 of 100 measurements should be within its range."
+            "~ marks a prediction of the fitted model; 95 of 100 measurements should be within its `spread`."
         )
     if report.verdicts:
         parts.append(

@@ -90,8 +90,8 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
 
 
 def _chosen(report: Report) -> list[tuple[ReportCurve, list[MeasuredPoint]]]:
-    """Return each curve with the points whose accuracy the plot shows. If a curve has too many points, return
-    its first points and the point with the most ranks.
+    """Return each curve with the points whose accuracy the plot shows. If the plot cannot show all points of
+    a curve, return the points with the fewest ranks and the point with the most ranks.
     """
     most = max(2, _MOST // len(report.lines))
     drawn: list[object] = []

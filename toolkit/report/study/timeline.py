@@ -38,14 +38,15 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
     phases = shares(tally)
     if phases is None:
         raise CheckFailed(
-            f"{file}: contains {tally.events:,} events, but fewer than three steps with allreduces"
+            f"{file}: the timeline has {tally.events:,} events, but toolkit needs at least "
+            "three steps with allreduces"
         )
     advice = advise(tally)
     parts = {name: getattr(phases, name) for name in _MEANING}
     rows = [(name, percent(part), "█" * round(part * _BAR), _MEANING[name]) for name, part in parts.items()]
     steps = f"{phases.steps:,} steps of {1000 * phases.step_seconds:.3g} ms (median)"
     head = f"{one_line(file.name)}: {tally.events:,} events, {steps}"
-    text = [head, table(("of a step", "part", "", "meaning"), rows), _lag(tally), _waiting_rows(tally)]
+    text = [head, table(("phase", "of a step", "", "meaning"), rows), _lag(tally), _waiting_rows(tally)]
     text.append(
         _advice_lines(advice, file, width)
         if advice
@@ -73,8 +74,8 @@ def _lag(tally: Tally) -> str:
         for rank, lag in sorted(tally.lag.items(), key=lambda item: -item[1])[:10]
     ]
     title = f"In the {tally.negotiated:,} negotiations for which the timeline shows when each rank was ready:"
-    more = f"\n… and {len(tally.lag) - 10} ranks that were ready earlier" if len(tally.lag) > 10 else ""
-    return f"{title}\n{table(('rank', 'was the last', 'behind the first, mean'), rows)}{more}"
+    more = f"\n… and {len(tally.lag) - 10} ranks with shorter delays" if len(tally.lag) > 10 else ""
+    return f"{title}\n{table(('rank', 'was the last', 'mean delay after the first rank'), rows)}{more}"
 
 
 def _waiting_rows(tally: Tally) -> str:
@@ -84,8 +85,8 @@ def _waiting_rows(tally: Tally) -> str:
         for tensor in tensors
         if tensor.reduced
     ]
-    titles = ("total time", "allreduces", "size", "tensor")
-    return f"Longest negotiations:\n{table(titles, rows)}" if rows else ""
+    titles = ("total wait", "allreduces", "size", "tensor")
+    return f"Tensors for which the ranks wait longest:\n{table(titles, rows)}" if rows else ""
 
 
 def _short(tensor: Tensor) -> str:

@@ -14,8 +14,8 @@ _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds",
 
 
 def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
-    """Return all epochs if there are at most ``most`` epochs. Otherwise, return the first epoch, every n-th
-    epoch and the last epoch.
+    """Return all epochs if there are at most ``most`` epochs. If there are more, return the first epoch,
+    later epochs at equal distances, and the last epoch.
     """
     step = -(-len(epochs) // most)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
@@ -70,8 +70,8 @@ def summary(result: Result) -> str:
         ("trained", title(result)),
         ("test accuracy", _number(result.test_accuracy) if result.test_accuracy is not None else None),
         ("speed", f"{speed(result)} over {result.seconds:.1f} s"),
-        ("batch", f"{result.batch_size} each, {result.global_batch_size} in all"),
-        ("resumed", f"from a checkpoint: {result.resumed}" if result.resumed else None),
+        ("batch", f"{result.batch_size} per rank, {result.global_batch_size} on all ranks"),
+        ("resumed", f"from a checkpoint; number of resumes: {result.resumed}" if result.resumed else None),
         ("image", result.image_digest),
         ("job", f"{result.job} ({result.job_id})" if result.job else None),
     ]

@@ -18,7 +18,7 @@ def test_the_summary_says_what_ran_and_what_came_of_it():
         "trained        mnist, horovod, 2 ranks on 2 nodes, srun-pmix",
         "test accuracy  0.9800",
         "speed          40,000 images/s over 6.0 s",
-        "batch          32 each, 64 in all",
+        "batch          32 per rank, 64 on all ranks",
         "image          sha256:00",
         f"job            {RECORD.key} ({RECORD.id})",
     ]
