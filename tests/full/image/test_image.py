@@ -235,7 +235,9 @@ class TestBuilding:
     def test_a_build_that_takes_too_long_is_ended(self, engine, foundation):
         files = {"Dockerfile": f"FROM {foundation}\nRUN sleep 300 # {time.time()}".encode()}
         before = ours(engine)
-        with pytest.raises(CheckFailed, match="did not answer in time while building the sleeper"):
+        with pytest.raises(
+            CheckFailed, match="did not answer in time while toolkit was building the sleeper"
+        ):
             build_image(engine, files, "the sleeper", Silent(), BuildOptions(timeout=3))
         assert no_sleeper(engine)
         assert ours(engine) <= before

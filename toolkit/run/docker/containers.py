@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 
 _LIMIT = 2 << 30
 _PROCESSES = 4096
-"""The largest number of processes and threads in a container with limited capabilities."""
+"""The largest number of processes and threads in a container whose ``Box`` sets ``capabilities``."""
 _OWNER = "toolkit.owner"
-"""The label with the owner of a container: ``HOST:PID`` of the toolkit process."""
+"""The label that names the toolkit process that created a container, as ``HOST:PID``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,16 +37,18 @@ class Box:
     The container sees only the host files that ``binds`` lists. ``binds`` maps each host path to its path in
     the container.
 
-    - ``nested`` permits a container runtime to run in the container: namespaces, mounts and FUSE.
+    - ``nested`` permits a container runtime, such as Apptainer, to run inside the container. The runtime may
+      use user namespaces, mounts and FUSE.
     - ``timeout`` is in seconds, ``memory`` in bytes.
-    - ``user`` is the user of the command; empty text means the image's default user.
-    - ``init`` adds a process with PID 1 that reaps orphans; its program is visible in the container.
-    - ``network`` is ``none`` or ``host``.
-    - ``volumes_from`` lists containers whose volumes this container shares.
-    - ``root_archive`` is a tar that toolkit unpacks at the container's root.
+    - ``user`` is the user that runs the command; empty text means the image's default user.
+    - ``init`` starts Docker's init process with PID 1, which reaps orphans and forwards signals to the
+      command. The program of the init process then appears as a file in the container.
+    - ``network`` is ``none`` (no network) or ``host`` (the network of the engine's machine).
+    - ``volumes_from`` names other containers. Docker also mounts their volumes in this container.
+    - ``root_archive`` is a tar that toolkit unpacks at the container's root before the command starts.
     - ``capabilities`` are the command's only Linux capabilities; ``None`` means Docker's default.
     - ``output_file`` is a file that toolkit copies out of the container if the command succeeds.
-    - ``scratch`` is the size in bytes of an in-memory ``/tmp``; with 0, ``/tmp`` is not in memory.
+    - ``scratch`` is the size in bytes of a ``/tmp`` in memory (tmpfs); with 0, ``/tmp`` is not in memory.
     """
 
     image: str
@@ -67,7 +69,11 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class RunResult:
-    """The result of a container's command. ``lines`` has the lines of standard output and standard error."""
+    """The result of a container's command.
+
+    ``status`` is the exit status. ``lines`` has the lines of standard output and of standard error.
+    ``timed_out`` says whether toolkit killed the container at the time limit.
+    """
 
     status: int
     lines: tuple[str, ...]
@@ -81,11 +87,13 @@ class RunResult:
 def run_once(
     client: "DockerClient", box: Box, words: Sequence[str], on_line: OnLine = lambda _: None
 ) -> RunResult:
-    """Run a command in a new container, and remove the container even after a failure.
+    """Run the command ``words`` in a new container, and pass each line of its output to ``on_line``.
+
+    ``box`` specifies the container. toolkit removes the container afterwards, even if the command fails.
 
     Raises:
         Missing: if the image lacks the program, or the engine stops answering.
-        CheckFailed: if the output file is not a regular file, or too large.
+        CheckFailed: if ``box.output_file`` is not a regular file, or too large.
     """
     what = f"running {words[0]} in {box.image}"
     with (
@@ -121,9 +129,9 @@ def create_container(
 ) -> Iterator[str]:
     """Create a container of ``image`` without starting it, yield its name, and remove it afterwards.
 
-    ``doing`` is the part of an error message that says what toolkit was doing, for example ``running sh``.
-    toolkit chooses the container's name, so toolkit can remove the container even if an interrupt comes
-    before the engine's answer.
+    ``words`` is the container's command. ``doing`` completes the error message "... while toolkit was", for
+    example ``running sh``. toolkit itself chooses the container's name. toolkit can therefore remove the
+    container even if the user interrupts toolkit before the engine answers.
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
@@ -140,8 +148,10 @@ def create_container(
 
 
 def remove_stale(client: "DockerClient") -> None:
-    """Remove the containers of toolkit processes that ran on this machine and have exited."""
-    with translate_errors("looking for containers of a killed command"):
+    """Remove the containers that toolkit processes on this machine created and did not remove before they
+    exited.
+    """
+    with translate_errors("looking for containers of toolkit processes that have exited"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
     for container in listed:
         place, _, pid = container["Labels"][_OWNER].rpartition(":")
@@ -152,11 +162,13 @@ def remove_stale(client: "DockerClient") -> None:
 
 @contextlib.contextmanager
 def mount_image_folder(client: "DockerClient", image: str, folder: str) -> Iterator[str]:
-    """Create a container whose volume has the contents of ``folder`` in the image, but do not start the
-    container. Yield the container's name, and remove container and volume afterwards.
+    """Create a container with a volume, into which Docker copies ``folder`` from the image. Yield the
+    container's name, so that another container can mount the volume (``Box.volumes_from``).
+
+    toolkit does not start the container. Afterwards, toolkit removes the container and the volume.
     """
     with create_container(
-        client, image, ["true"], f"taking {folder} from {image}", {"volumes": [folder]}
+        client, image, ["true"], f"copying {folder} of the image {image} to a volume", {"volumes": [folder]}
     ) as name:
         yield name
 
@@ -188,7 +200,6 @@ def _collect(container: "Container", on_line: OnLine) -> list[str]:
 
 def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
     binds = [f"{outside}:{inside}" for outside, inside in box.binds.items()]
-    # With ``init``, Docker adds a process that reaps orphans and forwards signals to the command.
     settings = client.api.create_host_config(
         binds=binds,
         network_mode=box.network,
@@ -196,7 +207,7 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         volumes_from=list(box.volumes_from),
         mem_limit=box.memory,
         memswap_limit=box.memory,
-        # Without exec, suid and dev, Docker permits neither programs nor device nodes in /tmp.
+        # By default, Docker mounts a tmpfs with noexec, nosuid and nodev.
         tmpfs={"/tmp": f"exec,suid,dev,size={box.scratch}"} if box.scratch else None,  # noqa: S108 - /tmp of the container
         **_rights(box),
     )
@@ -216,7 +227,7 @@ def _rights(box: Box) -> dict[str, Any]:
         }
     if not box.nested:
         return {}
-    # Docker's default capabilities suffice, because Apptainer mounts in user namespaces (see nodes.py).
+    # Docker's default capabilities suffice; nodes.configuration() gives the reason.
     return {
         "security_opt": ["seccomp=unconfined", "apparmor=unconfined"],
         "devices": ["/dev/fuse:/dev/fuse:rwm"] if Path("/dev/fuse").exists() else [],
@@ -224,7 +235,7 @@ def _rights(box: Box) -> dict[str, Any]:
 
 
 def _end(container: "Container", expired: threading.Event) -> None:
-    # Set the event before kill(), because another thread may read the exit status before kill() returns.
+    # Set the event first, because run_once() may check the event before kill() returns.
     expired.set()
     with contextlib.suppress(Exception):
         container.kill()

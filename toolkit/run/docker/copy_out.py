@@ -30,7 +30,7 @@ class CopyOut:
 
 
 class ChunkReader(io.RawIOBase):
-    """A file object over a stream of chunks, which a caller can read only once."""
+    """A file object that reads from an iterator of chunks. A caller can read the content only once."""
 
     def __init__(self, stream: Iterator[bytes]) -> None:
         self._stream, self._rest = stream, b""
@@ -61,7 +61,8 @@ def copy_out(container: "Container", output: CopyOut) -> None:
         content = tar.extractfile(entry) if entry is not None and entry.isreg() else None
         if entry is None or content is None or entry.size > output.most:
             raise CheckFailed(
-                f"{output.path} of the container is not a regular file of at most {output.most >> 20} MiB"
+                f"the file {output.path} in the container is not a regular file of at most"
+                f" {output.most >> 20} MiB"
             )
         with output.target.open("wb") as file:
             shutil.copyfileobj(content, file, _CHUNK)

@@ -1,7 +1,7 @@
 """Connect to the Docker engine, build images, and save images.
 
 The Docker SDK supports only the classic builder, so toolkit's Dockerfiles use no BuildKit features. This
-module translates every error of the Docker engine, so that no caller receives an exception of the Docker SDK.
+module translates each exception of the Docker SDK into one of toolkit's exceptions.
 """
 
 import contextlib
@@ -38,8 +38,8 @@ _SIZE = re.compile(r"(?P<number>\d+)(?P<unit>[bkmg]?)b?")
 _SHIFTS = {"": 0, "b": 0, "k": 10, "m": 20, "g": 30}
 
 Files = Mapping[str, bytes | Path]
-"""A Docker build context: a mapping from each path in the context to the content, or to a file on this
-machine.
+"""A Docker build context: a mapping from each path in the context to the content of this path. The content is
+given as bytes, or as the path of a file on this machine.
 """
 
 _CHUNK = 1 << 20
@@ -50,9 +50,10 @@ class BuildOptions:
     """Options of a build.
 
     ``memory`` is the memory limit of each build step in bytes. ``timeout`` is the time limit of the whole
-    build in seconds. ``arguments`` are build arguments. toolkit adds ``labels`` to the image in the last
-    build step. ``network`` is the network of the build steps: ``none``, or ``host``, which also works with
-    engines without address translation. ``fresh`` disables the engine's build cache.
+    build in seconds. ``arguments`` are values for the ``ARG`` instructions of the Dockerfile. toolkit adds
+    ``labels`` to the image in the last build step. ``network`` is the network of the build steps: ``none`` or
+    ``host``. ``host`` works even if the engine provides no address translation (NAT) for containers.
+    ``fresh`` disables the engine's build cache.
     """
 
     memory: int = 4 << 30
@@ -67,11 +68,12 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
     """Return a client of the Docker engine that the ``docker`` command uses.
 
     ``DOCKER_HOST`` selects the engine. Without ``DOCKER_HOST``, toolkit uses the current context of the
-    ``docker`` command, which rootless Docker and Docker Desktop set. If the ``docker`` command has no current
-    context, toolkit uses this machine's engine.
+    ``docker`` command, which rootless Docker and Docker Desktop set. If the current context is ``default``,
+    toolkit uses the engine at ``/var/run/docker.sock``. ``timeout`` is the time limit of each request to the
+    engine in seconds.
 
     Raises:
-        Missing: if no engine answers, or this user has no access to it.
+        Missing: if no engine answers, the user has no access to the engine, or the context is unreadable.
     """
     import docker
 
@@ -88,8 +90,10 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
 
 
 def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
-    """Return a client of the engine at the address ``where``, after the engine has answered. ``why`` says
-    where the address comes from; error messages show ``why`` after the address.
+    """Create a client with ``make``, and return the client after the engine has answered.
+
+    ``where`` is the address of the engine. ``why`` says where this address comes from; error messages show
+    ``why`` after the address.
     """
     with contextlib.ExitStack() as unless_it_answers:
         try:
@@ -99,7 +103,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
             unless_it_answers.callback(client.close)
             client.ping()
         except Exception as error:
-            # For an ssh:// address, the SDK also raises errors of the resolver, of sockets and of paramiko.
+            # For ssh:// addresses, the SDK also passes on exceptions of name lookups, sockets and paramiko.
             if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
                 raise
             raise no_engine(error, f"{where}{why}") from error
@@ -108,8 +112,9 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
 
 
 def _knock(path: str) -> None:
-    """Raise ``OSError`` if no process listens on the socket ``path``. Without this check, the Docker SDK
-    would leave a socket open in this case.
+    """Raise ``OSError`` if no process listens on the Unix socket ``path``.
+
+    Without this check, the Docker SDK would leave a socket open if no process listens.
     """
     with socket.socket(socket.AF_UNIX) as knocking:
         knocking.settimeout(_ANSWER_SECONDS)
@@ -117,21 +122,23 @@ def _knock(path: str) -> None:
 
 
 def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays in this module
-    """Return the docker command's current context, or ``None``."""
+    """Return the docker command's current context, or ``None`` if it is ``default`` or has no address."""
     from docker.context import ContextAPI
 
     try:
         context = ContextAPI.get_context(os.environ.get("DOCKER_CONTEXT"))
-    except Exception as error:  # for a damaged file, the SDK raises a plain Exception
+    except Exception as error:  # for a damaged context file, the SDK raises a plain Exception
         raise Missing(
             f"the docker command's context cannot be read: {error}",
-            fix="list the contexts: `docker context ls`",
+            fix="check the contexts with `docker context ls`, or set `DOCKER_HOST` to the engine's address",
         ) from error
     return None if context is None or context.name == "default" or not context.Host else context
 
 
 class ParallelBuilds:
-    """Image builds that run in several threads. After a failure or an interrupt, toolkit stops all builds."""
+    """Image builds that run at the same time, each in a thread. If one build fails or the user interrupts
+    toolkit, toolkit stops all builds.
+    """
 
     def __init__(self, client: "DockerClient") -> None:
         self._client = client
@@ -148,8 +155,8 @@ class ParallelBuilds:
             raise Interrupted("interrupted")
 
     def end(self) -> None:
-        """Stop all builds of this object. To make the current step of a build fail at once, this method
-        removes the container of this step.
+        """Stop all builds. This method removes the container of each current build step, so that the step
+        fails at once.
         """
         self._ended.set()
         for log in self._logs:
@@ -164,13 +171,16 @@ def build_image(
     options: BuildOptions,
     abreast: ParallelBuilds | None = None,
 ) -> str:
-    """Build the context ``files``, which includes a ``Dockerfile``, and return the ID of the untagged image.
+    """Build an image from the context ``files``, which includes a ``Dockerfile``, and return the image's ID.
 
-    The caller tags the image after a check, so that a tag never refers to an unfinished image. ``what`` names
-    the image in messages. The engine caches each finished step, even if a later step fails.
+    This function does not tag the image. The caller first checks the image and then tags it, so that a tag
+    never refers to an unchecked image. ``what`` names the image in messages. If several builds run at the
+    same time, all of them get the same object ``abreast``. The engine caches each finished step, even if a
+    later step fails.
 
     Raises:
-        CheckFailed: if a step fails; the error names the step and shows its last output lines.
+        CheckFailed: if a step fails, or the build exceeds its time limit. The error names the step and shows
+            the last output lines of the step.
         Missing: if the engine stops answering.
     """
     log = BuildLog(what, tell, options.memory)
@@ -200,7 +210,7 @@ def build_image(
     if not log.image:
         raise Missing(
             f"{what}: the Docker engine stopped the build {log.where()} and gave no reason",
-            fix="check that the engine still runs (docker info), then run the same command again",
+            fix="check with `docker info` that the Docker engine still runs, then run the same command again",
             detail=log.recent(),
         )
     return log.image
@@ -218,8 +228,8 @@ def find_image(client: "DockerClient", name: str) -> "Image | None":
 
 
 def tag_image(client: "DockerClient", image: str, tag: str) -> None:
-    """Tag an image. If another image had this tag before, remove that image but keep its cached
-    build steps.
+    """Tag an image. If another image had this tag before and has no other tag, remove that image but keep its
+    cached build steps.
     """
     former = find_image(client, tag)
     with translate_errors(f"tagging {tag}"):
@@ -240,14 +250,14 @@ def forget_image(client: "DockerClient", image: str) -> None:
 
 
 def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
-    """Return the names of the engine's images that start with ``start``."""
+    """Return the names (``REPOSITORY:TAG``) of the engine's images that start with ``start``, sorted."""
     with translate_errors("listing images"):
         images = client.api.images()
     return tuple(sorted(t for image in images for t in image.get("RepoTags") or () if t.startswith(start)))
 
 
 def untag_image(client: "DockerClient", tag: str) -> None:
-    """Remove a tag of an image. If no other name or container uses the image, remove the image, too."""
+    """Remove a tag of an image. If the image has no other tag, and no container uses it, also remove it."""
     import docker
 
     with contextlib.suppress(docker.errors.APIError, OSError):
@@ -255,8 +265,8 @@ def untag_image(client: "DockerClient", tag: str) -> None:
 
 
 def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[bytes]:
-    """Yield a tar of a folder in an image, in chunks, without running a program of the image."""
-    doing = f"copying {folder} out of {image[:19]}"
+    """Yield a tar of a folder in an image, in chunks. The function runs no program of the image."""
+    doing = f"copying {folder} out of the image {image[:19]}"
     with translate_errors(doing), create_container(client, image, ["true"], doing) as name:
         stream, _ = client.api.get_archive(name, folder, chunk_size=_CHUNK)
         yield from stream
@@ -264,7 +274,7 @@ def stream_folder(client: "DockerClient", image: str, folder: str) -> Iterator[b
 
 def stream_archive(client: "DockerClient", image: str) -> Iterator[bytes]:
     """Yield an image as a docker-archive in chunks."""
-    with translate_errors(f"copying {image} from the Docker engine"):
+    with translate_errors(f"copying the image {image} from the Docker engine"):
         yield from client.api.get_image(image, chunk_size=1 << 20)
 
 
@@ -305,16 +315,16 @@ def _follow(
         if time.monotonic() > deadline:
             raise CheckFailed(
                 f"toolkit stopped the build {log.where()}, because the build took too long",
-                fix="find the slow step with `--verbose`, then run the same command again",
+                fix="run the same command again with `--verbose`, which shows the output of every step",
                 detail=log.recent(),
             )
 
 
 def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
-    """Return a build context in which the last step of the Dockerfile sets the labels.
+    """Return the build context ``files`` with one more instruction at the end of the Dockerfile, which sets
+    the labels.
 
-    toolkit does not pass the labels in the build request, because the engine would then run a separate step
-    for each label.
+    If toolkit passed the labels in the build request, the engine would run a separate step for each label.
     """
     if not labels:
         return files
@@ -324,7 +334,7 @@ def add_labels(files: Files, labels: Mapping[str, str]) -> Files:
 
 
 def _quoted(text: str) -> str:
-    """Return a text as a quoted word of a Dockerfile, so that Docker does not change the text."""
+    """Return a text in double quotes, with the escapes that a Dockerfile needs to keep the text unchanged."""
     if wrong := re.search(r"[\x00-\x1f\x7f]", text):
         raise BadInput(f"{text!r}: a label cannot contain the character {wrong[0]!r}")
     return '"' + re.sub(r'(["\\$])', r"\\\1", text) + '"'
@@ -355,9 +365,7 @@ def _content(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:
-    """Remove the container of an interrupted build step immediately. The Docker engine itself may remove the
-    container too late.
-    """
+    """Remove the container of an interrupted build step at once. The engine itself may remove it late."""
     if container:
         with contextlib.suppress(Exception):
             client.api.remove_container(container, force=True)

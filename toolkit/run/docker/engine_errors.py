@@ -8,8 +8,9 @@ from toolkit.errors import CheckFailed, Missing
 
 @contextlib.contextmanager
 def translate_errors(doing: str) -> Iterator[None]:
-    """Translate the Docker SDK's errors into toolkit's errors. ``doing`` is the part of the message that says
-    what toolkit was doing, for example ``tagging X``.
+    """Translate exceptions of the Docker SDK in the ``with`` block into toolkit's exceptions.
+
+    ``doing`` completes the error message "... while toolkit was", for example ``tagging X``.
     """
     try:
         yield
@@ -52,13 +53,13 @@ def _as_ours(error: Exception, doing: str) -> CheckFailed | Missing:
 
     explanation = getattr(error, "explanation", None)
     if isinstance(error, docker.errors.APIError) and explanation:
-        return CheckFailed(f"the Docker engine reported an error while {doing}: {explanation}")
+        return CheckFailed(f"the Docker engine reported an error while toolkit was {doing}: {explanation}")
     if "Read timed out" in str(error):
         return CheckFailed(
-            f"the Docker engine did not answer in time while {doing}",
-            fix="find the slow step with `--verbose`, then run the same command again",
+            f"the Docker engine did not answer in time while toolkit was {doing}",
+            fix="run the same command again with `--verbose`, which shows the output of every step",
         )
     return Missing(
-        f"the Docker engine stopped answering while {doing}",
-        fix="restart the engine (`sudo systemctl start docker`), then run the same command again",
+        f"the Docker engine stopped answering while toolkit was {doing}",
+        fix="start the engine (`sudo systemctl start docker`), then run the same command again",
     )

@@ -34,10 +34,10 @@ def named_image(client: "DockerClient", name: str) -> "Image":
     try:
         image = find_image(client, name)
     except (docker.errors.InvalidArgument, CheckFailed) as error:
-        raise BadInput(f"{name}: not a name of an image: {error}") from error
+        raise BadInput(f"{name}: not a valid name of an image: {error}") from error
     if image is not None:
         return image
-    with translate_errors("listing its images"):
+    with translate_errors("listing the engine's images"):
         tags = sorted(
             {t for image in client.api.images() for t in image.get("RepoTags") or ()} - {"<none>:<none>"}
         )
@@ -52,12 +52,12 @@ def named_image(client: "DockerClient", name: str) -> "Image":
 
 
 def size_of(image: "Image") -> int:
-    """Return the total size of an image's files in bytes. The archive of the image is at most this large."""
+    """Return the total size of an image's files in bytes, without compression."""
     size = int(image.attrs.get("Size") or 0)
     if not image.attrs.get("Descriptor"):
         return size
     # With containerd's image store, the Docker engine reports only the size of the compressed layers.
-    with translate_errors(f"asking for the size of {str(image.id)[:19]}"):
+    with translate_errors(f"asking for the size of the image {str(image.id)[:19]}"):
         return max(size, sum(int(step.get("Size") or 0) for step in image.history()))
 
 
@@ -65,7 +65,7 @@ def save(client: "DockerClient", image: "Image", file: BinaryIO) -> int:
     """Write an image to a file as a docker-archive, and return its size in bytes.
 
     Raises:
-        CheckFailed: if the engine sends far more bytes than the image's files have.
+        CheckFailed: if the engine sends more than 256 MiB plus twice the size of the image's files.
         Missing: if the engine stops answering.
     """
     most, size = 2 * size_of(image) + _SPARE, 0
@@ -82,18 +82,21 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
     """Load an image from a docker-archive, unless the Docker engine already has the image. In both cases,
     give the image the tag ``name``.
 
-    ``identity`` is the image's ID in the engine that saved the archive. Some Docker engines use
-    the digest of the configuration as an image's ID, and others the digest of the manifest. The IDs in two
-    engines may therefore differ.
+    ``identity`` is the image's ID in the engine that saved the archive. The same image may have another ID in
+    ``client``'s engine: some engines use the digest of the image's configuration as the ID, and others use
+    the digest of the image's manifest.
 
     Raises:
-        CheckFailed: if the archive contains an image other than ``identity``.
+        CheckFailed: if the archive does not contain the image ``identity``.
         Missing: if the engine stops answering.
     """
     if (loaded := _first(client, (identity,))) is None:
         identities = _identities(archive)
         if identity not in identities:
-            raise CheckFailed(f"{archive}: the archive does not contain {name}", fix="make the bundle again")
+            raise CheckFailed(
+                f"{archive}: the archive does not contain the image {name}",
+                fix="make the bundle again: `toolkit image bundle`",
+            )
         loaded = _first(client, identities) or load_archive(client, archive)
     existing = find_image(client, name)
     if existing is None or existing.id != loaded:
@@ -101,10 +104,10 @@ def load(client: "DockerClient", archive: Path, identity: str, name: str) -> Non
 
 
 def load_archive(client: "DockerClient", archive: Path) -> str:
-    """Load the only image of an archive into the engine, and return its ID.
+    """Load the only image of an archive into the engine, and return the image's ID.
 
     Raises:
-        CheckFailed: if the engine refuses the archive, or the archive contains several images.
+        CheckFailed: if the engine refuses the archive, or the archive does not contain exactly one image.
     """
     names: list[str] = []
     with translate_errors(f"loading {archive.name}"), archive.open("rb") as file:
@@ -127,8 +130,8 @@ def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:
 
 
 def _identities(archive: Path) -> tuple[str, ...]:
-    """Return the IDs that an engine may use for the images of an archive: the digests of their configurations
-    and manifests.
+    """Return the IDs that an engine may use for the images of an archive: the digests of the images'
+    configurations and manifests. Return no IDs if toolkit cannot read the archive.
     """
     try:
         with tarfile.open(archive) as tar:

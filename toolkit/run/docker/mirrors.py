@@ -16,7 +16,9 @@ Mirrors = Mapping[Archive, tuple[str, ...]]
 """The mirrors' addresses for each archive, without a trailing slash, in the order in which apt tries them."""
 
 MIRROR = "TOOLKIT_DEBIAN_MIRROR"
-"""The environment variable with the address of the Debian mirror to use, which may be a snapshot."""
+"""The environment variable with the address of the Debian mirror to use. The mirror may be a snapshot, such
+as one of snapshot.debian.org.
+"""
 
 _SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
 _ADDRESS = re.compile(r"https?://\S+?/(?P<archive>debian(?:-security)?)(?:/(?=\s|$)|(?=\s|$))")
@@ -35,15 +37,15 @@ def read_mirrors(text: str) -> Mirrors:
 
 def chosen_mirror() -> Mirrors:
     """Return the mirror in ``TOOLKIT_DEBIAN_MIRROR``, and the usual address of Debian's security archive on
-    this mirror.
+    this mirror. If the variable is not set, return no mirrors.
     """
     mirror = os.environ.get(MIRROR, "").rstrip("/")
     return {"debian": (mirror,), "debian-security": (f"{mirror}-security",)} if mirror else {}
 
 
 def of_machine() -> Mirrors:
-    """Return the Debian mirror from the environment, followed by the mirrors in this machine's package
-    sources.
+    """Return the Debian mirror in ``TOOLKIT_DEBIAN_MIRROR``, followed by the mirrors in this machine's
+    package sources.
     """
     return join_mirrors(chosen_mirror(), read_mirrors("\n".join(_texts())))
 

@@ -1,7 +1,7 @@
-"""Long-lived containers that simulate machines, with their network and their volumes.
+"""Create and remove long-lived containers that simulate machines, with their networks and volumes.
 
-toolkit finds the containers, networks and volumes by their labels. It keeps no list of the Docker objects
-that it must remove.
+toolkit keeps no list of these containers, networks and volumes. To find or remove them, toolkit searches for
+their labels.
 """
 
 import contextlib
@@ -29,10 +29,11 @@ _GRACE = "5"
 class Machine(msgspec.Struct, frozen=True, kw_only=True):
     """The specification of a container that simulates a machine.
 
-    ``volumes`` maps each volume to its mount point. ``address`` is the container's name on ``network``. The
-    Docker engine publishes ``ports`` at ``published``, an address and a port of this machine. If the port in
-    ``published`` is empty, the engine chooses a free port. ``memory`` and ``shared_memory`` (the size of
-    ``/dev/shm``) are in bytes.
+    ``name`` is the container's name in the Docker engine. ``address`` is the container's host name on
+    ``network``. ``words`` is the container's command. ``volumes`` maps each volume to its mount point. The
+    Docker engine publishes the container's TCP ports ``ports`` on the engine's machine, at the address and
+    port in ``published``. If the port in ``published`` is empty, the engine chooses a free port. ``memory``
+    and ``shared_memory`` (the size of ``/dev/shm``) are in bytes.
     """
 
     name: str
@@ -49,7 +50,11 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class NodeContainer(msgspec.Struct, frozen=True, kw_only=True):
-    """The state of a container. ``state`` is Docker's word, such as ``running`` or ``exited``."""
+    """A container in the Docker engine.
+
+    ``state`` is Docker's word, such as ``running`` or ``exited``. ``ports`` maps each port of the container
+    to the port at which the engine publishes it.
+    """
 
     name: str
     state: str
@@ -82,7 +87,7 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # Docker asks the host's DNS for a stopped node's name, and by default may wait for ten seconds.
+            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s.
             "DnsOptions": ["timeout:1", "attempts:1"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
@@ -99,7 +104,7 @@ def configuration(machine: Machine) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def open_nodes() -> Iterator["Nodes"]:
-    """Connect to the Docker engine, yield its containers, and close the connection afterwards.
+    """Connect to the Docker engine, yield a :class:`Nodes` object, and close the connection afterwards.
 
     Raises:
         Missing: if no engine answers.
@@ -119,8 +124,8 @@ class Nodes:
         self._api = client.api
 
     def containers_with(self, label: str) -> dict[str, NodeContainer]:
-        """Return the running and stopped containers with a label (``KEY`` or ``KEY=VALUE``), sorted
-        by name.
+        """Return the running and stopped containers with a label (``KEY`` or ``KEY=VALUE``). The result maps
+        each container's name to the container.
         """
         with translate_errors("listing containers"):
             listed = self._api.containers(all=True, filters={"label": label})
@@ -130,24 +135,24 @@ class Nodes:
     def make(self, machine: Machine) -> None:
         """Create a container without starting it, so that :meth:`put` can add files before the start."""
         settings = configuration(machine)
-        with delay_signals(), translate_errors(f"making {machine.name}"):
+        with delay_signals(), translate_errors(f"making the container {machine.name}"):
             self._api.create_container_from_config(settings, machine.name)
 
     def put(self, name: str, archive: bytes) -> None:
         """Unpack a tar archive at the root of a container, which may be stopped."""
-        with translate_errors(f"copying files to {name}"):
+        with translate_errors(f"copying files to the container {name}"):
             self._api.put_archive(name, "/", archive)
 
     def start(self, name: str, *, paused: bool = False) -> None:
-        """Start a created or stopped container, or resume a paused container."""
+        """Start a created or stopped container. If ``paused`` is true, resume a paused container."""
         try:
-            with translate_errors(f"starting {name}"):
+            with translate_errors(f"starting the container {name}"):
                 (self._api.unpause if paused else self._api.start)(name)
         except CheckFailed as error:
             if "/dev/fuse" in error.message:
                 raise Missing(
                     "the machine of the Docker engine has no /dev/fuse, which nested containers need",
-                    fix="load the kernel module: `sudo modprobe fuse`",
+                    fix="load the kernel module on that machine: `sudo modprobe fuse`",
                 ) from error
             raise
 
@@ -163,7 +168,7 @@ class Nodes:
             self._api.create_volume(name, labels=dict(labels))
 
     def remove(self, label: str) -> int:
-        """Remove every container, network and volume that has the label, and return their number."""
+        """Remove every container, network and volume with a label. Return the number of removed objects."""
         containers = self.containers_with(label)
         with translate_errors("removing containers, networks and volumes"):
             for name in containers:
@@ -202,8 +207,10 @@ class Nodes:
         folder: str = "/",
         env: Mapping[str, str] | None = None,
     ) -> int:
-        """Run a command in a container, pass on its output immediately, and return its exit status."""
-        with translate_errors(f"running {words[0]} on {name}"):
+        """Run a command in a container, and return the command's exit status. Pass each new output to
+        ``on_output`` at once.
+        """
+        with translate_errors(f"running {words[0]} in the container {name}"):
             started = self._api.exec_create(
                 name, list(words), user=user, workdir=folder, environment=dict(env or {})
             )["Id"]
@@ -218,7 +225,7 @@ class Nodes:
 
     def log(self, name: str, lines: int) -> list[str]:
         """Return the last ``lines`` lines in the log of a container."""
-        with translate_errors(f"reading the log of {name}"):
+        with translate_errors(f"reading the log of the container {name}"):
             output: bytes = self._api.logs(name, tail=lines)
         return output.decode("utf-8", "replace").splitlines()
 

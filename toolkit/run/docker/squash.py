@@ -1,7 +1,8 @@
-"""Pack the files of an image as squashfs. mksquashfs runs in a container of the image.
+"""Pack the files of an image as squashfs.
 
-toolkit does not need to copy the image's files out of the Docker engine. The builder image provides
-mksquashfs with its loader and libraries, so mksquashfs works in an image with any contents.
+mksquashfs runs in a container that toolkit creates from the image, so toolkit does not copy the image's files
+out of the Docker engine. toolkit mounts mksquashfs, its loader and its libraries from the builder image.
+mksquashfs therefore works even if the image has no C library.
 """
 
 import io
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 _PLACE = ".toolkit-sif"
-"""The folder in the container that contains mksquashfs. toolkit leaves this folder out of the squashfs."""
+"""The folder in the container that contains mksquashfs. The squashfs does not contain this folder."""
 _TOOLS = f"/{_PLACE}/tools"
 _ADDED = f"/{_PLACE}/added"
 _TARGET = f"/{_PLACE}/target"
@@ -29,7 +30,7 @@ _LEFT_OUT = (_PLACE, ".dockerenv")
 _HARMLESS = re.compile(r"Pseudo file .* exists in source filesystem|Ignoring, exclude it|Unrecognised xattr")
 _XATTRS = r"^(user\.|security\.capability$)"
 """A pattern for the extended attributes to keep in the squashfs. The squashfs has no SELinux labels, because
-they belong to the host.
+the host's SELinux policy sets them.
 """
 _WORK_MEMORY = 1 << 30
 _PERCENT = re.compile(r"\d{1,3}")
@@ -37,12 +38,14 @@ _PERCENT = re.compile(r"\d{1,3}")
 
 @dataclass(frozen=True, slots=True)
 class Squash:
-    """The source and the target of a squashfs; ``name`` is the image's name in messages.
+    """The image to pack as squashfs, the target file, and the options. ``name`` is the image's name in
+    messages.
 
-    ``target`` is an empty file, in which the squashfs starts at byte ``offset``. ``added`` defines files to
-    add to the image's files, in the format of mksquashfs's pseudo files. ``without`` lists the image's files
-    that toolkit leaves out. ``epoch`` is the latest permitted modification time of a file in the squashfs, in
-    seconds since 1970. ``memory`` is the container's memory limit in bytes.
+    ``target`` is an existing file, in which the squashfs starts at byte ``offset``. ``added`` defines files
+    to add to the image's files, in the format of mksquashfs's pseudo files. ``without`` lists the image's
+    files that toolkit leaves out. ``epoch`` is the latest permitted modification time of a file in the
+    squashfs, in seconds since 1970. ``options`` are further arguments of mksquashfs, such as the compression.
+    ``memory`` is the container's memory limit in bytes. ``timeout`` is in seconds.
     """
 
     image: str
@@ -61,7 +64,7 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
     """Write the files of an image as a squashfs.
 
     Raises:
-        CheckFailed: if toolkit cannot write the file, or cannot read a file in the image.
+        CheckFailed: if mksquashfs fails, prints a warning, or exceeds its limit of memory or time.
     """
     remove_stale(client)
     builder = ensure_builder(client, tell)
@@ -110,8 +113,10 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
 
 
 def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
-    """Raise an error if mksquashfs failed or printed a warning. toolkit treats a warning as a failure: if
-    mksquashfs cannot read a file, it stores an empty file and only prints a warning.
+    """Raise an error if mksquashfs failed or printed a warning.
+
+    A warning counts as a failure, because mksquashfs only prints a warning if it cannot read a file. It then
+    stores an empty file instead.
     """
     if ran.ok and not lines and work.target.stat().st_size > work.offset:
         return
@@ -126,11 +131,12 @@ def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
         )
     if ran.ok and not lines:
         raise CheckFailed(
-            f"{what}: mksquashfs succeeded, but wrote no file to {work.target.parent}",
-            fix="check that the Docker engine can write to this folder; the engine may run on another "
-            "machine",
+            f"{what}: mksquashfs succeeded, but {work.target} is still empty",
+            fix="check that the Docker engine runs on this machine and can write to this file",
         )
-    raise CheckFailed(f"{what}: mksquashfs failed (exit status {ran.status})", detail=lines[-12:])
+    raise CheckFailed(
+        f"{what}: mksquashfs failed or printed a warning (exit status {ran.status})", detail=lines[-12:]
+    )
 
 
 def _packed(files: Mapping[str, bytes]) -> bytes:

@@ -1,6 +1,7 @@
 """Settings of this machine that a build uses: certificates, proxies and pip's settings.
 
-Only the build stage gets the proxies and certificates; the final image contains neither.
+Only the build stage of the Dockerfile gets the proxies and certificates. The final image contains neither
+proxies nor certificates.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,12 +13,14 @@ SYSTEM = (
     "/etc/pki/tls/certs/ca-bundle.crt",
     "/etc/ssl/ca-bundle.pem",
 )
-"""The files with the machine's trusted certificates on Debian and Arch, Fedora and Red Hat, and openSUSE."""
+"""The files with the machine's trusted certificates: the first on Debian and Arch, the second on Fedora and
+Red Hat, the third on openSUSE.
+"""
 
 _PIP = ("PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "PIP_DEFAULT_TIMEOUT", "PIP_RETRIES")
 _PIP_PLACES = ("PIP_FIND_LINKS",)
-"""pip's environment variables whose value may be an address or a folder of this machine. toolkit does not
-pass on a folder, because a build cannot read it.
+"""pip's environment variables whose value may be an address or a folder on this machine. toolkit passes an
+address to the build. toolkit does not pass a folder, because a build cannot read this machine's folders.
 """
 
 _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
@@ -25,10 +28,10 @@ _PROXIES = ("http_proxy", "https_proxy", "ftp_proxy", "no_proxy")
 
 
 def certificates(env: Mapping[str, str], system: Sequence[str] = SYSTEM) -> bytes | None:
-    """Return the certificates that programs on this machine trust, or ``None``.
+    """Return the certificates that programs on this machine trust, or ``None`` if no file exists.
 
-    The function reads the first existing file among the files that environment variables name and the files
-    in ``system``.
+    The function reads the first file that exists. It tries ``PIP_CERT``, ``SSL_CERT_FILE`` and
+    ``REQUESTS_CA_BUNDLE`` in ``env`` first, and then the files in ``system``.
     """
     named = (env.get(variable, "") for variable in _CERTIFICATES)
     paths = (Path(file) for file in (*named, *system) if file)
@@ -45,6 +48,6 @@ def pip_settings(env: Mapping[str, str]) -> dict[str, str]:
 
 
 def proxies(env: Mapping[str, str]) -> dict[str, str]:
-    """Return the proxy variables in lower and upper case, because some programs read only one form."""
+    """Return the proxy variables that ``env`` sets, whether their names are in lower or in upper case."""
     names = [spelling for name in _PROXIES for spelling in (name, name.upper())]
     return {name: env[name] for name in names if env.get(name)}

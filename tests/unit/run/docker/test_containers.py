@@ -103,7 +103,7 @@ def test_the_reason_of_a_refusal_is_given():
         api=SimpleNamespace(create_container=refuse, remove_container=lambda name, **how: None)
     )
     with (
-        pytest.raises(CheckFailed, match="reported an error while trying: no such image"),
+        pytest.raises(CheckFailed, match="reported an error while toolkit was trying: no such image"),
         create_container(engine, "small", ["true"], "trying"),
     ):
         pytest.fail("there is none to use")

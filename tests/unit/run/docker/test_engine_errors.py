@@ -11,7 +11,7 @@ from toolkit.run.docker.engine_errors import no_engine, translate_errors
 
 def test_a_refusal_of_the_engine_is_told_in_its_words():
     error = docker.errors.APIError("x", response=None, explanation="name in use")
-    said = "the Docker engine reported an error while tagging a: name in use"
+    said = "the Docker engine reported an error while toolkit was tagging a: name in use"
     with pytest.raises(CheckFailed, match=said), translate_errors("tagging a"):
         raise error
 
@@ -21,7 +21,7 @@ def test_a_refusal_of_the_engine_is_told_in_its_words():
 )
 def test_an_engine_that_went_away_is_missing(error):
     with (
-        pytest.raises(Missing, match="stopped answering while building a") as caught,
+        pytest.raises(Missing, match="stopped answering while toolkit was building a") as caught,
         translate_errors("building a"),
     ):
         raise error

@@ -87,7 +87,7 @@ def test_a_name_that_is_not_there_ends_with_those_that_are_near():
         named_image(Engine("other:1"), "zzzz")
     with pytest.raises(BadInput, match="its images: none"):
         named_image(Engine(), "x:1")
-    with pytest.raises(BadInput, match="BAD NAME: not a name of an image"):
+    with pytest.raises(BadInput, match="BAD NAME: not a valid name of an image"):
         named_image(Engine(), "BAD NAME")
 
 
@@ -192,7 +192,7 @@ def test_an_image_that_is_there_is_not_loaded_again(archive):
 def test_an_archive_of_another_image_is_not_loaded(tmp_path, content):
     (tmp_path / "a.tar").write_bytes(content)
     store = Store(CONFIG_ID, says(f" ID: {CONFIG_ID}"))
-    with pytest.raises(CheckFailed, match="does not contain base:1"):
+    with pytest.raises(CheckFailed, match="does not contain the image base:1"):
         load(store, tmp_path / "a.tar", "sha256:" + "0" * 64, "base:1")
     assert store.loads == 0
 
