@@ -9,7 +9,7 @@ HEAD, TAIL = 1 << 20, 7 << 20
 """How many bytes toolkit keeps from the beginning and from the end of a job's output."""
 
 PIECE = 4 << 20
-"""The number of bytes that toolkit requests with one read from a remote file."""
+"""The largest number of bytes that toolkit reads at once from a remote file."""
 
 
 class Ends:
@@ -41,8 +41,8 @@ class Ends:
             self.skipped += dropped
 
     def content(self) -> bytes:
-        """Return the whole stream. If the stream is too long, return its beginning and its end, with a line
-        between them that gives the number of dropped bytes.
+        """Return the whole stream if it has at most ``head + tail`` bytes. If the stream is longer, return
+        its beginning and its end. A line between them gives the number of dropped bytes.
         """
         ends = bytes(self._head), b"".join(self._tail)
         return join_ends(*ends, self.skipped) if self.skipped else b"".join(ends)
@@ -59,7 +59,9 @@ def is_cut(size: int) -> bool:
 
 
 def read_ends(runner: Runner, target: str) -> bytes:
-    """Return the content of a file on the runner's host, or the beginning and the end of a long file."""
+    """Return the content of a file on the runner's host. If the file has more than ``HEAD + TAIL`` bytes,
+    return only its beginning and its end.
+    """
     size = runner.size(target)
     if not is_cut(size):
         return runner.read(target, most=HEAD + TAIL)

@@ -1,4 +1,4 @@
-"""Lock files, so that only one process at a time can do a certain task."""
+"""Wait for a lock on a file or folder, which only one process at a time can hold."""
 
 import fcntl
 from io import FileIO

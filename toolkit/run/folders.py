@@ -12,10 +12,10 @@ PRIVATE = 0o700
 
 
 def make_writable(folder: Path, option: str) -> Path:
-    """Check that ``folder`` is writable, and return it. Create the folder if necessary.
+    """Create ``folder`` if it does not exist, check that it is writable, and return it.
 
-    ``option`` is the command-line option with which the user names the folder. The check writes a test file,
-    because the folder's permissions do not show whether the disk is writable.
+    ``option`` is the command-line option with which the user names the folder. The check writes a temporary
+    file, because the folder's permissions do not show whether the disk is writable.
 
     Raises:
         BadInput: if toolkit cannot create the folder or write to it.
@@ -47,7 +47,8 @@ def would_take(folder: Path, option: str) -> Path:
 
 def check_file(target: Path, option: str, example: str) -> None:
     """Raise an error if an output path exists and is not a regular file. Without this check, toolkit could
-    replace a device by a file. ``option`` is the command-line option with which the user gave the path.
+    replace a device such as ``/dev/null`` by a file. ``option`` is the command-line option with which the
+    user gave the path.
 
     If the path is a folder, the error message suggests the file name ``example`` in this folder.
 
@@ -55,13 +56,14 @@ def check_file(target: Path, option: str, example: str) -> None:
         BadInput: if the path exists and is not a regular file.
     """
     if target.is_dir():
-        raise BadInput(f"{option} {target}: a folder; name the file to write, as in {target / example}")
+        raise BadInput(f"{option} {target}: this path is a folder; name a file, such as {target / example}")
     if is_there(target, label=option) and not is_dangling(target) and not target.is_file():
-        raise BadInput(f"{option} {target}: not a file", fix=f"name a file with {option}")
+        raise BadInput(f"{option} {target}: not a regular file", fix=f"with {option}, name a regular file")
 
 
 def in_cache(*below: str) -> Path:
-    """Return a writable folder in toolkit's cache, and create the folder if necessary.
+    """Return the folder ``below`` in toolkit's cache, after a check that it is writable. Create the folder if
+    it does not exist.
 
     Raises:
         Missing: if toolkit cannot create the folder or write to it.
@@ -72,12 +74,12 @@ def in_cache(*below: str) -> Path:
     except OSError as error:
         raise Missing(
             f"the cache folder {folder} cannot be written: {error.strerror}",
-            fix="set TOOLKIT_CACHE_DIR to your own folder",
+            fix="set TOOLKIT_CACHE_DIR to a folder that you can write to",
         ) from error
 
 
 def check_folder(folder: Path, option: str) -> None:
-    """Raise an error if an output path exists and is not a folder. This function does not create the folder.
+    """Raise an error if an output path exists and is not a folder. This function creates no folder.
 
     Raises:
         BadInput: if the path exists and is not a folder, such as a device.
@@ -91,7 +93,7 @@ def check_folder(folder: Path, option: str) -> None:
     if not folder.is_dir():
         raise BadInput(
             f"{option}: {folder} cannot be written: it is not a folder",
-            fix=f"name your own folder with {option}",
+            fix=f"with {option}, name a folder that you can write to",
         )
 
 
@@ -105,7 +107,7 @@ def _writable_folder(folder: Path) -> Path:
 def _refusal(folder: Path, option: str, error: OSError) -> BadInput:
     return BadInput(
         f"{option}: {folder} cannot be written: {error.strerror}",
-        fix=f"name your own folder with {option}",
+        fix=f"with {option}, name a folder that you can write to",
     )
 
 
@@ -113,7 +115,7 @@ def folder_mode(mode: int) -> int:
     """Return the mode with which to create the folder for a file of mode ``mode``. The umask still applies to
     the returned mode.
 
-    If only the user may read a file, only the user may read its folder. This also protects files that toolkit
-    later writes to the folder, such as a job's output and metrics.
+    If only the user may read the file, only the user may read the folder. The folder's mode then also
+    protects files that toolkit later writes to the folder, such as a job's output and metrics.
     """
     return 0o777 if mode & 0o077 else PRIVATE

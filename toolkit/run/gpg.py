@@ -21,19 +21,22 @@ _PERSON_SECONDS = 300.0
 """The number of seconds for which toolkit waits while the user types a passphrase."""
 _KEYBOX = b"KBXf"
 _FINGERPRINT = 40
-"""The number of digits of the fingerprint of a version 4 key. A SIF file has room only for such a
-fingerprint.
+"""The number of hexadecimal digits in the fingerprint of a version 4 key. The SIF format has no room for a
+longer fingerprint.
 """
 _AT_HOME = ("can't create directory", "keyblock resource", "homedir")
-"""Texts in gpg's error messages (with LC_ALL=C) for a home folder that gpg cannot create or use (GnuPG's
-source: g10, common).
+"""Parts of gpg's error messages (with LC_ALL=C) if gpg cannot create or use its home folder. Source: the
+folders ``g10`` and ``common`` of GnuPG's source code.
 """
 _NO_PERSON = ("inappropriate ioctl", "no pinentry", "cancelled", "no such device", "timeout")
 
 
 @dataclass(frozen=True, slots=True)
 class SigningKey:
-    """A key that can sign; ``fingerprint`` is the fingerprint of the primary key in hexadecimal."""
+    """A key that can sign.
+
+    ``fingerprint`` is the fingerprint of the primary key in hexadecimal. ``user`` is the key's first user ID.
+    """
 
     fingerprint: str
     user: str
@@ -49,13 +52,13 @@ def signing_key(key_name: str) -> SigningKey:
     e-mail address.
 
     Raises:
-        Missing: if gpg is not installed, or cannot use its home folder.
-        BadInput: if several keys match.
+        Missing: if gpg is not installed, cannot use its home folder, or has no such secret key.
+        BadInput: if ``key_name`` is empty, several keys match, or the key is not of OpenPGP version 4.
         CheckFailed: if the key has expired, was revoked or cannot sign.
     """
     if not key_name.strip() or key_name.startswith("-"):
-        raise BadInput(f"--key '{key_name}': give a fingerprint or an e-mail address")
-    # With <>, gpg compares the whole e-mail address. Without <>, gpg also finds parts of user IDs.
+        raise BadInput(f"--key '{key_name}': not a key; give a fingerprint or an e-mail address")
+    # For <ADDRESS>, gpg compares the whole e-mail address. Without <>, gpg matches any part of a user ID.
     exact = f"<{key_name}>" if "@" in key_name and "<" not in key_name else key_name
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     keys = _keys(listed.text)
@@ -69,7 +72,7 @@ def signing_key(key_name: str) -> SigningKey:
         )
     if len(keys) > 1:
         several = ", ".join(key for key, *_ in keys)
-        raise BadInput(f"--key {key_name}: several keys match: {several}", fix="give a fingerprint")
+        raise BadInput(f"--key {key_name}: several keys match: {several}", fix="give one of these keys")
     fingerprint, validity, abilities, user = keys[0]
     states = {"e": "has expired", "r": "was revoked", "d": "is disabled", "i": "is invalid"}
     if why := states.get(validity):
@@ -88,7 +91,8 @@ def signing_key(key_name: str) -> SigningKey:
 
 
 def clearsign(key: SigningKey, text: bytes) -> bytes:
-    """Return the text with a PGP signature. gpg's agent asks the user for the passphrase if necessary.
+    """Return the text as a clear-signed message: the text and its PGP signature. gpg's agent asks the user
+    for the passphrase if necessary.
 
     Raises:
         CheckFailed: if gpg does not sign; the error contains gpg's message.
@@ -101,8 +105,8 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
     needs_person = done.timed_out or any(hint in line.lower() for line in messages for hint in _NO_PERSON)
     raise CheckFailed(
         f"gpg did not sign with the key {key.fingerprint}",
-        fix="gpg's agent needs the passphrase of the key: sign in a terminal, or unlock the key first: "
-        "run `gpg --clearsign` on any text"
+        fix="gpg's agent needs the passphrase of the key: run the same command in a terminal, or first run"
+        " `gpg --clearsign` on any text to unlock the key"
         if needs_person
         else "check that gpg can sign: run `gpg --clearsign` on any text",
         detail=messages[-3:],
@@ -111,11 +115,11 @@ def clearsign(key: SigningKey, text: bytes) -> bytes:
 
 @contextmanager
 def verifier(keyring: Path | None) -> Iterator["Verifier"]:
-    """Yield a verifier of signatures that uses only the keys in ``keyring``. If ``keyring`` is ``None``, the
-    verifier uses the user's keys.
+    """Yield a verifier of signatures that uses only the keys in the file ``keyring``. If ``keyring`` is
+    ``None``, the verifier uses the keys in the user's gpg home folder.
 
     Raises:
-        BadInput: if the file ``keyring`` has no public keys.
+        BadInput: if the file ``keyring`` contains no public keys.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-keys-") as folder:
         if keyring is None:
@@ -125,8 +129,8 @@ def verifier(keyring: Path | None) -> Iterator["Verifier"]:
 
 
 def check_keyring(keyring: Path, option: str) -> None:
-    """Check that a file contains public keys. ``option`` is the command-line option that gave the file, such
-    as ``--keyring``; error messages begin with it.
+    """Check that a file contains public keys. ``option`` is the command-line option with which the user names
+    the file, such as ``--keyring``. Error messages begin with ``option``.
 
     Raises:
         BadInput: if the file cannot be read, or contains no public keys.
@@ -137,7 +141,10 @@ def check_keyring(keyring: Path, option: str) -> None:
 
 
 class Verifier:
-    """Checks clear-signed messages. ``folder`` is a temporary folder for gpg's files."""
+    """Checks clear-signed messages.
+
+    ``words`` are arguments of gpg that select the keys. ``folder`` is a temporary folder for gpg's files.
+    """
 
     def __init__(self, words: tuple[str, ...], folder: Path) -> None:
         self._words, self._folder = words, folder
@@ -170,8 +177,8 @@ class Verifier:
 
 
 def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") -> tuple[str, ...]:
-    """Return arguments with which gpg uses only the keys in ``keyring``. ``option`` is as in
-    :func:`check_keyring`.
+    """Return arguments with which gpg uses only the keys in ``keyring``. gpg's home folder is then
+    ``folder``. ``option`` is as in :func:`check_keyring`.
     """
     with open_given(keyring, label=option) as file:
         head = file.read(12)

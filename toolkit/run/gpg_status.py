@@ -1,4 +1,4 @@
-"""Parse gpg's status lines, which do not depend on the language (GnuPG: doc/DETAILS)."""
+"""Parse gpg's status lines (GnuPG: doc/DETAILS), which do not depend on the user's language."""
 
 import datetime as dt
 import re
@@ -33,7 +33,7 @@ def signature(status: str, text: bytes) -> Signature:
     # Do not use splitlines(), which also splits at Unicode line breaks inside a user ID.
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     verdicts = [row for row in rows if row[0] in _VERDICTS]
-    # For a second signed message in the file, gpg prints a second result or an error.
+    # If the file contains a second signed message, gpg prints a second result or an error.
     if len(verdicts) != 1 or any(_is_trouble(row) for row in rows):
         return Signature(state="unreadable")
     word, *rest = verdicts[0]
@@ -44,7 +44,7 @@ def signature(status: str, text: bytes) -> Signature:
     key = rest[0] if rest and _HEX.fullmatch(rest[0]) else ""
     user = _safe_user(" ".join(rest[1:]))
     if len(valid) != 1 or len(valid[0]) < 11:
-        # Without a fingerprint (VALIDSIG line) from gpg, the signature is mathematically invalid.
+        # gpg prints a VALIDSIG line, with the fingerprint, only if the signature matches the text.
         return Signature(state="bad" if state == "good" else state, fingerprint=key, user=user)
     seconds, algorithm, primary = valid[0][3], valid[0][8], valid[0][10]
     if state == "good" and algorithm not in _SOUND:
@@ -55,9 +55,9 @@ def signature(status: str, text: bytes) -> Signature:
 def is_answer(status: str) -> bool:
     """Return whether gpg's status lines show that gpg used its keys to check the message.
 
-    If gpg printed no status line about the message, gpg checked nothing, for example because it has no home
-    folder. If gpg cannot open its keyring, it reports every key as missing, and the function also returns
-    False.
+    The result is False if gpg printed no status line about the message, for example because gpg has no home
+    folder. The result is also False if gpg cannot open its keyring, because gpg then reports every key as
+    missing.
     """
     rows = [line.removeprefix(_PREFIX).split(" ") for line in status.split("\n") if line.startswith(_PREFIX)]
     if any(row[:2] == ["ERROR", "add_keyblock_resource"] for row in rows):
@@ -66,7 +66,7 @@ def is_answer(status: str) -> bool:
 
 
 def has_signed(status: str) -> bool:
-    """Return whether gpg reports that it made a signature with an accepted hash."""
+    """Return whether gpg's status lines report one new signature, with a hash that toolkit accepts."""
     rows = [line.split(" ") for line in status.split("\n") if line.startswith(f"{_PREFIX}SIG_CREATED ")]
     return len(rows) == 1 and len(rows[0]) > 4 and rows[0][4] in _SOUND
 
@@ -76,7 +76,11 @@ def _is_trouble(row: list[str]) -> bool:
 
 
 def _parse_errsig(rest: list[str], text: bytes) -> Signature:
-    """Parse the words of gpg's ERRSIG line: key, algorithms, class, time, reason and fingerprint."""
+    """Return the signature that gpg's ERRSIG line describes. Its state is ``unknown-key`` if the key is
+    missing, and ``unreadable`` for any other reason.
+
+    ``rest`` has the words of the line: key, two algorithms, class, time, reason and fingerprint.
+    """
     if len(rest) < 6 or rest[5] != _NO_KEY:
         return Signature(state="unreadable")
     names = [word for word in (rest[6] if len(rest) > 6 else "", rest[0]) if _HEX.fullmatch(word)]
@@ -92,5 +96,5 @@ def _date(seconds: str) -> str:
 
 
 def _safe_user(user: str) -> str:
-    """Return a user ID without control characters and line breaks, cut to 200 characters."""
+    """Return the first 200 characters of a user ID, without control characters and line breaks."""
     return "".join(letter for letter in user if letter.isprintable())[:200]

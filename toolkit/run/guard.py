@@ -1,9 +1,9 @@
 """Kill the child processes of toolkit if a SIGKILL kills toolkit.
 
 A small shell process reads from a pipe, and toolkit holds the pipe's write end. When toolkit exits, the
-kernel closes the pipe. When the pipe closes, the shell kills every process session that toolkit registered
-and did not unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) is not enough. Its signal does not reach
-grandchildren. In addition, a child already gets the signal when the *thread* that started the child exits.
+kernel closes the pipe. The shell then kills every process session that toolkit registered and did not
+unregister. ``PR_SET_PDEATHSIG`` (prctl(2)) is not enough, because its signal does not reach grandchildren. A
+child would also get this signal too early: when the *thread* that started the child exits.
 """
 
 import contextlib
@@ -31,17 +31,19 @@ signal=TERM; signal
 sleep 1
 signal=KILL; signal
 """
-"""The script of the shell. ``$4`` is the process's session: field 6 of proc_pid_stat(5)."""
+"""The script of the shell. ``$4`` is the session of a process: field 6 of proc_pid_stat(5). The script
+removes the first two fields before it counts.
+"""
 
 _PATH = "/usr/bin:/bin"
 
 
 class Guard:
-    """Registers process sessions with a shell. If a signal kills this process, the shell kills the sessions.
+    """Registers process sessions with the shell. If a signal kills this process, the shell kills the
+    sessions.
 
-    If this process is killed between the start of a child and :meth:`watch`, the child continues to run. A
-    call of :meth:`prepare` before the start of the child shortens the interval between start and
-    :meth:`watch` to one system call.
+    If this process is killed between the start of a child and :meth:`watch`, the child continues to run. To
+    shorten this interval to one system call, call :meth:`prepare` before the start of the child.
     """
 
     def __init__(self) -> None:
@@ -50,8 +52,8 @@ class Guard:
         self._pipe = -1
 
     def prepare(self) -> None:
-        """Start the guarding shell, unless this process has already started it. Call this method before the
-        start of a child process.
+        """Start the shell, unless this process has already started it. Call this method before the start of a
+        child process.
         """
         with self._lock:
             if self._owner != os.getpid():  # after a fork, the pipe belongs to the parent process

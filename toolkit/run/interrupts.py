@@ -12,11 +12,12 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 @contextlib.contextmanager
 def delay_signals() -> Iterator[None]:
-    """Delay signals until the ``with`` block ends.
+    """Delay SIGINT, SIGTERM and SIGHUP until the ``with`` block ends, and then raise the first delayed
+    signal.
 
-    The ``with`` block asks the Docker engine for a container. The engine creates the container even if an
-    interrupt stops toolkit meanwhile. Without the delay, toolkit would not know the new container and could
-    not remove it.
+    In the ``with`` block, toolkit asks the Docker engine to create a container or another object. The engine
+    creates the object even if a signal stops toolkit before the engine answers. Without the delay, toolkit
+    would not know that the object exists, and would not remove it.
     """
     if threading.current_thread() is not threading.main_thread():
         yield  # no delay is necessary, because Python delivers signals only to the main thread

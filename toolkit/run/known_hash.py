@@ -1,6 +1,6 @@
 """Store the SHA-256 of a large remote file in the cache, and use the stored hash while the file is unchanged.
 
-For local files, :func:`toolkit.image.files.digest.known_sha256` uses the same test for unchanged files.
+For local files, see :func:`toolkit.image.files.digest.known_sha256`.
 """
 
 import hashlib
@@ -19,13 +19,15 @@ _STAT_OUTPUT = re.compile(r"(\d+ \d+ \d+ -?\d+\.\d{9} (-?\d+\.\d{9}))\n(\d+)\n")
 
 
 def known_remote_hash(runner: Runner, path: str) -> str:
-    """Return the SHA-256 of a file on the runner's host. If the file is unchanged, return the cached hash.
+    """Return the SHA-256 of a file on the runner's host, or an empty string if the file does not exist.
 
-    The host's kernel sets a file's change time at each write and rename, and programs cannot set a change
-    time (inode(7)). toolkit does not cache the hash of a file that changed within the last two seconds. Such
-    a file may change again within the same clock tick, and its change time then stays the same. If the host
-    does not print change times, toolkit computes the hash each time. Return an empty string if the file does
-    not exist.
+    If the file has not changed since toolkit stored its hash, return the stored hash. toolkit compares the
+    file's device, inode, size, modification time and change time. The host's kernel sets the change time at
+    each write and rename, and programs cannot set it (inode(7)).
+
+    toolkit does not store the hash of a file that changed within the last two seconds. A second change within
+    the same clock tick would leave the change time the same. If the host does not print change times, toolkit
+    computes the hash each time.
 
     Raises:
         CheckFailed: if sha256sum failed.

@@ -10,8 +10,7 @@ class Lines:
     """Passes each line to a function as soon as the line is complete.
 
     The run time is proportional to the size of the input, even if a progress bar or a core dump writes lines
-    of megabytes. To limit the memory use, the class passes a line of more than 4 MiB to the function in
-    parts.
+    of megabytes. To limit the use of memory, the class passes a line of more than 4 MiB in parts.
     """
 
     def __init__(self, on_line: OnLine) -> None:
@@ -36,7 +35,7 @@ class Lines:
         self._rest, self._size = [rest], len(rest)
 
     def end(self) -> None:
-        """Pass the last line to the function, even if it has no line break."""
+        """Pass the unfinished last line to the function, if there is one."""
         if last := b"".join(self._rest):
             self._say(last)
         self._rest, self._size = [], 0

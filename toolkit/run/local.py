@@ -23,8 +23,8 @@ from toolkit.run.lines import Lines
 
 _CHUNK = 4 << 20
 _TAIL = 1 << 16
-"""How many bytes toolkit keeps from the end of standard output and of standard error if a caller reads a
-command's output line by line.
+"""How many bytes :meth:`LocalRunner.stream` keeps from the end of standard output, and how many from the end
+of standard error.
 """
 _GRACE = 5.0
 """The number of seconds between SIGTERM and SIGKILL for a process group."""
@@ -33,7 +33,7 @@ _GRACE = 5.0
 class LocalRunner:
     """Runs commands on this machine.
 
-    Each command runs in a new session, so that toolkit can kill the command with all its children.
+    Each command runs in a new process session, so that toolkit can kill the command with all its children.
     """
 
     place = "this machine"
@@ -126,8 +126,8 @@ class LocalRunner:
 
 
 class _LocalConversation:
-    """A running command on this machine, with which a caller exchanges bytes. The command's standard error is
-    a file, so that a full pipe cannot block the command.
+    """A running command on this machine, with which a caller exchanges bytes. The command writes its standard
+    error to a temporary file, because a full pipe would block the command.
     """
 
     def __init__(self, command: Command) -> None:
@@ -141,7 +141,7 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # close() must not close the pipe during read(), because a new file could get the same descriptor.
+        # close() must not close the pipe during read(): a new file could get the pipe's descriptor number.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
@@ -171,8 +171,8 @@ class _LocalConversation:
             self._process.wait()
         GUARD.release(self._process.pid)
         self._closed.set()
-        # Wait until read() has reached the end of the stream, and close the pipe.
-        # If a child process keeps the pipe open, read() itself closes the pipe later.
+        # Wait until read() has reached the end of the stream, and then close the pipe. If a child of the
+        # command still holds the pipe after this time, read() itself closes the pipe later.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
             self._reading.release()
@@ -209,7 +209,9 @@ def _start(
 
 
 def end_group(process: "subprocess.Popen[bytes]") -> None:
-    """Send SIGTERM to a process group, and SIGKILL to the processes that remain after 5 s."""
+    """Send SIGTERM to the process group of ``process``. When ``process`` has exited, or after 5 s, send
+    SIGKILL to the rest of the group.
+    """
     try:
         os.killpg(process.pid, signal.SIGTERM)
         process.wait(_GRACE)
@@ -230,11 +232,11 @@ def _pump(
     on_line: OnLine,
     deadline: float | None,
 ) -> bool:
-    """Write the input to a process, and pass its output lines to ``on_line`` until both output streams end.
-    Return False if the deadline comes first.
+    """Write ``stdin`` to a process, and pass the process's output lines to ``on_line``. Return True when both
+    output streams have ended, and False if the deadline comes first.
 
-    The function alternates between reads and writes. If the function first wrote the whole input, a process
-    with much input and output could cause a deadlock.
+    ``collected`` gets the last bytes of both streams. The function alternates between reads and writes. If
+    the function first wrote the whole input, a process with much input and output could cause a deadlock.
     """
     ungiven = memoryview(stdin)
     lines = {"out": Lines(on_line), "err": Lines(on_line)}
@@ -268,7 +270,7 @@ def _give(
     """Write as many bytes to the process's standard input as the pipe accepts without blocking. Return the
     bytes that the pipe did not accept.
 
-    If the process does not read its input, toolkit drops the input without an error.
+    If the process has closed its standard input, toolkit drops the rest of the input without an error.
     """
     if process.stdin is None:
         return ungiven

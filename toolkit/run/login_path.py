@@ -23,8 +23,8 @@ _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
 
 
 class LoginPathRunner:
-    """Runs commands through another runner. If a program is missing, this runner also searches the login
-    shell's PATH.
+    """Runs commands through another runner. If the host does not find a program, this class adds the login
+    shell's PATH and runs the command again.
     """
 
     def __init__(self, runner: Runner) -> None:
@@ -72,8 +72,9 @@ class LoginPathRunner:
         return replace(command, env={"PATH": self._path, **command.env})
 
     def _learns(self, program: str) -> bool:
-        """Ask a login shell for its PATH. Return whether this PATH contains folders that the PATH of other
-        commands lacks.
+        """Ask a login shell for its PATH, at most once for each program. If this PATH has folders that the
+        host's PATH lacks without a login shell, store it for later commands and return True. If not, return
+        False.
         """
         if "/" in program or self._path or program in self._missed:
             return False
@@ -84,6 +85,6 @@ class LoginPathRunner:
         paths = [line.removeprefix(_MARK).split(":") for line in lines if line.startswith(_MARK)]
         if len(paths) != 2 or set(paths[1]) <= set(paths[0]):
             return False
-        # Put the login shell's folders at the end of PATH, so that their programs do not hide other programs.
+        # Put the login shell's folders at the end of PATH, so that they hide no other programs.
         self._path = ":".join(dict.fromkeys(paths[1]))
         return True

@@ -1,5 +1,5 @@
-"""Identify the toolkit process that created a container or a folder, so that toolkit can remove the
-containers and folders of dead processes.
+"""Identify the toolkit process that created a container or a folder. When this process has exited, a later
+toolkit command can remove the container or folder.
 """
 
 import os

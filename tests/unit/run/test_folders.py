@@ -53,11 +53,11 @@ def test_only_a_file_is_written_anew(tmp_path):
     for fine in ("old", "new", "absent/new"):
         check_file(tmp_path / fine, "-o", "image.sif")
     with pytest.raises(
-        BadInput, match=f"^-o {tmp_path}: a folder; name the file to write, as in .*/image.sif"
+        BadInput, match=f"^-o {tmp_path}: this path is a folder; name a file, such as .*/image.sif"
     ):
         check_file(tmp_path, "-o", "image.sif")
     for other in (tmp_path / "pipe", Path("/dev/null")):
-        with pytest.raises(BadInput, match=f"^-o {other}: not a file"):
+        with pytest.raises(BadInput, match=f"^-o {other}: not a regular file"):
             check_file(other, "-o", "image.sif")
 
 
@@ -71,7 +71,7 @@ def test_a_cache_that_takes_no_files_is_named_with_the_variable_that_moves_it(mo
     monkeypatch.setenv("TOOLKIT_CACHE_DIR", "/proc/cache")
     with pytest.raises(Missing, match=r"^the cache folder /proc/cache/uv cannot be written: ") as caught:
         in_cache("uv")
-    assert caught.value.fix == "set TOOLKIT_CACHE_DIR to your own folder"
+    assert caught.value.fix == "set TOOLKIT_CACHE_DIR to a folder that you can write to"
 
 
 @every_row(("mode", "folder"), [(0o600, 0o700), (0o700, 0o700), (0o640, 0o777), (0o644, 0o777)])

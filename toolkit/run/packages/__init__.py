@@ -1,1 +1,1 @@
-"""Debian packages and Python wheels, for images and for machines without a network."""
+"""Find and install Debian packages and Python packages, for images and for machines without a network."""
