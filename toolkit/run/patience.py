@@ -16,11 +16,13 @@ from toolkit.run.conversation import Conversation
 _T = TypeVar("_T")
 
 OnLost = Callable[[str], None]
-"""A function that receives the reason for each lost connection."""
+"""A function that toolkit calls with the reason when a connection is lost. toolkit does not repeat this call
+for each retry.
+"""
 
 AWAY_SECONDS = 300.0
-"""The number of seconds without a connection after which a toolkit command gives up, unless the command
-follows a job.
+"""The number of seconds without a connection after which most toolkit commands stop retrying. Commands that
+wait for a job have a longer limit.
 """
 
 _FIRST_PAUSE, _LAST_PAUSE = 1.0, 30.0
@@ -36,10 +38,11 @@ def tell_of_loss(tell: Tell) -> OnLost:
 
 
 class PatientRunner:
-    """A runner that repeats a query or a copy after a lost connection.
+    """A runner that repeats a query or a copy after a lost connection, until the host was unreachable for
+    ``seconds``.
 
     Do not use this runner for a command that must run only once, such as sbatch. A ``PatientRunner`` does not
-    retry a refused login or an unknown host, because centres lock users out after repeated attempts.
+    retry a refused login, because computing centres lock users out after repeated attempts.
     """
 
     def __init__(self, runner: Runner, on_lost: OnLost, seconds: float = 600.0) -> None:
@@ -87,8 +90,8 @@ class PatientRunner:
         return self._try_patiently(lambda: self._runner.size(target))
 
     def stop(self) -> None:
-        """Stop all retries. Call this method when other threads still use this runner but their results are
-        not needed.
+        """Stop all retries. Call this method when other threads still use this runner, but you no longer
+        need their results.
         """
         self._stopped.set()
 
@@ -109,11 +112,11 @@ def patiently(
     """Repeat a call after a lost connection until it succeeds, or until the host was unreachable for
     ``seconds``.
 
-    ``arrived`` returns the number of transferred bytes. If more bytes arrived since the last failure, toolkit
-    starts to count ``seconds`` again.
+    ``arrived`` returns the number of transferred bytes. If bytes arrived since the previous failure, the
+    count of seconds starts again at 0.
 
     Raises:
-        Lost: if the host was unreachable for ``seconds``, or ``stopped`` returns true.
+        Lost: if the host was unreachable for ``seconds``, or if the call fails and ``stopped`` returns true.
     """
     before, began, pause, warned = arrived(), time.monotonic(), _FIRST_PAUSE, False
     while True:

@@ -23,16 +23,16 @@ if TYPE_CHECKING:
 OPEN, DATA, END, GONE, HELLO = "o", "d", "e", "c", "h"
 """The kinds of lines in the relay's protocol.
 
-The meanings of OPEN, DATA, END, GONE and HELLO are: connect; bytes; no more bytes in this direction; the
-connection is closed; the far end is ready.
+``OPEN`` asks the far end to connect. ``DATA`` contains bytes. ``END`` means no more bytes in this direction.
+``GONE`` means that the connection is closed. ``HELLO`` means that the far end is ready.
 """
 
 _CHUNK = 6144
 _MOST_WAITING = 64 << 20
-"""The largest number of bytes that may wait for one connection.
+"""The largest number of bytes that the relay keeps in memory before it writes them to one connection.
 
-If the program at the end of the connection does not read, and more bytes than this number wait, the relay
-closes the connection.
+If the program that receives the bytes does not read, and more bytes than this number wait, the relay closes
+the connection.
 """
 
 _CONNECT_SECONDS = 10
@@ -58,21 +58,24 @@ class Connections:
 
     def add(self, number: int, connection: socket.socket, opened: bool = True) -> None:
         """Relay a connection under the number ``number``. If ``opened`` is false, first ask the other
-        end of the tunnel to connect to its port.
+        end of the tunnel to open a connection with the same number.
 
         Raises:
             OSError: if the pipe to the other end is broken.
             ValueError: if the pipe to the other end is closed.
         """
-        # Register the connection first, because the other end may reply at once that its port is closed.
+        # Register the connection first, because the other end may reply at once that it cannot connect.
         carrier = self._open[number] = _Connection(self, number, connection)
         if not opened:
             self.say(number, OPEN)
         carrier.start()
 
     def hear(self, line: bytes) -> "tuple[str, int]":
-        """Pass a line from the other end of the tunnel to its connection. If the connection is unknown,
-        return the line's kind and the connection number, as in ``(OPEN, 3)``; otherwise, the kind is empty.
+        """Handle a line from the other end of the tunnel: pass its bytes to the connection that it names.
+
+        If no connection has the number in the line, return the kind of the line and this number, such as
+        ``(OPEN, 3)``. If a connection has this number, return an empty kind and the number. For a line that
+        the relay ignores, return ``("", 0)``.
         """
         frame = _parse_frame(line)
         if frame is None:

@@ -1,4 +1,4 @@
-"""Ask apt in a container which package files a set of packages needs, without installing the packages."""
+"""List the Debian package files that a set of packages needs; apt in a container resolves dependencies."""
 
 import email.utils
 import os
@@ -26,8 +26,9 @@ _MEMORY = 2 << 30
 _URI = re.compile(r"'(?P<url>[^']+)' (?P<file>\S+\.deb) (?P<size>\d+) SHA256:(?P<sha256>[0-9a-f]{64})")
 _ARCHIVE = re.compile(r"(?P<root>https?://[^/]+/.*?(?P<archive>debian(?:-security)?))/(?P<path>pool/.*)")
 
-# Each argument of this script is one package set.
-# With an empty status file (dpkg's list of packages), apt also lists packages that the image already has.
+# Each argument of this script is one package set: ``NAME=PACKAGE PACKAGE...``.
+# If FROM_NOTHING is set, apt reads an empty status file (dpkg's list of installed packages) instead of the
+# image's status file. Then apt also lists packages that the image already has.
 _ASK = r"""
 set -eu
 if [ -n "$SOURCES" ]; then
@@ -53,8 +54,9 @@ sed -n 's/^Date: /@date /p' /var/lib/apt/lists/*Release
 """
 
 ESSENTIAL_PACKAGES = ("?essential", "?priority(required)", "apt", "usrmerge-")
-"""The packages of a minimal Debian system, as patterns of apt. ``usrmerge-`` makes apt select usr-is-merged,
-which needs no Perl.
+"""The packages of a minimal Debian system, as patterns of apt.
+
+``usrmerge-`` excludes the package usrmerge, which needs Perl. apt then selects usr-is-merged instead.
 """
 
 
@@ -63,9 +65,10 @@ DEBIAN_ARCHITECTURES = {"x86_64": "amd64", "aarch64": "arm64", "ppc64le": "ppc64
 
 
 class PackageFiles(msgspec.Struct, frozen=True, kw_only=True):
-    """The Debian packages to download. ``sets`` maps the name of each package set (packages that an image
-    installs together) to the files of its packages.
+    """The Debian package files to download.
 
+    A package set is a group of packages that toolkit installs together. ``sets`` maps the name of each
+    package set to the package files of this set, including dependencies.
     ``date`` is the time of the newest package index, in seconds since 1970.
     """
 
@@ -85,13 +88,15 @@ def files_of(
 ) -> PackageFiles:
     """Return the package files that each package set needs; apt in ``image`` resolves the dependencies.
 
-    If ``from_nothing`` is true, apt assumes that no package is installed, and uses Debian's archive of
-    ``release``. If ``from_nothing`` is false, apt uses the image's package sources and installed packages.
-    ``architecture`` is the processor type of the packages, such as ``x86_64``; an empty string means the
-    image's processor type.
+    ``sets`` maps the name of each package set to the names of its packages. If ``from_nothing`` is true, apt
+    assumes that no package is installed, and uses this machine's mirrors for the Debian release ``release``,
+    such as ``bookworm``. If ``from_nothing`` is false, apt uses the package sources of the image, and omits
+    packages that are already in the image. ``architecture`` is the processor type of the packages, such as
+    ``x86_64``; an empty string means the image's processor type.
 
     Raises:
         CheckFailed: if a package does not exist, or no mirror answers.
+        Missing: if ``from_nothing`` is true, and no Debian mirror is configured on this machine.
     """
     groups = tuple(f"{name}={' '.join(words)}" for name, words in sets.items())
     box = Box(
@@ -117,15 +122,15 @@ def files_of(
 def sources_list(release: str, mirrors: Mirrors) -> str:
     """Return the text of ``sources.list`` for a Debian release, with the areas main, contrib and non-free.
 
-    The package sources include security updates if a mirror of Debian's security archive is known.
+    The text includes security updates if ``mirrors`` has a mirror of Debian's security archive.
 
     Raises:
-        Missing: if no mirror is known.
+        Missing: if ``mirrors`` has no mirror of Debian's main archive.
     """
     debian, security = (mirrors.get(archive, ()) for archive in ("debian", "debian-security"))
     if not debian:
         raise Missing(
-            f"no Debian mirror for the packages of {release} is configured on this machine",
+            f"no Debian mirror for {release} is configured on this machine",
             fix=f"set {MIRROR}=URL to a mirror that this machine can reach",
         )
     areas = "main contrib non-free"
@@ -134,8 +139,8 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
 
 
 def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
-    """Parse apt's output, and return the package files that it lists. ``mirrors`` are the mirrors of this
-    machine.
+    """Return the package files in ``lines``, the output of the script above. :func:`origin_of` uses
+    ``mirrors``.
     """
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []
@@ -154,11 +159,11 @@ def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
 
 
 def origin_of(url: str, mirrors: Mirrors) -> str:
-    """Return a package's address in Debian's archive as ``ARCHIVE:PATH``, without the mirror. Return an
-    address outside Debian's archive unchanged.
+    """Return a package's address in Debian's archive without the mirror, such as ``debian:pool/main/x.deb``.
+    Return an address outside Debian's archive unchanged.
 
-    The function recognises mirror addresses that end in ``debian`` or ``debian-security``. ``mirrors`` lists
-    further mirror addresses, for example of a snapshot of a past day.
+    The function recognises each mirror whose address ends in ``debian`` or ``debian-security``, and each
+    mirror in ``mirrors``. The mirrors in ``mirrors`` may have any address.
     """
     for archive, addresses in mirrors.items():
         for address in addresses:
@@ -186,7 +191,7 @@ def _refusal(ran: RunResult, release: str) -> CheckFailed:
     lines = [without_login(line) for line in ran.lines]
     errors = [line for line in lines if line.startswith(("E:", "W:", "Err:"))]
     return CheckFailed(
-        f"apt of the Debian release {release} {how}",
+        f"apt, which resolves packages for Debian {release}, {how}",
         detail=(errors or lines)[-8:],
-        fix=f"check that the mirror answers; to use another mirror, set {MIRROR}=URL",
+        fix=f"check that the Debian mirror is reachable; to use another mirror, set {MIRROR}=URL",
     )

@@ -1,6 +1,6 @@
 """Resolve and install Python packages with uv, for the Python in an image.
 
-The machine on which toolkit runs does not need the image's Python version.
+The Python on this machine may have another version than the Python in the image.
 """
 
 import re
@@ -26,10 +26,10 @@ class UnresolvedPackages(CheckFailed):
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """A package with the version that uv chose (pinned). ``via`` lists the packages that require this
-    package.
+    """A package with the version that uv chose.
 
-    ``via`` is empty for a package that the user named.
+    ``via`` lists the packages that require this package. ``via`` is empty if only the user requires this
+    package.
     """
 
     name: str
@@ -41,9 +41,10 @@ class Pin:
 class PinRequest:
     """Requirements for one version of Python.
 
-    ``python`` is the Python version, and ``platform`` is uv's name for the platform of the image's Python.
-    ``preferred`` maps a package name to the version that uv keeps if possible. ``options`` are further
-    command-line options for uv.
+    ``constraints`` limit the versions of packages, but do not require packages. ``python`` is the Python
+    version, and ``platform`` is uv's name for the platform of the image's Python. ``preferred`` maps a
+    package name to the version that uv chooses if possible. ``options`` are further command-line options
+    for uv.
     """
 
     requirements: Sequence[str]
@@ -60,17 +61,17 @@ class PinRequest:
 
 
 def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
-    """Return packages that satisfy the requirements, including all dependencies.
+    """Return a pin for each package that the requirements need, including all dependencies.
 
-    If a package comes from a local wheel, the ``version`` of its pin is empty.
+    If a package comes from an address or a local file, the ``version`` of the pin is empty.
 
     Args:
         asking: the requirements, with the Python version and the platform.
-        build: whether uv may choose releases that have only a source distribution, which uv must build.
+        build: whether uv may choose a release that has no wheel, only a source distribution.
 
     Raises:
         UnresolvedPackages: if no set of packages satisfies the requirements.
-        Missing: if uv is not installed, or the cache is not writable.
+        Missing: if uv is not installed, or uv's cache is not writable.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         requirements_file, bound, out = (Path(work) / name for name in (_ASKED, _BOUND, _OUT))
@@ -93,9 +94,9 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
 def _only_wheels(options: Sequence[str]) -> tuple[str, ...]:
     """Return uv's options that forbid source distributions.
 
-    The returned options also forbid pre-releases, unless the user allows pre-releases. For example,
-    deepspeed's releases have no wheels, so uv would otherwise choose the wheel of the old pre-release
-    0.3.1.dev5.
+    The returned options also forbid pre-releases, unless the user gave uv's option ``--prerelease``. For
+    example, deepspeed's releases have no wheels. If pre-releases were allowed, uv would choose the wheel of
+    deepspeed's old pre-release 0.3.1.dev5.
     """
     stable = () if "--prerelease" in options else ("--prerelease", "explicit")
     return ("--only-binary", ":all:", *stable)
@@ -113,8 +114,8 @@ def _pins(text: str) -> list[Pin]:
 
 
 def lock_of(asking: PinRequest, *, build: bool) -> bytes:
-    """Return the text of a ``pylock.toml`` with the files of the pinned requirements, but without files of
-    dependencies.
+    """Return the text of a ``pylock.toml`` with the files of the requirements, but without files of
+    dependencies. If ``build`` is false, uv refuses releases without wheels.
 
     Raises:
         CheckFailed: if a file is not available, with uv's reason.
@@ -133,8 +134,10 @@ def lock_of(asking: PinRequest, *, build: bool) -> bytes:
 
 
 def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
-    """Install requirements and wheels into a new folder. uv checks the hashes of the requirements. uv does
-    not check the hashes of ``wheels``, because toolkit built these wheels itself.
+    """Install requirements and wheels, without dependencies, into the new folder ``target``.
+
+    Each requirement contains the hashes of its files, which uv checks. uv does not check hashes of
+    ``wheels``, because toolkit built these wheels itself.
 
     Raises:
         CheckFailed: if a file has a wrong hash or is not available, or the disk is full.
@@ -153,8 +156,8 @@ def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
 
 
 def export_lock(lock: Path) -> bytes:
-    """Return the pinned packages of a ``uv.lock`` as a requirements file. The project's ``pyproject.toml``
-    must be in the folder of the lock.
+    """Return the packages in a ``uv.lock`` as the text of a requirements file. The project's
+    ``pyproject.toml`` must be in the folder of the ``uv.lock``.
 
     Raises:
         BadInput: if uv cannot read the file.
@@ -169,7 +172,7 @@ def export_lock(lock: Path) -> bytes:
 
 
 def _run(words: Sequence[str], folder: str) -> Completed:
-    """Run uv without the user's uv settings files, as :mod:`toolkit.run.packages.wheels` does."""
+    """Run uv with the user's package sources for pip, but without the user's configuration files for uv."""
     pip = words[0] == "pip"
     more = ("--no-config", "--cache-dir", uv_cache(), *(uv_places(()) if pip else ()))
     command = (uv_program(), *words[:2], "--quiet", *more, *words[2:])

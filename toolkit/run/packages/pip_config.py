@@ -30,8 +30,9 @@ class PipPlaces(msgspec.Struct, frozen=True, kw_only=True):
 def pip_places(env: Mapping[str, str] | None = None) -> PipPlaces:
     """Return the package sources of this user's pip; environment variables override configuration files.
 
-    The paths and the order of pip's configuration files are from pip's documentation, "Configuration". The
-    function skips unreadable configuration files.
+    ``env`` contains the environment variables; ``None`` means the variables of this process. The paths and
+    the order of pip's configuration files are from pip's documentation, "Configuration". The function skips
+    unreadable configuration files.
     """
     known = os.environ if env is None else env
     settings: dict[str, str] = {}

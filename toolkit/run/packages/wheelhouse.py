@@ -17,8 +17,8 @@ from toolkit.versions import OLDEST_PYTHON, older
 
 _SECONDS = 900.0
 _EPOCH = "1580601600"
-"""The modification time of the files in toolkit's wheel: 2 February 2020, the default of the build tool
-hatchling.
+"""The modification time of the files in toolkit's wheel, in seconds since 1970: 2 February 2020, the default
+of the build tool hatchling.
 """
 _ZIP_TIME = (2020, 2, 2, 0, 0, 0)
 _PLATFORMS = (
@@ -36,7 +36,7 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
     """Write wheels for each Python version and one processor type to ``folder``, and return their paths.
 
     ``pythons`` are versions such as ``3.11``. ``machine`` is a processor type such as ``x86_64``. The wheels
-    have the same versions as the packages that are installed beside toolkit.
+    have the same versions as the packages in the Python environment in which toolkit runs.
 
     Raises:
         BadInput: if a Python version is invalid or too old.
@@ -45,12 +45,12 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
     for python in pythons:
         if not re.fullmatch(r"\d\.\d{1,2}", python) or older(python, OLDEST_PYTHON):
             raise BadInput(f"--python {python}: expected {OLDEST_PYTHON} or a later release, such as 3.12")
-    tell.step("Packing toolkit itself")
+    tell.step("Building a wheel of toolkit")
     own = _own_wheel(folder, tell)
     pins = folder / "constraints.txt"
     pins.write_text("".join(f"{name}=={version}\n" for name, version in sorted(requirements().items())))
     for python in pythons:
-        tell.step(f"Downloading the wheels that toolkit needs with Python {python}")
+        tell.step(f"Downloading the wheels that toolkit needs on Python {python}")
         tag = f"cp{python.replace('.', '')}"
         choice = ("--only-binary=:all:", "--python-version", python, "--implementation", "cp")
         abis = tuple(word for abi in (tag, "abi3", "none") for word in ("--abi", abi))
@@ -61,7 +61,10 @@ def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> 
 
 
 def requirements(name: str = DISTRIBUTION) -> dict[str, str]:
-    """Return the installed version of each package that a distribution requires, directly or indirectly."""
+    """Return the installed version of each package that a distribution requires, directly or indirectly.
+
+    The keys of the result are package names. The result omits packages that only an optional extra requires.
+    """
     from packaging.requirements import Requirement
 
     versions: dict[str, str] = {}
@@ -89,8 +92,8 @@ def _own_wheel(folder: Path, tell: Tell) -> Path:
 
 
 def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -> Path:
-    """Rebuild the wheel of an installed distribution from the installed files. Each rebuild gives a wheel
-    with the same bytes.
+    """Build a wheel in ``folder`` from the installed files of a distribution, and return the wheel's path.
+    Equal installed files give equal wheels, byte for byte.
     """
     installed = distribution.files or ()
     meta = next(str(f.parent) for f in installed if f.name == "METADATA" and f.parent.suffix == ".dist-info")
@@ -110,8 +113,7 @@ def rebuild_wheel(distribution: importlib.metadata.Distribution, folder: Path) -
 
 
 def _record_columns(content: bytes) -> str:
-    """Return the hash and the size of a file with the bytes ``content``, in the format of a wheel's file
-    RECORD.
+    """Return the hash and the size of ``content``, as two columns of the file ``RECORD`` in a wheel.
 
     Source: packaging.python.org, "Recording installed projects".
     """
@@ -125,9 +127,10 @@ def _pip(words: tuple[str, ...], tell: Tell) -> None:
     done = LocalRunner().stream(command, tell.detail)
     if "No module named pip" in done.errors:
         raise Missing(
-            "this installation of Python has no pip, which downloads the wheels",
+            "toolkit downloads wheels with pip, but the Python that runs toolkit has no pip",
             fix=f"install pip: `{sys.executable} -m ensurepip`",
         )
     done.require(
-        "fetching wheels", "check pip's settings and proxies, and that the package index is reachable"
+        "building or downloading wheels with pip",
+        "check pip's settings and proxies, and that the package index is reachable",
     )

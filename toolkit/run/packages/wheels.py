@@ -1,5 +1,5 @@
-"""Use uv and the package indexes to find the package files for any version of Python, without installing
-packages.
+"""Find package files for any version of Python in the package indexes. uv resolves the requirements, and
+installs no packages.
 """
 
 import tempfile
@@ -27,24 +27,25 @@ def lock_wheels(
     """Return the text of a ``pylock.toml`` with the wheels of the requirements and of all their dependencies.
 
     ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name of a platform, such as
-    ``x86_64-manylinux_2_36``. ``what`` is the name for the required packages in error messages. ``indexes``
-    are addresses of further package indexes. uv chooses the best version from all indexes, as pip does.
+    ``x86_64-manylinux_2_36``. Error messages call the required packages ``what``. uv searches the package
+    indexes at the addresses ``indexes`` and the indexes in the user's pip configuration. uv chooses the best
+    version from all indexes, as pip does.
 
     Raises:
         CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
-        Missing: if uv is not installed, or the cache is not writable.
+        Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
     return _compile_requirements(requirements, constraints, options, what, indexes)
 
 
 def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
-    """Return the text of a ``pylock.toml`` with only the source distributions of the requirements. ``what``
-    is the name for the packages in error messages.
+    """Return the text of a ``pylock.toml`` with the source distributions of the requirements, without wheels
+    and without dependencies. ``python`` is a Python version. Error messages call the packages ``what``.
 
     Raises:
-        CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
-        Missing: if uv is not installed, or the cache is not writable.
+        CheckFailed: if a requirement has no source distribution, with uv's reasons.
+        Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
     return _compile_requirements(requirements, (), options, what)
@@ -54,13 +55,13 @@ def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None
     """Return the text of a ``pylock.toml`` that lists every file of the pinned releases for the Python
     version ``python``.
 
-    If two package indexes have the same release, uv lists the files of only one index. uv asks only the index
-    at the address ``index``; an empty string means the default index. If ``index`` is ``None``, uv asks all
-    configured indexes.
+    ``index`` is the address of the only index that uv searches; an empty string means the default index. If
+    ``index`` is ``None``, uv searches all configured indexes. If several indexes have the same release, uv
+    lists only the files in one of these indexes.
 
     Raises:
         CheckFailed: if a release does not exist, with uv's reasons.
-        Missing: if uv is not installed, or the cache is not writable.
+        Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--no-deps", "--universal", "--python-version", python)
     return _compile_requirements(pins, (), options, "the addresses of wheels", only=index)
@@ -89,21 +90,24 @@ def _compile_requirements(
         )
         done = LocalRunner().run(Command(words, env=uv_settings(), timeout=_SECONDS))
         done.require(
-            f"resolving {what}", ("read which requirements contradict each other, and change the recipe")
+            f"resolving {what}",
+            "read uv's reason to find the requirements that contradict each other, and change the recipe",
         )
         return out.read_bytes()
 
 
 def uv_cache() -> str:
-    """Return the folder of uv's cache, after a check that it is writable. Without this check, uv would report
-    a read-only cache only as a missing wheel.
+    """Return the folder of uv's cache.
+
+    Raises:
+        Missing: if the folder is not writable. uv itself would then only report a missing wheel.
     """
     return str(in_cache("uv"))
 
 
 def uv_places(indexes: Sequence[str]) -> Iterator[str]:
     """Yield uv's options for the package indexes ``indexes``, and for the package sources in the user's pip
-    configuration.
+    configuration. If the pip configuration has ``no-index``, omit all indexes.
     """
     places = pip_places()
     if places.no_index:
@@ -126,20 +130,19 @@ def uv_program() -> str:
         import uv
     except ImportError as error:
         raise Missing(
-            "uv, which resolves wheels, is not installed in toolkit's Python environment",
+            "uv is not installed in toolkit's Python environment; toolkit resolves Python packages with uv",
             fix="install uv in this environment: `pip install 'uv>=0.8'`",
         ) from error
     return str(uv.find_uv_bin())
 
 
 def uv_settings() -> dict[str, str]:
-    """Return the user's pip settings as environment variables of uv. uv itself reads the usual environment
-    variables for certificates and proxies.
+    """Return the environment variables that toolkit sets for uv.
 
-    With UV_SYSTEM_CERTS, uv trusts the machine's certificates, as pip does (earlier releases of uv read
-    UV_NATIVE_TLS). UV_PYTHON_DOWNLOADS=never keeps uv from searching the network for the image's Python
-    version. Without UV_PYTHON_DOWNLOADS=never, each call of uv waits for more than 10 s on a machine without
-    a network.
+    UV_DEFAULT_INDEX is the user's index for pip. With UV_SYSTEM_CERTS, uv trusts the machine's certificates,
+    as pip does; earlier releases of uv read UV_NATIVE_TLS instead. UV_PYTHON_DOWNLOADS=never keeps uv from
+    searching the network for the image's Python version. Without this variable, each call of uv takes more
+    than 10 s on a machine without a network.
     """
     index = pip_places().index
     settings = {"UV_SYSTEM_CERTS": "true", "UV_NATIVE_TLS": "true", "UV_PYTHON_DOWNLOADS": "never"}
