@@ -1,4 +1,4 @@
-"""Translate error responses of a registry and network failures into errors of toolkit."""
+"""Convert error responses of a registry, and network failures, to exceptions of toolkit."""
 
 from typing import TYPE_CHECKING
 
@@ -30,8 +30,10 @@ class _Errors(msgspec.Struct, frozen=True):
 
 
 def error_words(answer: "Response") -> str:
-    """Return a registry's error message on one line. A response to a HEAD request has no body, so its error
-    message can only be in a header.
+    """Return a registry's error message on one line, or an empty string if the response has no error message.
+
+    The message comes from the body. If the body has no message, as after a HEAD request, the message comes
+    from the header ``WWW-Authenticate``.
     """
     try:
         content = msgspec.json.decode(answer.read(_MOST), type=_Errors)
@@ -44,13 +46,15 @@ def error_words(answer: "Response") -> str:
 
 
 def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
-    """Return the exception to raise for a request that the registry refuses even after all retries.
-    ``source`` names the file or helper with the user's login.
+    """Return the exception to raise for a request to which ``host`` answers with the HTTP error ``status``.
+
+    ``words`` is the registry's error message. ``source`` is the name of the login file or of the credential
+    helper with the user's login, or an empty string if toolkit found no login.
     """
     reason = f": {words}" if words else ""
     if status == 401 and source:
         return Missing(
-            f"{host} does not accept the user and password of {source}",
+            f"{host} does not accept the user and password from {source}",
             fix=f"log in again: `docker login {host}`",
         )
     if status == 401:
@@ -66,10 +70,10 @@ def refusal_error(host: str, status: int, words: str, source: str) -> Missing | 
         )
     if status in BUSY:
         return Missing(
-            f"the registry {host} answers {status} repeatedly{reason}",
+            f"the registry {host} answers with HTTP status {status} repeatedly{reason}",
             fix="run the same command again later to resume the transfer",
         )
-    return CheckFailed(f"the registry {host} answers {status}{reason}")
+    return CheckFailed(f"the registry {host} answers with HTTP status {status}{reason}")
 
 
 def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
@@ -77,7 +81,8 @@ def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
     registries send the same response in both cases.
 
     ``scope`` is the scope of the token that the request needs: a repository and the permitted actions.
-    ``user`` is the user's name, or an empty string if toolkit found no login.
+    ``words`` is the registry's error message. ``user`` is the user's name, or an empty string if toolkit
+    found no login.
     """
     kind, _, rest = scope.partition(" ")[0].partition(":")
     repository, _, actions = rest.partition(":")
@@ -92,14 +97,15 @@ def permission_error(host: str, scope: str, words: str, user: str) -> Missing:
 
 
 def unreachable_error(host: str, error: Exception) -> Missing:
-    """Return the exception to raise for a network failure."""
+    """Return the exception to raise if the network failure ``error`` interrupts a request to ``host``."""
     import requests
 
     if is_distrusted(error):
         why = str(error).partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
         return Missing(
             f"{host}: toolkit refuses the certificate: {why[:120] or 'it is not trusted'}",
-            fix="for a private CA, give `--ca FILE` or set SSL_CERT_FILE=FILE",
+            fix="if a private CA issued the certificate, give the CA's own certificate: `--ca FILE`, or "
+            "set SSL_CERT_FILE=FILE",
         )
     if is_plain(error):
         return Missing(
@@ -119,17 +125,18 @@ def unreachable_error(host: str, error: Exception) -> Missing:
     else:
         why = "the connection was interrupted"
     return Missing(
-        f"the registry {host} cannot be reached: {why}",
-        fix="check that the registry is up, then run the same command again to resume the transfer",
+        f"{host} cannot be reached: {why}",
+        fix=f"check that {host} is the right name and is up, then run the same command again to resume the "
+        "transfer",
     )
 
 
 def is_distrusted(error: BaseException | None) -> bool:
-    """Return whether the message of the error says that the certificate was refused."""
+    """Return whether the error says that toolkit refused the server's certificate."""
     return "CERTIFICATE_VERIFY_FAILED" in str(error)
 
 
 def is_plain(error: BaseException | None) -> bool:
-    """Return whether the message of the error says that the server answers in plain HTTP instead of TLS."""
+    """Return whether the error says that the server answers in plain HTTP instead of TLS."""
     text = str(error).upper().replace(" ", "_")
     return any(word in text for word in _NOT_TLS)

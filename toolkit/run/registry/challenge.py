@@ -1,6 +1,7 @@
 """Parse the ``WWW-Authenticate`` header of a response with status 401.
 
-Sources: RFC 9110, section 11.6.1; distribution: "Token Authentication".
+Sources: RFC 9110, section 11.6.1; documentation of the registry server ``distribution``, "Token
+Authentication".
 """
 
 import re
@@ -19,8 +20,8 @@ _LONGEST = 8192
 
 @dataclass(frozen=True, slots=True)
 class Challenge:
-    """An authentication method that a server accepts. ``scheme`` and the names of the parameters are in lower
-    case.
+    """An authentication method that a server accepts, such as ``bearer`` with the parameter ``realm``.
+    ``scheme`` and the names of the parameters are in lower case.
     """
 
     scheme: str
@@ -28,8 +29,8 @@ class Challenge:
 
 
 def read_challenges(header: str) -> tuple[Challenge, ...]:
-    """Return the challenges in a ``WWW-Authenticate`` header, in their order. The function stops at the first
-    invalid part of the header.
+    """Return the challenges in a ``WWW-Authenticate`` header, in the header's order. The function stops at
+    the first invalid part of the header.
     """
     text, position = header[:_LONGEST], 0
     challenges: list[Challenge] = []

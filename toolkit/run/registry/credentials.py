@@ -25,7 +25,7 @@ _HELPER_SECONDS = 60.0
 """The time limit of a credential helper in seconds. A credential helper may ask the user to unlock a key
 ring.
 """
-_TOKEN_USER = "<token>"  # noqa: S105 - the user name in an answer with a token instead of a password
+_TOKEN_USER = "<token>"  # noqa: S105 - a credential helper returns this user name with a token
 
 
 class _Entry(msgspec.Struct, frozen=True):
@@ -66,11 +66,13 @@ class Login:
 
 
 def find_login(host: str) -> Login | None:
-    """Return the login for ``HOST[:PORT]`` from the first login file that names this host, or ``None``.
+    """Return the login for ``HOST[:PORT]`` from the first login file that has a login for this host. Return
+    ``None`` if no login file has a login for this host.
 
     Raises:
-        BadInput: if a login file cannot be read.
-        CheckFailed: if the credential helper fails.
+        BadInput: if a login file cannot be read, or is damaged.
+        CheckFailed: if a credential helper fails.
+        Missing: if a login file names a credential helper that is not installed.
     """
     for file in login_files():
         try:
@@ -85,7 +87,7 @@ def find_login(host: str) -> Login | None:
 
 
 def login_files() -> Iterator[Path]:
-    """Yield the paths of files that may contain logins; docker's files come first."""
+    """Yield the paths of the files that may contain logins, in the order in which toolkit reads the files."""
     if named := os.environ.get("REGISTRY_AUTH_FILE"):
         yield Path(named)
     at_home = home()
@@ -109,7 +111,7 @@ def read_config(text: bytes, file: Path) -> _DockerConfig:
         return msgspec.json.decode(text or b"{}", type=_DockerConfig)
     except DECODE_ERRORS as error:
         raise BadInput(
-            f"{file}: not a valid file of docker login",
+            f"{file}: not a valid login file in Docker's format",
             fix="fix the file, or log in again: `docker login HOST`",
         ) from error
 
@@ -134,8 +136,8 @@ def _keys(host: str) -> tuple[str, ...]:
 
 
 def _plain(key: str) -> str:
-    """Return the host that a key of a login file names. docker writes a host as the key; older docker
-    releases wrote an address such as ``https://HOST/v1/``.
+    """Return the host in a key of a login file. A key is a host or, in files of old Docker releases, an
+    address such as ``https://HOST/v1/``.
     """
     return key.removeprefix("https://").removeprefix("http://").partition("/")[0].lower()
 
@@ -175,7 +177,9 @@ def _ask(helper: str, key: str, file: str) -> Login | None:
     try:
         answer = msgspec.json.decode(done.stdout, type=_Helped)
     except DECODE_ERRORS as error:
-        raise CheckFailed(f"{program} does not follow the protocol of credential helpers") from error
+        raise CheckFailed(
+            f"{program} printed invalid output; expected JSON with Username and Secret"
+        ) from error
     if answer.Username == _TOKEN_USER:
         return Login(program, token=answer.Secret)
     return Login(program, answer.Username, answer.Secret)

@@ -19,8 +19,8 @@ from toolkit.run.web.limits import broken_limit, of_transfer
 from toolkit.units import format_size
 
 _STEP = 1 << 16
-"""The number of bytes that one read requests. An interruption of a download loses at most this number of
-bytes.
+"""The largest number of bytes that toolkit receives before it writes them to the file. An interruption of a
+download loses at most this number of bytes.
 """
 _TRIES = 6
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(?:\d{1,15}|\*)")
@@ -36,8 +36,8 @@ def fetch_blob(
 
     Raises:
         Missing: if the registry stops answering; ``part`` keeps the received bytes.
-        CheckFailed: if the disk is full (``part`` stays), or if the digest is wrong (toolkit deletes
-            ``part``).
+        CheckFailed: if the disk is full (``part`` keeps the received bytes), or if the digest is wrong
+            (toolkit deletes ``part``).
     """
     offset = part.stat().st_size if part.exists() else 0
     _fill(session, name, blob, part, on_got)
@@ -61,7 +61,8 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # To avoid endless retries, count a transfer that exceeds a limit as a failure.
+                # A transfer that received bytes resets the count of failures. A transfer that exceeded a
+                # limit does not reset the count, because such transfers could repeat endlessly.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise
@@ -80,7 +81,7 @@ def _append(
         if answer.status_code == 404:
             raise CheckFailed(f"{name}: the registry has the manifest but not the blob {blob.digest[:19]}…")
         if begins_at(answer.status_code, answer.headers.get("Content-Range", "")) != done:
-            file.truncate(0)  # discard the bytes: the response does not begin after them
+            file.truncate(0)  # the response does not continue the bytes in the file
             file.seek(0)
             if answer.status_code != 200:
                 raise Missing(
@@ -90,8 +91,8 @@ def _append(
 
 
 def begins_at(status: int, content_range: str) -> int:
-    """Return the offset in the blob at which a response's content starts. Return -1 if a partial response
-    does not contain its offset.
+    """Return the offset in the blob at which a response's content starts. Return -1 if the header
+    ``Content-Range`` of a partial response has no valid offset.
     """
     if status == 200:
         return 0
@@ -108,7 +109,7 @@ def _copy(session: RegistrySession, blob: Descriptor, answer: Response, file: Fi
             done += len(chunk)
             if done > blob.size:
                 raise CheckFailed(
-                    f"{session.host} sends more of {blob.digest[:19]}… than the expected {blob.size} bytes"
+                    f"{session.host} sends more than the {blob.size} bytes of blob {blob.digest[:19]}…"
                 )
             _write(file, chunk)
             on_got(done)

@@ -34,7 +34,8 @@ def fetch_manifest(
 
     Raises:
         Missing: if the image does not exist, or every transfer is interrupted.
-        CheckFailed: if the content does not match the requested digest or the digest in the response.
+        CheckFailed: if the manifest is invalid or too large, or does not match the requested digest or the
+            digest in the response.
     """
     text, digest = _read(session, name, reference)
     if len(text) > MOST_BYTES:
@@ -118,6 +119,6 @@ def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
 def wrong(what: str, expected: str, actual: str) -> CheckFailed:
     """Return the exception to raise for bytes that do not match their digest."""
     return CheckFailed(
-        f"{what} differs from its digest: {actual[:19]}… instead of {expected[:19]}…",
-        fix="run the same command again; if the error returns, the registry or a proxy has damaged data",
+        f"{what} differs from its digest: expected {expected[:19]}…, but the content has {actual[:19]}…",
+        fix="run the same command again; if the error occurs again, the registry or a proxy damages the data",
     )

@@ -16,7 +16,10 @@ DOCKER_MANIFEST = "application/vnd.docker.distribution.manifest.v2+json"
 DOCKER_LIST = "application/vnd.docker.distribution.manifest.list.v2+json"
 SIF_CONFIG = "application/vnd.sylabs.sif.config.v1+json"
 SIF_LAYER = "application/vnd.sylabs.sif.layer.v1.sif"
-"""The media types that ``apptainer push oras://`` writes (apptainer: internal/pkg/client/oras)."""
+"""``apptainer push oras://`` writes the media types ``SIF_CONFIG`` and ``SIF_LAYER``.
+
+Source: apptainer, internal/pkg/client/oras.
+"""
 TITLE = "org.opencontainers.image.title"
 
 MOST_BYTES = 4 << 20
@@ -63,13 +66,13 @@ class ImageManifest(msgspec.Struct, frozen=True, omit_defaults=True, rename="cam
 
     @property
     def blobs(self) -> tuple[Descriptor, ...]:
-        """The blobs of an image without duplicates, with the configuration first."""
+        """The configuration of an image, followed by its layers, without duplicates; empty for an index."""
         parts = ((self.config,) if self.config else ()) + self.layers
         return tuple({part.digest: part for part in parts}.values())
 
 
 def read_manifest(text: bytes, name: str) -> ImageManifest:
-    """Parse a manifest or an index.
+    """Parse a manifest or an index. Error messages call the image ``name``.
 
     Raises:
         CheckFailed: if the text is neither a manifest nor an index, or has an invalid value.
@@ -80,20 +83,22 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
         raise CheckFailed(f"{name}: its manifest cannot be read: {error}") from error
     if manifest.schema_version != 2:
         raise CheckFailed(
-            f"{name}: its manifest is of version {manifest.schema_version}; toolkit reads version 2"
+            f"{name}: its manifest has schema version {manifest.schema_version}; toolkit reads version 2"
         )
     if len(manifest.layers) > _MOST_LAYERS or len(manifest.manifests) > _MOST_LAYERS:
         raise CheckFailed(f"{name}: its manifest names more than {_MOST_LAYERS} layers or images")
     for part in (*manifest.blobs, *manifest.manifests):
         if not _DIGEST.fullmatch(part.digest):
-            raise CheckFailed(f"{name}: its manifest names {part.digest[:80]!r}, which is not a SHA-256")
+            raise CheckFailed(
+                f"{name}: its manifest names {part.digest[:80]!r}, which is not a SHA-256 digest"
+            )
         if not 0 <= part.size <= _MOST_SIZE:
             raise CheckFailed(f"{name}: its manifest names a blob with an invalid size: {part.size} bytes")
     return manifest
 
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
-    """Return the bytes of a manifest for a SIF file. Equal SIF files have equal manifests."""
+    """Return the bytes of a manifest for the SIF file ``layer``. Equal SIF files have equal manifests."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, (layer,)))
 
 

@@ -15,8 +15,8 @@ _MOST_REPOSITORIES = 8
 class RegistryMemory(msgspec.Struct, frozen=True):
     """What the cache knows about a blob in a registry.
 
-    ``uploads`` maps a repository to the address of its unfinished upload. ``repositories`` lists repositories
-    that contain the blob.
+    ``uploads`` maps a repository to the address of an unfinished upload of the blob to this repository.
+    ``repositories`` lists repositories that contain the blob.
     """
 
     repositories: tuple[str, ...] = ()
@@ -31,8 +31,8 @@ def recall(host: str, digest: str) -> RegistryMemory:
 
 
 def remember_upload(host: str, digest: str, repository: str, location: str) -> None:
-    """Store in the cache the address at which toolkit can resume an upload. An empty ``location`` removes the
-    stored address.
+    """Store in the cache the address ``location``, at which toolkit can resume the upload of a blob to
+    ``repository``. An empty ``location`` removes the stored address.
     """
     memory = recall(host, digest)
     other_uploads = {name: where for name, where in memory.uploads.items() if name != repository}

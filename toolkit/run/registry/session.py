@@ -28,21 +28,25 @@ from toolkit.run.web.limits import Limits, broken_limit
 from toolkit.run.web.redirects import without_login
 
 _COMMIT = Limits(600.0, 600.0)
-"""The time limits for the last request of an upload, in seconds. They are long, because some registries copy
-the whole blob during this request.
+"""The time limits for the last request of an upload, in seconds. The limits are long, because some registries
+copy the whole blob during this request.
 """
 TRIES = 6
 _ANY = (200, 401, 403, 404)
 """HTTP statuses with which a running registry may answer a request without authentication."""
 _FIRST_TRIES = 3
-"""The number of tries until a registry's first response. The number is small, so that toolkit soon reports a
-wrong host name.
+"""The largest number of tries of the first request to a registry. The number is small, so that toolkit soon
+reports a wrong host name.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RegistryAccess:
-    """How toolkit connects to a registry. ``ca`` is a file or a folder of certificates."""
+    """How toolkit connects to a registry.
+
+    ``ca`` is a file or a folder with certificates that toolkit trusts in addition to the system's
+    certificates. ``plain_http`` selects HTTP without TLS. ``pause`` waits for a number of seconds.
+    """
 
     ca: Path | None = None
     plain_http: bool = False
@@ -69,7 +73,7 @@ class RegistrySession:
         plain HTTP.
 
         Raises:
-            Missing: if no registry answers, or its certificate is not trusted.
+            Missing: if no registry answers, or toolkit does not trust the registry's certificate.
         """
         try:
             self.ask("GET", "/v2/", ok=_ANY, tries=_FIRST_TRIES).close()
@@ -90,8 +94,8 @@ class RegistrySession:
         tries: int = TRIES,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
     ) -> Response:
-        """Send a request, and return a response with a status in ``ok``. ``scope`` is the scope of the token
-        that the request needs.
+        """Send a request, and return a response with a status in ``ok``. ``where`` is a path on the registry,
+        or an address. ``scope`` is the scope of the token that the request needs.
 
         For a request with a body, the caller passes ``tries=1``. The caller repeats such a request itself,
         because only the caller knows how many bytes arrived.
@@ -122,22 +126,22 @@ class RegistrySession:
         raise AssertionError("the last try returns a response or raises an error")
 
     def wait(self, seconds: float) -> None:
-        """Wait before the next request to a busy registry."""
+        """Wait before the caller repeats a failed request or transfer."""
         self._pause(seconds)
 
     def absolute(self, where: str) -> str:
-        """Return the absolute form of an address that the registry sent. The returned address may be on
-        another host.
+        """Return the absolute address for a path on the registry, or for an address that the registry sent.
+        The returned address may be on another host.
 
         Raises:
-            CheckFailed: if the address leads from TLS to plain HTTP.
+            CheckFailed: if the address is invalid, or leads from TLS to plain HTTP.
         """
         try:
             url = urljoin(f"{self.base}/", where)
             scheme = urlsplit(url).scheme
         except ValueError as error:
             raise CheckFailed(
-                f"{self.host} redirects to {without_login(where)[:80]!r}, which is not an address"
+                f"{self.host} redirects to {without_login(where)[:80]!r}, which is not a valid address"
             ) from error
         if scheme not in {"https", urlsplit(self.base).scheme}:
             raise CheckFailed(

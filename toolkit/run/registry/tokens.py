@@ -1,7 +1,7 @@
-"""Authenticate to a registry with user and password (Basic), or with a token for each scope (a repository and
-the permitted actions).
+"""Authenticate to a registry with user and password (HTTP Basic), or with one token for each scope.
 
-Source: distribution, "Token Authentication".
+A scope names a repository and the permitted actions. Source: documentation of the registry server
+``distribution``, "Token Authentication".
 """
 
 import base64
@@ -34,7 +34,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 class Tokens:
     """Authenticates requests to ``host``. toolkit sends the user's ``login`` only if the server requires
-    authentication.
+    authentication. ``may_be_plain`` says whether the connection to the registry may use HTTP without TLS.
     """
 
     def __init__(self, client: Client, host: str, login: Login | None, *, may_be_plain: bool) -> None:
@@ -59,9 +59,7 @@ class Tokens:
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:
-        """Return whether the token server issued a token for a scope. If so, the token server accepted the
-        login.
-        """
+        """Return whether the token server issued a token for a scope."""
         own = self._login and self._login.bearer
         return not self._basic and not own and bool(self._header.get(scope))
 
@@ -78,11 +76,12 @@ class Tokens:
 
     def answer(self, header: str, scope: str) -> bool:
         """Prepare a retry of a request after status 401. Return whether the retry will have a new
-        authentication header.
+        authentication header. ``header`` is the ``WWW-Authenticate`` header of the response.
 
         Raises:
-            CheckFailed: if the challenge is invalid, or toolkit would send a password over plain HTTP.
-            Missing: if the token server is unreachable, or issues no token.
+            CheckFailed: if the registry names an invalid token server, or the token server's response is
+                invalid, or toolkit would send a password or a token over plain HTTP.
+            Missing: if the token server is unreachable, or refuses to issue a token.
         """
         before = self._header[""] if self._basic else self._header.get(scope, "")
         for challenge in read_challenges(header):
@@ -113,7 +112,7 @@ class Tokens:
             if answer.status_code == 403:
                 raise permission_error(self._host, scope, error_words(answer), self.user)
             if answer.status_code != 200:
-                raise Missing(f"{self._host}: its token server answers {answer.status_code}")
+                raise Missing(f"{self._host}: its token server answers with HTTP status {answer.status_code}")
             return read_token(_read(answer, self._host), self._host)
 
     def _ask_server(self, realm: str, parameters: dict[str, str]) -> Response:
@@ -146,8 +145,8 @@ class Tokens:
     def _check_protected(self, secret: str) -> None:
         if self._is_exposed:
             raise CheckFailed(
-                f"the registry {self._host} asks for {secret} of {self.source} over plain HTTP, where other "
-                "users of the network could read it; toolkit did not send it",
+                f"the registry {self._host} asks for {secret} from {self.source} over plain HTTP; toolkit "
+                f"did not send {secret}, because other users of the network could read {secret}",
                 fix=(
                     "set up TLS for the registry, and omit `--plain-http`; or remove the login: `docker "
                     "logout "
@@ -160,7 +159,8 @@ class Tokens:
             parts = urlsplit(realm)
         except ValueError as error:
             raise CheckFailed(
-                f"{self._host} names a token server at {without_login(realm)[:80]!r}, which is not an address"
+                f"{self._host} names a token server at {without_login(realm)[:80]!r}, which is not a valid "
+                "address"
             ) from error
         plain = parts.scheme == "http" and (self._may_be_plain and is_loopback(parts.netloc))
         if not parts.netloc or "@" in parts.netloc or not (parts.scheme == "https" or plain):
@@ -187,15 +187,15 @@ def read_token(text: bytes, host: str) -> str:
     """Return the token in a token server's response.
 
     Raises:
-        CheckFailed: if the response has no token that a header can contain.
+        CheckFailed: if the response has no token, or has a token that an HTTP header cannot contain.
     """
     try:
         answer = msgspec.json.decode(text, type=_Token)
     except DECODE_ERRORS as error:
-        raise CheckFailed(f"{host}: its token server sends an invalid answer") from error
+        raise CheckFailed(f"{host}: its token server answers with invalid JSON") from error
     token = answer.token or answer.access_token
     if not token or not token.isascii() or not token.isprintable() or " " in token:
-        raise CheckFailed(f"{host}: its token server answers without a token")
+        raise CheckFailed(f"{host}: its token server answers without a valid token")
     return token
 
 

@@ -16,8 +16,8 @@ _VARIABLES = ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE")
 
 
 def tls_settings(ca: Path | None, host: str) -> ssl.SSLContext:
-    """Return the TLS settings for a registry. toolkit also trusts the certificates in docker's folder
-    ``certs.d/HOST[:PORT]``.
+    """Return the TLS settings for the registry ``host``. ``ca`` is the file or folder that ``--ca`` names.
+    toolkit also trusts the certificates in Docker's folder ``certs.d/HOST[:PORT]``.
 
     Raises:
         BadInput: if a certificate file is missing or invalid.

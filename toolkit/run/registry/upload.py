@@ -60,7 +60,8 @@ class _Upload:
 
 
 def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent: OnSent) -> bool:
-    """Upload a blob to a repository. Return False if the repository already has the blob.
+    """Upload a blob to a repository. Return False if no upload was necessary, because the repository already
+    had the blob or the registry copied the blob from another repository.
 
     Raises:
         Missing: if the registry stops answering; the next call resumes the upload.
@@ -89,16 +90,14 @@ class _NoChunksError(Exception):
 
 
 def _earlier_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
-    """Return the unfinished upload of an earlier run, or ``None`` if the registry no longer has
-    this upload.
-    """
+    """Return the unfinished upload of an earlier run, or ``None`` if toolkit cannot resume such an upload."""
     location = memory.recall(session.host, blob.digest).uploads.get(name.repository, "")
     return _ask_progress(session, name, location, blob) if location else None
 
 
 def _ask_progress(session: RegistrySession, name: RegistryName, location: str, blob: Blob) -> _Upload | None:
     """Ask the registry how many bytes of an upload it has received. Return ``None`` if the upload no longer
-    exists.
+    exists, or if the registry has received no bytes.
     """
     try:
         with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
@@ -187,8 +186,11 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     with answer:
         if answer.status_code in _NO_CHUNKS:
             if upload.done:
-                # The registry accepted earlier chunks, so this status means that it deleted the upload.
-                raise Missing(f"{session.host} dropped an upload", fix="run the same command again")
+                # The registry accepted earlier chunks, so this status means that the registry deleted the
+                # upload.
+                raise Missing(
+                    f"{session.host} deleted an unfinished upload", fix="run the same command again"
+                )
             raise _NoChunksError
         upload.location = _location(answer, session)
         byte_range = answer.headers.get("Range", "")
@@ -232,7 +234,7 @@ def received_bytes(header: str) -> int:
 def _location(answer: Response, session: RegistrySession) -> str:
     where = answer.headers.get("Location", "")
     if not where:
-        raise CheckFailed(f"{session.host} does not send the address at which the upload continues")
+        raise CheckFailed(f"{session.host} sends no Location header with the next address of an upload")
     return session.absolute(where)
 
 

@@ -105,7 +105,10 @@ def test_a_helper_that_knows_nobody(home, monkeypatch):
     assert find_login("h.example") is None
 
 
-@every_row(("script", "said"), [("echo locked >&2; exit 1", "locked"), ("echo no json", "protocol")])
+@every_row(
+    ("script", "said"),
+    [("echo locked >&2; exit 1", "locked"), ("echo no json", "expected JSON with Username")],
+)
 def test_a_helper_that_fails_is_told(home, monkeypatch, script, said):
     write(home, {"credsStore": "test"})
     helper(home, monkeypatch, script)
@@ -126,7 +129,7 @@ def test_a_helper_that_is_not_there_or_no_name(home):
 def test_a_damaged_file_is_named_and_not_shown(home, text):
     (home / ".docker").mkdir()
     (home / ".docker/config.json").write_text(text)
-    with pytest.raises(BadInput, match=r"config\.json: not a valid file of docker login"):
+    with pytest.raises(BadInput, match=r"config\.json: not a valid login file in Docker's format"):
         find_login("h.example")
     write(home, {"auths": {"h.example": {"auth": "%%%"}}})
     with pytest.raises(BadInput, match="does not contain a user and a password in base64"):

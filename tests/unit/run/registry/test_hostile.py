@@ -63,8 +63,8 @@ def told(server, action=lambda session, name: fetch_manifest(session, name, "1")
 @every_row(
     ("answer", "message"),
     [
-        (endless("HTTP/1.1 418 No\r\nContent-Length: 6500000000\r\n\r\n"), "answers 418"),
-        (endless("HTTP/1.1 418 No\r\n\r\n"), "answers 418"),
+        (endless("HTTP/1.1 418 No\r\nContent-Length: 6500000000\r\n\r\n"), "answers with HTTP status 418"),
+        (endless("HTTP/1.1 418 No\r\n\r\n"), "answers with HTTP status 418"),
         (endless("HTTP/1.1 200 OK\r\n\r\n"), "its manifest is larger than 4 MiB"),
         (
             endless(
@@ -84,7 +84,7 @@ def told(server, action=lambda session, name: fetch_manifest(session, name, "1")
             endless("", b"HTTP/1.1 100 Continue\r\nX-A: " + b"a" * 60_000 + b"\r\n\r\n"),
             "the server sends more than 16 MiB",
         ),
-        (endless("HTTP/1.1 307 There\r\nLocation: /x\r\n\r\n"), "answers 418"),
+        (endless("HTTP/1.1 307 There\r\nLocation: /x\r\n\r\n"), "answers with HTTP status 418"),
     ],
     ids=[
         "error",
@@ -174,7 +174,7 @@ def hurried(monkeypatch):
         ("HTTP/1.1 200 OK\r\nX-A: ", "the server's answer is not complete after 0.2 seconds"),
         ("HTTP/1.1 200 OK\r\n\r\n", "the server's answer is not complete after 0.2 seconds"),
         (f"{CHUNKED}1;", "the server's answer is not complete after 0.2 seconds"),
-        ("HTTP/1.1 418 No\r\n\r\n", "answers 418"),
+        ("HTTP/1.1 418 No\r\n\r\n", "answers with HTTP status 418"),
     ],
     ids=["status", "header", "manifest", "chunk", "error"],
 )

@@ -67,7 +67,7 @@ def test_a_part_that_is_named_twice_is_one_part():
         (b"", "cannot be read"),
         (b"[]", "cannot be read"),
         (b'{"a":' * 100_000, "cannot be read"),
-        (whole(schemaVersion=1), "of version 1"),
+        (whole(schemaVersion=1), "schema version 1"),
         (whole(layers=[part(digest="md5:12")]), "not a SHA-256"),
         (whole(layers=[part(digest="sha256:../../../etc/passwd")]), "not a SHA-256"),
         (whole(layers=[part(size=-1)]), "-1 bytes"),

@@ -184,7 +184,7 @@ def test_an_upload_is_sent_on_with_its_body_where_a_redirect_keeps_the_method(se
     session_of.ask("PUT", "/up", ok=(201,), data=CONTENT).close()
     assert server.asked[-1][2] == CONTENT
     server.answers["PUT /up"] = sent_to("/there", 302)
-    with pytest.raises(CheckFailed, match="answers 302"):
+    with pytest.raises(CheckFailed, match="answers with HTTP status 302"):
         session_of.ask("PUT", "/up", ok=(201,), data=CONTENT)
 
 

@@ -85,7 +85,7 @@ def test_wrong_bytes_are_told_and_removed(server, session, name, tmp_path):
 
 def test_more_bytes_than_there_should_be_end_it(server, session, name, tmp_path):
     server.answers[WHERE] = (200, {}, CONTENT + b"more")
-    with pytest.raises(CheckFailed, match="more of"):
+    with pytest.raises(CheckFailed, match="sends more than the"):
         get(session, name, tmp_path / "part")
 
 
@@ -118,7 +118,7 @@ def test_a_busy_server_is_asked_again_and_a_lasting_error_is_told(server, sessio
     session.find()
     assert len(server.asked) == 3
     server.answers["GET /v2/"] = (500, {}, b'{"errors": [{"code": "UNKNOWN", "message": "disk\\nfull"}]}')
-    with pytest.raises(Missing, match="answers 500 repeatedly: UNKNOWN: disk full"):
+    with pytest.raises(Missing, match="answers with HTTP status 500 repeatedly: UNKNOWN: disk full"):
         session.find()
 
 
@@ -320,7 +320,7 @@ def test_no_step_leads_from_tls_to_plain_http(name):
     session = RegistrySession(name, RegistryAccess())
     with pytest.raises(CheckFailed, match="not protected by TLS"):
         session.absolute("http://h.example/x")
-    with pytest.raises(CheckFailed, match="not an address"):
+    with pytest.raises(CheckFailed, match="not a valid address"):
         session.absolute("https://[")
 
 
