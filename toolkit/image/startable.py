@@ -1,4 +1,4 @@
-"""Check the header of an image before toolkit contacts another machine."""
+"""Check that a container runtime can start an image file."""
 
 from pathlib import Path
 
@@ -18,15 +18,18 @@ _SQUASHFS = b"hsqs"
 
 
 def check_startable(path: Path, option: str) -> None:
-    """Check that a file is a SIF or a squashfs, by its header.
+    """Check that the format of an image file is one that a supported container runtime can start.
+
+    For a SIF or a squashfs image, toolkit reads only the file's header.
 
     Args:
         path: the image file.
-        option: the command-line option that gave the image, such as ``--image``; the error message begins
-            with it.
+        option: the command-line option with which the user names the image, such as ``--image``. The error
+            message begins with this option.
 
     Raises:
-        BadInput: if the path is not a file, is not an image, or is an image in another format.
+        BadInput: if the path is not a file, the file is not an image, or no supported runtime can start an
+            image in this format.
         Damaged: if the SIF's descriptor table or the squashfs superblock is invalid.
     """
     with open_given(path, label=option) as file:
@@ -35,7 +38,7 @@ def check_startable(path: Path, option: str) -> None:
             offset = read_sif(file, path).root.offset if is_sif(head) else 0
             SquashTree(file, offset, str(path), Budget(str(path)))
             return
-    from toolkit.image.inspect import inspect  # slow import, only for files of another format
+    from toolkit.image.inspect import inspect  # slow import, not needed for SIF and squashfs
 
     facts = inspect(path)
     if facts.format in formats():

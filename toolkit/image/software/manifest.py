@@ -12,10 +12,12 @@ _MOST = 48 << 20
 
 
 class FileHashes(msgspec.Struct, frozen=True):
-    """The SHA-256 of each file in /opt, and of each program and library, by path.
+    """The contents of an image's manifest.
 
-    ``changed`` are files of wheels that the build changed, for example stripped libraries. ``gone`` maps each
-    wheel to the number of its files that the build removed, for example tests and headers.
+    ``files`` maps the path of each file in /opt, and of each program and library of the system, to its
+    SHA-256. ``changed`` are paths of Python packages' files that the build changed, such as stripped
+    libraries. ``gone`` maps each Python package to the number of its files that the build removed, such as
+    tests.
     """
 
     schema: str

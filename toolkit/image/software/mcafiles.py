@@ -14,17 +14,17 @@ _NAMED = (
     ("pmix-mca-params.conf", "PMIX_MCA_"),
     ("prte-mca-params.conf", "PRTE_MCA_"),
 )
-"""The name of each parameter file, and the prefix of environment variables with the same effect
+"""The name of each parameter file, and the prefix of the environment variables that set the file's parameters
 (open-mpi/ompi:docs/mca.rst)."""
 _OF_DEBIAN = ("/etc/openmpi", "/etc")
 
 
 def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
-    """Return the settings in MCA parameter files (the settings of components), as environment variables with
-    the same effect.
+    """Return the MCA parameters (settings of Open MPI, PMIx and PRRTE) in an image's parameter files.
 
-    An Open MPI with the prefix /usr reads Debian's files in /etc. Any other Open MPI reads the folder ``etc``
-    in its prefix.
+    The result maps the environment variable that would set each parameter to the parameter's value. The
+    result is empty if ``mpi`` is not an Open MPI. An Open MPI with the prefix /usr reads Debian's files in
+    /etc. Any other Open MPI reads the folder ``etc`` in its prefix.
     """
     if mpi is None or mpi.implementation != "openmpi" or mpi.prefix is None:
         return {}

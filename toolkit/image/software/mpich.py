@@ -20,7 +20,8 @@ _LABELS = {
     "features": "features",
     "Custom Information": "custom",
 }
-"""The labels in the text of MPI_Get_library_version, each with the suffix of the variable that has its value
+"""The labels in the text of MPI_Get_library_version. Each label maps to a suffix: MPICH's variable with this
+suffix, such as ``MPII_Version_device``, has the value for the label
 (pmodels/mpich:src/binding/c and src/util/mpir_get_library_version; src/mpi/init/globals.c).
 """
 _LINE = rb"MPICH [A-Za-z0-9 ]{2,20}:[ \t]*%s\n"
@@ -29,8 +30,8 @@ _FIRST = (
     rb"\0(MPICH Custom Information:[ \t]*%s\n)(?=\0)",
 )
 _THREADCOMM = b"MPIR_Threadcomm_dup_impl"
-"""A function that MPICH contains only if it was built with the feature ``threadcomm``; up to release 5.0,
-MPICH has no other optional feature (pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
+"""A function in builds of MPICH with the feature ``threadcomm``, the only optional feature up to MPICH 5.0
+(pmodels/mpich:src/mpi/threadcomm/threadcomm_impl.c and get_feature_list).
 """
 _LONGEST = 8191
 """Maximum length of the version text in bytes: MPI_MAX_LIBRARY_VERSION_STRING without the NUL byte."""
@@ -38,8 +39,8 @@ _INTEL = re.compile(
     rb"Intel\(R\) MPI Library (%s|20\d\d[^\0%]{0,40}?)( for Linux\* OS\n?)\0{1,8}([^\0]{1,40})?"
 )
 _CRAY = re.compile(rb"CRAY MPICH version (\d{1,3}(?:\.\d{1,4}){1,4})")
-"""A pattern for the release of Cray MPICH, whose release numbers differ from MPICH's. In the library, the
-version of MPICH follows the release of Cray MPICH.
+"""A pattern for the release of Cray MPICH. Cray's library also contains the release of MPICH on which Cray
+MPICH is based, which is a different number.
 """
 _DEVICE = rb"(?P<device>ch[34](?::\w{1,20})?(?:[ ,]\w{1,20}){0,5})\0{1,64}"
 _CONFIGURE = rb"(?P<configure>(?!\d{1,4}:\d{1,4}:\d{1,4}\0)[^\0]{1,16000})\0{1,64}"
@@ -51,8 +52,8 @@ _TOGETHER = (
     re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
     re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
 )
-"""Patterns for the values of MPICH's build description: compilers place these values next to each other, in
-one of two orders.
+"""Patterns for the values of the labels ``_LABELS``. Compilers place these values next to each other in the
+library, in one of two orders.
 """
 _BEFORE = re.compile(
     rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
@@ -60,19 +61,21 @@ _BEFORE = re.compile(
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""A pattern for the compiler names that precede the other values of MPICH's build description. In a library
-without symbol names, toolkit accepts a text in this position only if it looks like the name of a compiler.
+"""A pattern for the names of the compilers that built MPICH (the labels CC, CXX, F77 and FC). These names
+precede the values that ``_TOGETHER`` matches. Each text must look like the name of a compiler.
 """
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
-"""A pattern for functions in MPICH's shared memory module. The pattern excludes the names of settings that
-every build contains."""
+"""A pattern for the names of functions in MPICH's shared memory module. The pattern excludes names such as
+``MPIDI_POSIX_mpi_bcast_release_gather``, which every build contains as values of settings."""
 
 
 @dataclass(frozen=True, slots=True)
 class MpichDescription:
-    """The facts in an MPICH library; a fact is None if the library does not contain it. ``device`` is MPICH's
-    communication layer, such as ``ch4:ofi``. ``own_shm`` is true if the library has a shared memory module.
+    """The facts that toolkit read in an MPICH library; a fact is None if toolkit does not find the fact.
+
+    ``text`` is the text that MPI_Get_library_version returns. ``device`` is MPICH's communication layer, such
+    as ``ch4:ofi``. ``own_shm`` says whether the library has MPICH's shared memory module.
     """
 
     version: str | None = None
@@ -82,7 +85,11 @@ class MpichDescription:
 
 
 def read_description(content: bytes, library: Pages, implementation: str) -> MpichDescription:
-    """Return the facts in an MPICH library; ``content`` are the texts of the library."""
+    """Return the facts in the library of MPICH or of an MPI that is based on MPICH.
+
+    ``content`` is the library's data, without machine code. ``implementation`` is, for example, ``mpich``,
+    ``cray`` or ``intelmpi``.
+    """
     if implementation == "intelmpi":
         return _intel(content, _device(_variable(library, "device")))
     values = {name: _variable(library, name) for name in _LABELS.values()}
@@ -106,12 +113,12 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Mpi
 
 
 def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
-    """Return the launch interfaces of an MPICH (``pmi1``, ``pmi2``, ``pmix``), and how toolkit found each
-    interface.
+    """Return the launch interfaces of an MPICH: ``pmi1``, ``pmi2`` or ``pmix``. Each interface maps to
+    ``linked``, because MPICH has no plugins.
 
-    Most builds contain the PMI-1 wire protocol, which Slurm's pmi2 plugin and Hydra (MPICH's launcher) use;
-    the text ``PMI_FD`` shows this protocol. A build for Slurm's PMI libraries does not contain the PMI-1 wire
-    protocol but is linked with libpmi or libpmi2.
+    Most builds contain the PMI-1 wire protocol, which Slurm's pmi2 plugin and Hydra (MPICH's launcher) use.
+    Libraries with this protocol contain the text ``PMI_FD``. A build for Slurm's PMI libraries is instead
+    linked with libpmi or libpmi2.
     """
     faces: dict[str, str] = {}
     linked = {plain(soname).partition(".so")[0] for soname in needed}
@@ -125,8 +132,8 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
 
 
 def _variable(library: Pages, name: str) -> str | None:
-    """Return a variable of the build description; its name starts with ``MPII_`` or, before MPICH 3.3,
-    ``MPIR_``.
+    """Return the value of MPICH's variable ``MPII_Version_<name>``; before MPICH 3.3, the variable is
+    ``MPIR_Version_<name>``.
     """
     text = symbol(library, f"MPII_Version_{name}")
     return text if text is not None else symbol(library, f"MPIR_Version_{name}")
@@ -143,21 +150,27 @@ def _texts(match: "re.Match[bytes]") -> dict[str, str]:
 
 
 def _features(content: bytes, device: str | None) -> str | None:
-    """Return the list of optional features, or None if the library does not contain the list."""
+    """Return the optional features with which MPICH was built: ``threadcomm`` or an empty text. Return None
+    if the features are unknown.
+    """
     if _THREADCOMM in content:
         return "threadcomm"
     return "" if device and device.startswith("ch3") else None
 
 
 def _device(text: str | None) -> str | None:
-    """Return MPICH's device as the configure option writes it: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``."""
+    """Return MPICH's device as in the option ``--with-device``: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``. Return
+    None if ``text`` is not a device.
+    """
     if not text or not re.fullmatch(r"ch\d[\w:, ]{0,60}", text.strip()):
         return None
     return ",".join(text.replace(",", " ").split())
 
 
 def _text(content: bytes, values: dict[str, str | None]) -> str | None:
-    """Return the text that MPI_Get_library_version would return, from the format strings in the library."""
+    """Return the text that MPI_Get_library_version would return: the library's format strings with ``values``
+    inserted. Return None if the library has no such format strings, or if a value is unknown.
+    """
     pieces = [m[1].decode() for first in _FIRST if (m := re.search(first, content))]
     if not pieces:
         return None
@@ -181,7 +194,7 @@ def _intel(content: bytes, device: str | None) -> MpichDescription:
     release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
     if release is None:
         return MpichDescription(device=device)
-    # Until 2020, Intel MPI had releases such as 2019 Update 4, whose packages have the version 2019.4.243.
+    # Older releases of Intel MPI have names such as "2019 Update 4". The package has version 2019.4.243.
     number = ".".join(part.decode() for part in release.groups() if part)
     text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{match[2].decode()}"
     return MpichDescription(version=number, text=text, device=device)

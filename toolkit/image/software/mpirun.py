@@ -15,25 +15,25 @@ _KINDS = (
     ("hydra", (b"HYDRA", b"hydra")),
     ("openmpi", (b"libopen-rte", b"prterun", b"ompi", b"orterun", b"libprrte")),
 )
-"""Texts in a launcher that identify its kind; the first match in this order decides.
+"""Strings that identify the kind of a launcher; the first match decides.
 
-A launcher may also contain texts of kinds that come later in ``_KINDS``.
+The order matters, because Intel MPI's launcher, for example, also contains the strings of Hydra.
 """
 _HEAD = 8 << 20
 _STARTER = "mpiexec.hydra"
-"""The program that Intel MPI's script mpirun starts through PATH."""
+"""The program that Intel MPI's script ``mpirun`` looks up on PATH and starts."""
 _VARIABLES = ("mpivars.sh", "../env/vars.sh", "../setvars.sh")
-"""The scripts that Intel MPI's mpirun sources; they put Intel MPI's folder first on PATH, unless I_MPI_ROOT
-is set.
+"""The scripts that Intel MPI's ``mpirun`` sources if I_MPI_ROOT is not set. The scripts put Intel MPI's
+folder first on PATH.
 """
 
 
 def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str] | None:
-    """Return the real path of an MPI installation's launcher, and the path at which toolkit found this
-    launcher.
+    """Return the real path of an MPI's launcher, and the path (possibly a link) at which toolkit found it.
 
-    If several MPIs are installed in /usr, ``mpirun`` may belong to another MPI (update-alternatives). toolkit
-    skips a launcher that belongs to another MPI.
+    ``prefix`` is the folder of the MPI's installation. toolkit searches ``bin`` in this folder, then PATH. If
+    several MPIs are installed in /usr, ``mpirun`` may be a link to the launcher of a different MPI
+    (update-alternatives). toolkit skips such a launcher. The result is None if no launcher is left.
     """
     names = _NAMES.get(implementation, _NAMES[""])
     beside = [posixpath.join(prefix, "bin", name) for name in names]
@@ -48,10 +48,10 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
 
 
 def _started_by(loader: Loader, real: str, path: str) -> tuple[str, str]:
-    """Return the launcher. If it is a script that would start Hydra (the launch program) of another MPI,
-    return the Hydra beside the script.
+    """Return the real path and the path of the launcher; these are ``real`` and ``path`` in most cases.
 
-    Intel MPI's mpirun starts mpiexec.hydra through PATH, on which MPICH's mpiexec.hydra may come first.
+    Intel MPI's script ``mpirun`` looks up ``mpiexec.hydra`` on PATH, where MPICH's ``mpiexec.hydra`` may come
+    first. If so, return the ``mpiexec.hydra`` beside the script.
     """
     content = files.read(loader.tree, real, _HEAD) or b""
     folder = posixpath.dirname(path)

@@ -1,4 +1,4 @@
-"""Find the newest glibc and the highest x86-64 level (set of CPU instructions) that an image's files need."""
+"""Find the glibc version and the x86-64 level (set of CPU instructions) that an image's files need."""
 
 import re
 
@@ -12,7 +12,11 @@ _GLIBC = re.compile(r"GLIBC_(\d{1,3})\.(\d{1,3})(?:\.\d+)?\Z")
 
 
 def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
-    """Return the newest glibc version, for example ``2.34``, that any of the ELF files needs, or None."""
+    """Return the newest glibc version that an ELF file needs, such as ``2.34``, or None if no file needs
+    glibc.
+
+    ``looked_at`` maps the paths of the ELF files to their contents. The function ignores glibc's own files.
+    """
     newest, which = (0, 0), ""
     for path, elf in looked_at.items():
         if _C_LIBRARY.match(path):
@@ -25,7 +29,9 @@ def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
 
 
 def cpu_level(looked_at: dict[str, Elf]) -> PackageVersion | None:
-    """Return the highest x86-64 level, such as ``x86-64-v3``, that any of the ELF files needs, or None."""
+    """Return the highest x86-64 level that an ELF file needs, such as ``x86-64-v3``, or None if no file
+    states a level. ``looked_at`` maps the paths of the ELF files to their contents.
+    """
     asking = [(elf.level, path) for path, elf in looked_at.items() if elf.level]
     if not asking:
         return None

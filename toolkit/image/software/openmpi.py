@@ -10,8 +10,8 @@ from toolkit.image.loader.loader import Loader
 from toolkit.sonames import plain, without_hash
 
 _INNER = re.compile(r"lib(open_mpi|open-pal|open-rte|mpi)\.so")
-"""A pattern for the inner libraries of Open MPI. Since 6.0, libopen_mpi has all code except the MPI
-interface."""
+"""A pattern for the libraries with the internal code of Open MPI. In Open MPI 6, libmpi has only the MPI
+functions, and libopen_mpi has all other code."""
 _FRAMEWORKS = (
     "btl", "pml", "mtl", "pmix", "ess", "plm", "ras", "schizo", "smsc", "shmem", "accelerator", "hwloc",
 )  # fmt: skip
@@ -28,8 +28,10 @@ _MOST_PLUGINS = 300
 class OpenMpi:
     """The facts of an Open MPI.
 
-    ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` maps each plugin
-    that ld.so cannot load to the plugin's missing libraries.
+    ``components`` maps each framework to the names of its components, which are built in or plugins (separate
+    files). ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` maps each
+    plugin that ld.so cannot load to the plugin's missing libraries. ``pmix`` is the release of the PMIx in
+    Open MPI. ``text`` is the text that MPI_Get_library_version returns. Unknown facts are None.
     """
 
     release: str | None
@@ -42,7 +44,11 @@ class OpenMpi:
 
 
 def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) -> OpenMpi:
-    """Read the facts of an Open MPI from its main library, its inner libraries and its plugins."""
+    """Read the facts of an Open MPI from its libmpi, its internal libraries and its plugins.
+
+    ``path`` is the path at which toolkit found libmpi, and ``real`` is the real path of libmpi. ``needed``
+    maps the soname of each library that libmpi needs to the path; None if the library is missing.
+    """
     inner = [p for soname, p in needed.items() if p and _INNER.match(without_hash(soname))]
     contents = [loader.texts(p) for p in dict.fromkeys((real, *inner))]
     built_in = tuple(c for content in contents for c in mca.components(content))
@@ -70,8 +76,10 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 def interfaces(
     loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
-    """Return how toolkit found each launch interface, such as ``pmix`` (None if unknown), and a line of
-    evidence.
+    """Return the launch interfaces of an Open MPI, and a line of evidence.
+
+    Each interface, such as ``pmix``, maps to the code that provides the interface: ``linked`` or ``component
+    NAME``. If the interfaces are unknown, the first value is None, and the second value says why.
     """
     how, reason = _seen_interfaces(loader, openmpi, needed)
     lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
@@ -109,10 +117,11 @@ _OLD = {"pmi1": "libpmi", "pmi2": "libpmi2"}
 
 @dataclass(frozen=True, slots=True)
 class OpenMpiFolder:
-    """An Open MPI that is not in the folder for which it was built.
+    """An Open MPI that is not in the folder that its build or OPAL_PREFIX names.
 
-    ``library`` searches for plugins in the folder ``built_for``. ``led_by`` has a variable and its value with
-    which Open MPI would use the real folder, for example ``OPAL_PREFIX`` and ``/opt/hpcx/ompi``.
+    ``library`` is Open MPI's library that loads the plugins. It searches for plugins in the folder
+    ``built_for``. ``led_by`` is the variable, with its value, that makes Open MPI search the folder with the
+    plugins: ``{"OPAL_PREFIX": "/opt/hpcx/ompi"}``.
     """
 
     library: str
@@ -121,15 +130,16 @@ class OpenMpiFolder:
 
 
 def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
-    """Return the facts of an Open MPI that searches for its plugins in a missing folder, otherwise None.
+    """Return the facts of an Open MPI that searches for its plugins in a wrong folder.
 
-    The missing folder is from the configuration of Open MPI's build, or from OPAL_PREFIX in the image. If
-    another variable of the image names a plugin folder, the result is None.
+    The wrong folder comes from the configuration of Open MPI's build, or from OPAL_PREFIX in the image. The
+    result is None if Open MPI searches the folder with its plugins. It is also None if the image sets a
+    different variable for the plugin folder.
 
-    HPC-X is built for a folder that does not exist. A conda package also names a missing folder if conda did
-    not replace the prefix in the package's files (conda/conda#10284). If Open MPI's shared memory components
-    are plugins, Open MPI does not start without the plugin folder; otherwise, Open MPI runs without plugins.
-    Source: open-mpi/ompi:opal/mca/installdirs.
+    The library in HPC-X names a folder of the build machine. The library in a conda package also names such a
+    folder if conda did not replace the prefix in the package's files (conda/conda#10284). If Open MPI's
+    shared memory components are plugins, Open MPI does not start without them. If these components are built
+    in, Open MPI runs without plugins, and the result is None. Source: open-mpi/ompi:opal/mca/installdirs.
     """
     pal = next(
         (p for soname, p in needed.items() if p and without_hash(soname).startswith("libopen-pal.")), None
@@ -156,18 +166,19 @@ def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) 
 _LEADING = ("OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
 _AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
 _PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
-"""A pattern for the prefix and the exec_prefix that configure set; conda fills shortened paths with zero
-bytes."""
+"""A pattern for the prefix and the exec_prefix from Open MPI's ``configure``. If conda replaces the prefix
+with a shorter path, conda fills the remaining bytes with zeros.
+"""
 _LIBRARIES = re.compile(
     rb"(?<=\0)\$\{(?:exec_)?prefix\}((?:/[^\0/]{1,60}){0,5}/(?:lib(?!exec)\w{0,20}|[\w.]{1,20}-linux-gnu\w{0,9}))(?=\0)"
 )
-"""A pattern for the library folders of Open MPI itself and of a bundled PMIx or hwloc."""
+"""A pattern for the library folders of Open MPI, and of the PMIx and hwloc that Open MPI may contain."""
 _PLUGINS = re.compile(rb"\0\$\{libdir\}(/openmpi[^\0/]{0,20})\0")
 _LONGEST = 2048
 
 
 def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.McaComponent, ...]:
-    """Return the components of the PMIx inside a plugin such as ``mca_pmix_pmix3x.so``."""
+    """Return the components of the PMIx that Open MPI's plugins contain, such as ``mca_pmix_pmix3x.so``."""
     own = (
         path for (framework, name), path in plugins.items() if framework == "pmix" and _OWN_PMIX.match(name)
     )
@@ -182,7 +193,11 @@ def _not_loading(openmpi: OpenMpi) -> str:
 
 
 def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
-    """Return the loadable plugins by framework and name, and the missing libraries of unloadable plugins."""
+    """Return the path of each plugin that ld.so can load, and the missing libraries of each other plugin.
+
+    The keys of the first value are the plugin's framework and name. The keys of the second value are names
+    such as ``pmix_ext3x``.
+    """
     loading: dict[tuple[str, str], str] = {}
     broken: dict[str, str] = {}
     for file in _files(loader, path, real)[:_MOST_PLUGINS]:
@@ -219,15 +234,15 @@ def _merge_components(
     for framework, name in plugins:
         merged.setdefault(framework, set()).add(name)
     if number and int(number.partition(".")[0]) < 5 and "vader" in merged.get("btl", set()):
-        # In Open MPI 3 and 4, the component btl/sm only prints that btl/vader replaces it.
-        # ompi_info does not list btl/sm, either (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1).
+        # In Open MPI 3 and 4, the component btl/sm only prints that btl/vader replaces btl/sm.
+        # ompi_info also omits btl/sm (open-mpi/ompi:opal/mca/btl/sm/help-mpi-btl-sm.txt at v4.1).
         merged["btl"].discard("sm")
     return {framework: tuple(sorted(names)) for framework, names in sorted(merged.items())}
 
 
 def _full(number: str, contents: list[bytes]) -> str:
-    """Return the version with its suffix, such as ``rc2``; omit the suffix if the libraries contain several
-    suffixes.
+    """Return the version ``number`` with its suffix, such as ``5.0.0rc2``. If the libraries contain
+    ``number`` with different suffixes, return ``number``.
     """
     pattern = re.compile(rb"\0v?" + re.escape(number).encode() + rb"(" + _SUFFIX.encode() + rb")?(?=\0)")
     suffixes = {m[1].decode() if m[1] else "" for content in contents for m in pattern.finditer(content)}
@@ -235,10 +250,9 @@ def _full(number: str, contents: list[bytes]) -> str:
 
 
 def _text(release: str, contents: list[bytes]) -> str | None:
-    """Return the text that MPI_Get_library_version would return
-    (open-mpi/ompi:ompi/mpi/c/get_library_version.c).
+    """Return the text that MPI_Get_library_version would return, or None if the libraries lack a part of it.
 
-    The result is None if the library lacks a part of the text.
+    Source: open-mpi/ompi:ompi/mpi/c/get_library_version.c.
     """
     content = next((c for c in contents if b"Open MPI v%d.%d.%d\0" in c and b", package: %s\0" in c), b"")
     number = re.match(r"\d+\.\d+\.\d+", release)
@@ -250,7 +264,7 @@ def _text(release: str, contents: list[bytes]) -> str | None:
     )
     revision = _only(
         rb"\0(v" + re.escape(number[0]).encode() + rb"(?:[-a-z0-9.]{0,40}))(?=\0)", whole
-    )  # the revision in a release is a tag in Open MPI's repository
+    )  # in a release, the revision is the release's git tag, such as v4.1.4
     date = _only(rb"\0((?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec) \d\d, 20\d\d)(?=\0)", whole)
     if not (package and revision and date):
         return None

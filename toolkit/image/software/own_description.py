@@ -18,8 +18,11 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """Values in the image to compare with stack.json. A value is None if toolkit cannot read it, and empty if
-    the image has no such value.
+    """Values from the image's files, to compare with stack.json, in addition to the image's facts.
+
+    ``numpy`` and ``hwloc`` are versions. ``operations`` are the libraries that Horovod uses: ``mpi``,
+    ``gloo``, ``nccl``. A value is None if toolkit cannot read the value. A value is empty if the image lacks
+    this software.
     """
 
     numpy: str | None = None
@@ -35,26 +38,28 @@ def labels(tree: FileTree) -> dict[str, str]:
 
 
 def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
-    """Return the content of stack.json, or None and the reason why toolkit cannot read it.
+    """Return the content of stack.json, and an empty text.
 
-    The reason is empty if the image has no stack.json.
+    If toolkit cannot read stack.json, return None and the reason. If the image has no stack.json, return None
+    and an empty text.
     """
     content, why = _json(tree, STACK_PATH)
     if isinstance(content, dict):
         return content, ""
-    return None, why or (f"{STACK_PATH}: not an object" if files.is_file(tree, STACK_PATH) else "")
+    return None, why or (f"{STACK_PATH}: not a JSON object" if files.is_file(tree, STACK_PATH) else "")
 
 
 def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
-    """Return a message for each value in stack.json that differs from the value that toolkit found in the
-    image.
+    """Return a message for each value in stack.json that differs from the value in the image.
+
+    The values in the image are in ``facts`` and ``also``.
     """
     if facts.stack is None:
         return ()
     try:
         stack = msgspec.convert(facts.stack, Stack)
     except msgspec.ValidationError as error:
-        return (f"{STACK_PATH} cannot be read as a stack: {error}",)
+        return (f"{STACK_PATH} cannot be read: {error}",)
     mpi = facts.mpi
     versions = {
         "mpi": mpi.implementation if mpi else "",
@@ -81,14 +86,14 @@ def _unread(name: str, facts: ImageFacts) -> bool:
 
 def _agree(name: str, described: str, actual: str) -> bool:
     if name == "python" and actual.count(".") == 1:
-        # toolkit may know only the minor release of a Python outside a virtual environment.
+        # toolkit may know only the minor release, such as 3.11, so compare only the minor releases.
         return described == actual or described.startswith(f"{actual}.")
     return described == actual or (bool(described and actual) and is_same_version(described, actual))
 
 
 def _line(name: str, described: str, actual: str) -> str:
     return (
-        f"stack.json says {name} {described[:_LONGEST] or 'is not there'}; "
+        f"stack.json says {name} {described[:_LONGEST] or 'is absent'}; "
         f"toolkit found {upstream(actual) if actual else 'none'}"
     )
 
@@ -96,14 +101,16 @@ def _line(name: str, described: str, actual: str) -> str:
 def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
     if facts.distribution is None:
         return []
-    # os-release also contains the code name of the release, which stack.json omits.
+    # The fact ends with the code name from os-release, such as "(bookworm)"; stack.json has no code name.
     actual = facts.distribution.partition(" (")[0]
     return [] if stack.distribution == actual else [_line("distribution", stack.distribution, actual)]
 
 
 def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
-    """Return a message for users if stack.json and Horovod's library list different operations (MPI, Gloo,
-    NCCL); otherwise return an empty list.
+    """Return a message if Horovod's libraries in stack.json (MPI, Gloo, NCCL) differ from the image's
+    Horovod.
+
+    The list is empty if they are the same, or if toolkit cannot read Horovod's libraries in the image.
     """
     if also.operations is None:
         return []
@@ -114,13 +121,16 @@ def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
 
 
 def _json(tree: FileTree, path: str) -> tuple[object, str]:
-    """Return the JSON value in a file, or an error text; both are empty if the file does not exist."""
+    """Return the JSON value in a file, and an empty text. If the file is not valid JSON, return None and an
+    error message. If the file does not exist, return None and an empty text.
+    """
     content = files.read(tree, path, _MOST)
     if content is None:
         return None, ""
     try:
         value: object = msgspec.json.decode(content)
-        # Encode the value too, because msgspec decodes values that are nested too deeply for its encoder.
+        # msgspec can decode values that it cannot encode, because they are nested too deeply. Report such a
+        # value here.
         msgspec.json.encode(value)
     except DECODE_ERRORS as error:
         return None, f"{path}: not valid JSON: {error}"

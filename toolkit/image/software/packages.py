@@ -9,8 +9,8 @@ from toolkit.image.files import tree as files
 from toolkit.image.files.tree import FileTree
 
 _MOST_TEXT = 8 << 20
-"""Maximum number of bytes of dpkg's status file, enough for about 8,000 packages. The decoded text of the
-status file may need four times as much memory.
+"""Maximum number of bytes that toolkit reads of dpkg's status file, enough for about 8,000 packages. Python
+may need four times as much memory for the decoded text.
 """
 _BLOCK = 1 << 16
 """Maximum number of bytes of one package's entry in the status file."""
@@ -35,7 +35,7 @@ class UnknownVersion:
 
 
 def debian(tree: FileTree) -> dict[str, str]:
-    """Return the version of each package that dpkg lists as installed, by name."""
+    """Return the version of each installed Debian package, by the package's name."""
     versions: dict[str, str] = {}
     for block in _blocks(files.read(tree, "/var/lib/dpkg/status", _MOST_TEXT) or b""):
         # Skip lines that start with a space, because such a line continues the field in the line above.
@@ -47,7 +47,7 @@ def debian(tree: FileTree) -> dict[str, str]:
 
 
 def _blocks(content: bytes) -> Iterator[str]:
-    """Yield the blocks of a text; empty lines separate the blocks."""
+    """Yield the blocks of a text, which empty lines separate; omit the bytes of a block after ``_BLOCK``."""
     at = 0
     while at < len(content):
         end = content.find(b"\n\n", at)
@@ -57,7 +57,11 @@ def _blocks(content: bytes) -> Iterator[str]:
 
 
 def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> PackageVersion | None:
-    """Return the version of the first package in ``names`` that a package folder contains, or None."""
+    """Return the version of the first package that toolkit finds in ``folders``, or None.
+
+    ``folders`` are folders such as ``site-packages``. In each folder, toolkit looks for the packages in the
+    order of ``names``.
+    """
     for folder in folders:
         listed = files.names(tree, folder)
         for name in names:
@@ -71,8 +75,9 @@ def python_package(tree: FileTree, folders: tuple[str, ...], *names: str) -> Pac
 
 
 def read_distribution(tree: FileTree) -> PackageVersion | UnknownVersion | None:
-    """Return the distribution from os-release(5), such as ``debian 12 (bookworm)``; None if the image has no
-    such file.
+    """Return the distribution from os-release(5), such as ``debian 12 (bookworm)``.
+
+    The result is None if the image has no file ``os-release``.
     """
     content = files.text(tree, "/etc/os-release", _MOST) or files.text(tree, "/usr/lib/os-release", _MOST)
     if content is None:

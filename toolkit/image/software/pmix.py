@@ -1,4 +1,4 @@
-"""Find the PMIx client of an MPI (the PMIx library of its ranks), the client's version and its components."""
+"""Find the version and the components of an MPI's PMIx client, the PMIx code that the MPI's ranks use."""
 
 import posixpath
 import re
@@ -11,11 +11,11 @@ from toolkit.image.loader.loader import Loader
 from toolkit.image.software.packages import PackageVersion
 
 _FRAMEWORKS = ("psec", "gds", "ptl", "pcompress", "bfrops")
-"""The PMIx frameworks (kinds of component), such as security and transport, in which client and server must
-be compatible.
+"""The frameworks (kinds of component) of PMIx in which the client and the server need compatible components.
+For example, ``psec`` is security, and ``ptl`` is transport.
 """
 _VITAL = frozenset({"psec", "gds", "ptl", "bfrops"})
-"""The frameworks without which a PMIx client does not start."""
+"""A PMIx client does not start if one of these frameworks has no component."""
 _PLUGIN = re.compile(r".*/(?:pmix_)?mca_([a-z]+)_(\w+)\.so\Z")
 _MOST = 100
 _MOST_PLUGINS = 10
@@ -26,9 +26,11 @@ _NUMBER = re.compile(r"\A(\d+\.\d+\.\d+)(?:a|b|rc)\d+\Z")
 
 @dataclass(frozen=True, slots=True)
 class Pmix:
-    """A PMIx client; ``library`` is empty if the MPI contains the client.
+    """A PMIx client.
 
-    ``plugins`` is true if components that the client needs are in separate files.
+    ``version`` is None if it is unknown. ``library`` is the path of libpmix; it is empty if the MPI's own
+    library contains the client. ``components`` maps each framework to the names of its components.
+    ``plugins`` is true if components that the client needs to start are in separate files.
     """
 
     version: PackageVersion | None
@@ -38,7 +40,10 @@ class Pmix:
 
 
 def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
-    """Return the facts of a libpmix and of the plugins beside the library."""
+    """Return the facts of the PMIx client in a libpmix and in the plugins beside this libpmix.
+
+    ``packages`` maps each Debian package to its version.
+    """
     real = files.resolve(loader.tree, library) or library
     content = loader.texts(real)
     built_in = mca.components(content)
@@ -51,10 +56,12 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 def built_in(
     loader: Loader, mpi: str, where: str, release: str | None, components_of_mpi: tuple[mca.McaComponent, ...]
 ) -> Pmix:
-    """Return the facts of the PMIx client inside an Open MPI; the plugins of this client are in ``lib/pmix``.
+    """Return the facts of the PMIx client inside an Open MPI.
 
-    toolkit assumes that a pre-release of Open MPI such as 4.1.7a1 contains the PMIx of the final release,
-    unless the PMIx components name another release.
+    ``mpi`` is the version of Open MPI, and ``where`` is the path of its library. ``release`` is the release
+    that the client's built-in components name, or None. If neither these components nor plugins name a
+    release, toolkit looks up the PMIx release that this version of Open MPI contains. For a pre-release of
+    Open MPI, such as 4.1.7a1, toolkit looks up the final release.
     """
     real = files.resolve(loader.tree, where) or where
     if release := release or _of_plugins(loader, real):
@@ -91,7 +98,8 @@ def _version(
     by_itself = (
         PackageVersion(match[1].decode(), f"{real} says OpenPMIx {match[1].decode()}") if match else None
     )
-    # A distribution's libpmix may name a release candidate, although it has the code of the final release.
+    # The libpmix of a Linux distribution may say that it is a release candidate, although its code is the
+    # final release. Use the version of the package first.
     if by_itself and not real.startswith("/usr/lib/"):
         return by_itself
     if by_name := knowledge.pmix_of_file(real):
@@ -101,13 +109,13 @@ def _version(
     if by_itself:
         return by_itself
     release = mca.release(all_components, "pmix")
-    return PackageVersion(release, f"{real}: its components are of PMIx {release}") if release else None
+    return PackageVersion(release, f"{real}: its components name PMIx {release}") if release else None
 
 
 def _components(
     loader: Loader, real: str, all_components: tuple[mca.McaComponent, ...]
 ) -> dict[str, tuple[str, ...]]:
-    """Return the names of the components by framework, without plugins that need a missing library."""
+    """Return the names of the PMIx components by framework, except plugins that need a missing library."""
     names = {framework: set(own) for framework, own in mca.by_framework(all_components, *_FRAMEWORKS).items()}
     for file in _plugins(loader, real)[:_MOST]:
         named = _PLUGIN.match(file)

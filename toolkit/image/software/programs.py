@@ -1,4 +1,4 @@
-"""Find the programs and Python extensions in an image that load an MPI, and the library that each loads."""
+"""Find the programs and Python extensions in an image that load an MPI, and the path of this MPI."""
 
 import posixpath
 import re
@@ -19,7 +19,7 @@ MPI_SONAME = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)"
     r"(-[0-9a-f]{8})?\.so(\.\d+)*\Z"
 )
-"""A pattern for the file names of MPI libraries, except libraries for language bindings.
+"""A pattern for the file names of MPI libraries, except libraries for languages such as C++ and Fortran.
 
 auditwheel adds a hash to the file names of libraries that it copies into a wheel
 (pypa/auditwheel:src/auditwheel/repair.py).
@@ -36,52 +36,59 @@ _OF_R = (
     "/usr/lib64/R/library",
     "/usr/local/lib/R/library",
 )
-"""The folders of R packages in Debian, rocker and Fedora; the R packages of conda are beside its Python."""
+"""The folders of R packages in Debian, in rocker images and in Fedora. ``_candidates`` adds conda's folders.
+"""
 _RMPI = ("Rmpi/libs/Rmpi.so", "pbdMPI/libs/pbdMPI.so")
 _OWN = re.compile(
     r"(mpi(run|exec|cc|cxx|c\+\+|CC|f77|f90|fort|java|version|vars|chversion|exec\.\w+|run\.\w+)"
     r"|mpi-\w+|ompi[-_].*|orte.*|opal.*|osh.*|shmem.*|prte.*|prun.*|pterm.*|pmix.*|hydra.*|impi_.*|IMB-.*)\Z"
 )
-"""A pattern for the programs of an MPI itself, which do not show which MPI the user's programs load."""
+"""A pattern for programs that belong to an MPI, such as mpirun. toolkit ignores these programs, because they
+do not show which MPI the user's programs load.
+"""
 _MAGIC = b"\x7fELF"
 _SHELL_SCRIPT = re.compile(rb"#! ?\S{0,100}\b(?:ba|da|k|z)?sh\b")
 _LINE = 128
 _MOST_SCRIPTS = 50
-"""Maximum number of shell scripts that toolkit follows to find how they start programs."""
+"""Maximum number of shell scripts that toolkit reads to find the programs that they start."""
 _SYSTEM = ("/usr/bin", "/usr/libexec", "/usr/sbin")
 _MOST = 600
 _MOST_OF_SYSTEM = 3000
 _HEAD = 4 << 20
 _ALL = 96 << 20
-"""Maximum number of bytes to read in the search for programs. The headers of one program take a few hundred
+"""Maximum number of bytes to read in one search for programs. For one program, toolkit reads a few hundred
 thousand bytes.
 """
 _STATIC = (("Open MPI", (b"ompi_mpi_init", b"mca_base_")), ("MPICH", (b"MPIR_", b"MPIDI_", b"PMI_FD")))
-"""For each MPI, texts that all occur in a program with this MPI statically linked. One text is not enough,
-because Hydra and Slurm also contain some of these texts, for debuggers.
+"""For each MPI, texts that all occur in a program if this MPI is statically linked into the program. One text
+is not enough, because Hydra and Slurm also contain some of these texts.
 """
 _MOST_READ = 48 << 20
 
 
 def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
-    """Return the real path of the MPI that each program loads; the path is empty if ld.so does not find the
-    MPI.
+    """Return the real path of the MPI that each program in ``places`` loads, by the program's path.
+
+    An empty path means that ld.so does not find the MPI. The result omits programs that need no MPI.
+    ``entrypoint`` is the image's start command; toolkit also reads its program.
     """
     extensions = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**extensions, **_all_loading(loader, _candidates(loader, places, entrypoint))}
 
 
 def of_wrappers(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> dict[str, str]:
-    """Return the MPI of each program that finds its MPI only if a shell script of the image starts it.
+    """Return the path of the MPI for each program that finds its MPI only if a shell script starts the
+    program.
 
-    Such a script sets LD_LIBRARY_PATH, for example. ``programs`` has an empty path for each program that
-    finds no MPI without a script.
+    Such a script in the image sets LD_LIBRARY_PATH, for example. ``programs`` is the result of
+    :func:`loaded_mpis`.
     """
     lost = {files.resolve(loader.tree, path): path for path, library in programs.items() if not library}
     scripts = (*places.loose, *_programs(loader, places.programs)) if lost else ()
     found: dict[str, str] = {}
     left = _MOST_SCRIPTS
-    # If reading exceeds a limit of toolkit (CheckFailed), return the result for the scripts read so far.
+    # If toolkit reaches its limit for the bytes to read (CheckFailed), return the result for the scripts that
+    # toolkit has read.
     with suppress(CheckFailed):
         for script in islice(scripts, _MOST):
             if not _SHELL_SCRIPT.match(files.read(loader.tree, script, _LINE) or b""):
@@ -99,21 +106,27 @@ def of_wrappers(loader: Loader, places: SearchFolders, programs: dict[str, str])
 
 
 def missing_mpis(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the soname of the MPI library for each program whose MPI library ld.so does not find."""
+    """Return the soname of the missing MPI library, for each program whose MPI library ld.so does not find.
+
+    ``programs`` is the result of :func:`loaded_mpis`.
+    """
     missing = (path for path, library in programs.items() if not library)
     return {path: name for path in missing if (name := named_mpi(loader, path))}
 
 
 def named_mpi(loader: Loader, path: str) -> str:
-    """Return the soname of the MPI that a file needs, directly or through a library; otherwise empty."""
+    """Return the soname of the MPI that a file needs, directly or through a library; empty if the file needs
+    no MPI.
+    """
     return next((name for name in loader.closure(path)[0] if MPI_SONAME.match(name)), "")
 
 
 def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -> dict[str, str] | None:
-    """Return the file of a program that loads an MPI (the program itself or a Python extension), with the
-    MPI's path. Return None if toolkit finds no such file.
+    """Return the path of the MPI for each file through which a program loads an MPI.
 
-    For a program with a statically linked MPI, the MPI's path is the path of the program.
+    The file is the program itself, or an extension of mpi4py or Horovod. An empty path means that ld.so does
+    not find the MPI. If the MPI is statically linked into the program, the MPI's path is the path of the
+    program. The result is None if toolkit finds no such file.
     """
     if program.why or not program.path:
         return None
@@ -138,7 +151,10 @@ def _of_python(loader: Loader, program: StartedProgram, sites: tuple[str, ...]) 
 
 
 def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
-    """Return a module's extensions that load an MPI, from one package folder, each with the MPI's path."""
+    """Return the path of the MPI for each extension that loads an MPI, in one package.
+
+    ``site`` is the folder with Python packages, and ``module`` is the package's name.
+    """
     if module == "mpi4py" and (extension := find_extension(loader, site)):
         return dict([extension])
     patterns = [p for p in (_MPI4PY, *_EXTENSIONS) if p.startswith(f"{module}/")]
@@ -148,16 +164,19 @@ def _of_module(loader: Loader, site: str, module: str) -> dict[str, str]:
 
 
 def linked_into(loader: Loader, path: str) -> str:
-    """Return the name of the MPI with which a program is statically linked, or an empty text."""
+    """Return the name of the MPI that is statically linked into a program, such as ``Open MPI``. The name is
+    empty if the program contains no MPI.
+    """
     content = files.read(loader.tree, path, _MOST_READ) or b""
     return next((name for name, texts in _STATIC if all(text in content for text in texts)), "")
 
 
 def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
-    """Return the programs and MPIs of an image that a mount hides, each with the folder of the mount.
+    """Return the programs and MPIs of an image that a mount hides from a rank. Each path maps to the folder
+    over which the runtime mounts a host folder.
 
-    ``places`` are the image's software folders. ``tree`` contains only the files that a rank sees. ``whole``
-    is a loader for all files of the image, including hidden files.
+    ``places`` are the image's software folders. ``tree`` contains only the files that the rank sees.
+    ``whole`` is a loader for all files of the image, including hidden files.
     """
     libraries = loaded_mpis(whole, places, ())
     listed = (file for pair in libraries.items() for file in pair if file)
@@ -166,15 +185,18 @@ def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> di
 
 
 def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str, str]:
-    """Return the programs that load another MPI, or no MPI, without LD_LIBRARY_PATH. Each program maps to the
-    path of this other MPI.
+    """Return the programs that load a different MPI, or find no MPI, if LD_LIBRARY_PATH is not set.
+
+    Each program maps to the path of the MPI that the program then loads; the path is empty if the program
+    finds no MPI. ``programs`` is the result of :func:`loaded_mpis`.
     """
     if not loader.library_path:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
     bare = Loader(loader.tree, rest, most=_HEAD)
     differing: dict[str, str] = {}
-    # If reading exceeds a limit of toolkit (CheckFailed), return the result for the programs read so far.
+    # If toolkit reaches its limit for the bytes to read (CheckFailed), return the result for the programs
+    # that toolkit has read.
     with suppress(CheckFailed):
         for path, library in programs.items():
             if bare.spent > _ALL:
@@ -185,7 +207,7 @@ def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str
 
 
 def programs_with_fixed_path(loader: Loader, programs: dict[str, str]) -> tuple[str, ...]:
-    """Return the programs that are linked with an MPI and find this MPI through their RPATH."""
+    """Return the programs that are linked to an MPI library and find this library through their RPATH."""
     paths_of_programs: list[str] = []
     for path, library in programs.items():
         elf, name = loader.elf(path), named_mpi(loader, path)
@@ -195,7 +217,7 @@ def programs_with_fixed_path(loader: Loader, programs: dict[str, str]) -> tuple[
 
 
 def of_system(loader: Loader) -> dict[str, str]:
-    """Return the real path of the MPI that each program in the system's folders loads, by program."""
+    """Return the real path of the MPI that each program in ``_SYSTEM`` loads, by the program's path."""
     with skip_forbidden_folders(loader.tree):
         return _all_loading(loader, _programs(loader, _SYSTEM), _MOST_OF_SYSTEM)
 
@@ -203,9 +225,10 @@ def of_system(loader: Loader) -> dict[str, str]:
 def static(
     loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...], programs: dict[str, str]
 ) -> tuple[str, str] | None:
-    """Return a program with a statically linked MPI and the name of that MPI, or None.
+    """Return the path of the first program that contains a statically linked MPI, and the name of the MPI.
 
-    toolkit does not read ``programs``, because these programs load an MPI library.
+    The result is None if toolkit finds no such program. toolkit skips the paths in ``programs``, because
+    these programs load an MPI library.
     """
     left = _MOST_READ
     candidates = (path for path in _candidates(loader, places, entrypoint) if path not in programs)
@@ -221,11 +244,11 @@ def static(
 
 
 def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
-    # toolkit derives the glibc that an image needs from all files that `loader` has read. Read all files with
-    # a second loader first, so that files without an MPI do not count.
+    # toolkit derives the glibc version that an image needs from all files that `loader` has read. Files
+    # without an MPI must not count, so read each file with a second loader first.
     scout = Loader(loader.tree, loader.environment, most=_HEAD)
     libraries: dict[str, str] = {}
-    # If reading exceeds a limit of toolkit (CheckFailed), skip the remaining files.
+    # If toolkit reaches its limit for the bytes to read (CheckFailed), skip the remaining files.
     with suppress(CheckFailed):
         for path in _elves(loader, candidates, most):
             if scout.spent > _ALL:
@@ -237,7 +260,10 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
 
 
 def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
-    """Yield the paths of ELF files, without duplicates and without programs that belong to an MPI."""
+    """Yield the paths of ELF files among the first ``most`` candidates.
+
+    Omit duplicates, and programs that belong to an MPI, such as mpirun.
+    """
     paths: set[str] = set()
     for path in islice(candidates, most):
         real = files.resolve(loader.tree, path)
@@ -249,7 +275,7 @@ def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iter
 
 
 def favourite(programs: dict[str, str]) -> list[str]:
-    """Return the libraries that programs load, the most frequent library first."""
+    """Return the paths of the MPI libraries that programs load; the library of the most programs is first."""
     return [library for library, _ in Counter(v for v in programs.values() if v).most_common()]
 
 
@@ -276,8 +302,9 @@ def _programs(loader: Loader, folders: tuple[str, ...]) -> Iterator[str]:
 
 
 def _loaded_mpi(loader: Loader, path: str) -> str | None:
-    """Return the path of the MPI that a file loads; empty if this MPI is missing, None if the file needs no
-    MPI.
+    """Return the real path of the MPI that a file loads. The path is empty if ld.so does not find the MPI.
+
+    The result is None if the file needs no MPI.
     """
     name = named_mpi(loader, path)
     library = loader.closure(path)[0].get(name)

@@ -1,4 +1,4 @@
-"""Find the version of an image's Python, and whether this Python reads packages in the user's home folder."""
+"""Find the version of an image's Python, and whether this Python imports packages from the home folder."""
 
 import re
 
@@ -20,9 +20,10 @@ def has_system_packages(settings: str) -> bool:
 
 
 def reads_home(loader: Loader, program: str = "") -> bool:
-    """Return whether the Python ``program``, by default the first on PATH, reads packages in ~/.local.
+    """Return whether Python imports packages from ~/.local, where ``pip install --user`` writes packages.
 
-    A virtual environment without the system's packages does not read ~/.local (CPython:Lib/site.py, venv()).
+    ``program`` is the path of the Python; by default, this is the first python3 on PATH. The Python of a
+    virtual environment without the system's packages does not use ~/.local (CPython:Lib/site.py, venv()).
     """
     program = program or loader.program("python3") or loader.program("python") or ""
     settings = files.text(loader.tree, _settings_beside(program), _MOST)
@@ -34,11 +35,11 @@ def _settings_beside(program: str) -> str:
 
 
 def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | UnknownVersion | None:
-    """Return the version of the first python3 on PATH, or None if the image has no Python.
+    """Return the version of the first python3 on PATH, or None if PATH has no Python.
 
-    The version is from pyvenv.cfg, from the Debian package, or from a text in the program or its library. If
-    these sources do not name the version, toolkit returns only the minor release, such as ``3.11``, from the
-    program's real file name.
+    If no folder of PATH contains python3, toolkit reads ``python``. The version comes from pyvenv.cfg, from
+    the Debian package, or from a text in the program or in libpython. If these sources do not contain the
+    version, toolkit returns the minor release in the real file name of the program, such as ``3.11``.
     """
     program = loader.program("python3") or loader.program("python")
     if program is None:

@@ -17,12 +17,15 @@ from toolkit.model.rank import RankView
 
 @dataclass(frozen=True, slots=True)
 class RankPrograms:
-    """The program that a rank runs, and the program's files that load an MPI, such as Python extensions.
+    """The program that a rank runs, and the files through which the program loads an MPI, such as Python
+    extensions.
 
-    ``programs`` has the path of the MPI for each file through which a rank loads an MPI. ``loader`` finds
-    libraries with the environment variables of the program.
+    ``programs`` maps each of these files to the path of its MPI. If toolkit knows no such files of the
+    program, ``programs`` has all files of the image that load an MPI. ``loader`` finds libraries as ld.so
+    does with the program's environment variables.
 
     ``program`` is None if the rank has no command, or if toolkit cannot find the command's program.
+    ``hidden`` maps each program or MPI that a mount hides to the folder of the mount.
     """
 
     loader: Loader
@@ -30,7 +33,7 @@ class RankPrograms:
     program: ImageProgram | None = None
     hidden: dict[str, str] = field(default_factory=dict)
     undecided: Mapping[str, str] = field(default_factory=dict)
-    """A reason for each variable whose value a wrapper script leaves unknown."""
+    """The reason for each environment variable whose value toolkit cannot derive from a wrapper script."""
 
 
 def find_rank_programs(
@@ -42,7 +45,12 @@ def find_rank_programs(
     budget: Budget,
     book: ImageEvidence,
 ) -> RankPrograms:
-    """Return the program that a rank runs; if it is unknown, return all programs that load an MPI."""
+    """Return the program that a rank runs, and record its evidence in ``book``.
+
+    If toolkit cannot determine which MPI the program loads, the result has all programs of the image that
+    load an MPI. ``view`` has the rank's command and the hidden folders. ``opened`` has all files of the
+    image, including hidden files.
+    """
     hidden = _hidden(loader, opened, budget, view)
     if not view.command:
         book.absent["program"] = "the request names no command"
@@ -83,7 +91,9 @@ def _program_of(
 
 
 def _hidden(loader: Loader, opened: FileTree, budget: Budget, view: RankView) -> dict[str, str]:
-    """Return the image's programs and MPIs that a mount hides, each with the folder of the mount."""
+    """Return the image's programs and MPIs that a mount hides from the rank. Each path maps to the folder of
+    the mount.
+    """
     whole = BoundedTree(opened, budget)
     tree = BoundedTree(opened, budget, view.hidden)
     if not any(whole.names(folder) for folder in view.hidden):

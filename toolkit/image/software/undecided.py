@@ -1,4 +1,8 @@
-"""Mark facts as unknown if an image's files do not determine the loaded MPI or a variable's value."""
+"""Mark facts as unknown if an image's files do not determine them.
+
+For example, an image may have two MPIs, and no program in it loads either of them. Or a start script computes
+the value of LD_LIBRARY_PATH.
+"""
 
 import msgspec
 
@@ -20,7 +24,11 @@ _ON_PATH = ("mpirun", "mpi.launcher", "ssh", "python")
 def why_mpi_unknown(
     loader: Loader, mpis: tuple[MpiFound, ...], programs: dict[str, str], undecided: dict[str, str]
 ) -> str | None:
-    """Return why the MPI that programs load is unknown, or None; ignore statically linked MPIs."""
+    """Return why the MPI that programs load is unknown, or None if it is known.
+
+    ``programs`` maps each program to the path of its MPI. ``undecided`` maps each variable of the image with
+    an unknown value to the reason. The function ignores MPIs that are statically linked into programs.
+    """
     kinds = sorted({mpi_entry.mpi.implementation for mpi_entry in mpis})
     if (
         len(kinds) > 1
@@ -35,8 +43,10 @@ def why_mpi_unknown(
 
 
 def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
-    """Return whether PATH and LD_LIBRARY_PATH select the first MPI in ``mpis``, and ld.so finds no MPI of a
-    different implementation.
+    """Return whether the image's variables select the first MPI in ``mpis``.
+
+    This is true if LD_LIBRARY_PATH contains the folder of this MPI's library, and ``mpirun`` on PATH belongs
+    to this MPI. In addition, ld.so must not find an MPI of a different implementation.
     """
     first, *alternatives = (mpi_entry.mpi for mpi_entry in mpis)
     reached = {
@@ -52,7 +62,10 @@ def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
 
 
 def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
-    """Return the facts with an unknown MPI and PMIx, and with all the image's MPIs in ``other_mpis``."""
+    """Change the facts ``mpi`` and ``pmix`` to unknown, for the reason ``why``, and return the changed facts.
+
+    All MPIs of the image are then in ``other_mpis``.
+    """
     for texts in (book.evidence, book.absent, book.unknown):
         for name in [name for name in texts if name.partition(".")[0] in _OF_MPI]:
             del texts[name]
@@ -64,7 +77,12 @@ def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: Imag
 
 
 def doubt(facts: ImageFacts, undecided: dict[str, str], book: ImageEvidence) -> ImageFacts:
-    """Change absent facts to unknown if PATH or LD_LIBRARY_PATH is partly unknown."""
+    """Change facts to unknown if they depend on PATH or LD_LIBRARY_PATH and the value of this variable is
+    unknown. Return the changed facts.
+
+    toolkit changes absent facts that depend on PATH, and facts about libraries that toolkit does not find.
+    ``undecided`` maps each variable with an unknown value to the reason.
+    """
     if why := undecided.get("PATH"):
         for name in _ON_PATH:
             if name in book.absent:
@@ -79,8 +97,10 @@ def doubt(facts: ImageFacts, undecided: dict[str, str], book: ImageEvidence) -> 
 
 
 def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
-    """Change the launch interfaces to unknown if ld.so cannot load some plugins, because folders that toolkit
-    does not know may contain the missing libraries.
+    """Change the launch interfaces to unknown if some plugins need a library that toolkit does not find.
+
+    LD_LIBRARY_PATH may contain a folder with this library, but the value of LD_LIBRARY_PATH is unknown.
+    ``why`` is the reason. If toolkit found PMIx, the launch interfaces stay known.
     """
     mpi = facts.mpi
     if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:
@@ -104,7 +124,8 @@ def find_decided_mpis(
 ) -> tuple[tuple[MpiFound, ...], dict[str, str]]:
     """Return the MPIs of an image, and the MPI that each program loads.
 
-    If ``programs`` do not determine the MPI, toolkit also reads the programs in the system's folders.
+    If ``programs`` do not show which MPI is loaded, toolkit also reads the programs in folders such as
+    /usr/bin. ``undecided`` maps each variable with an unknown value to the reason.
     """
     mpis = find_mpis(loader, packages, places, programs)
     if why_mpi_unknown(loader, mpis, programs, undecided) and (more := of_system(loader)):
@@ -121,7 +142,11 @@ def why_undecided(
     programs: dict[str, str],
     undecided: dict[str, str],
 ) -> str | None:
-    """Return why the MPI that programs load is unknown, or None; consider statically linked MPIs, too."""
+    """Return why the MPI that programs load is unknown, or None if it is known.
+
+    Unlike :func:`why_mpi_unknown`, the function also looks for an MPI that is statically linked into a
+    program.
+    """
     why = why_mpi_unknown(loader, mpis, programs, undecided)
     if why or any(programs.values()):
         return why

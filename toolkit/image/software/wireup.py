@@ -1,4 +1,4 @@
-"""Convert the MPIs that :mod:`.mpi` found to facts of the image, and record the evidence of these facts."""
+"""Convert the MPIs that :mod:`.mpi` found to facts of the image. Record the evidence of these facts."""
 
 import msgspec
 
@@ -82,6 +82,8 @@ def pmix_components(mpi_entry: MpiFound | None, book: ImageEvidence) -> dict[str
 
 
 def pmix_plugins(mpi_entry: MpiFound | None) -> bool | None:
-    """Return whether an MPI's PMIx client needs plugins; :func:`pmix_components` records the evidence."""
+    """Return whether an MPI's PMIx client needs plugins, or None if the MPI has no PMIx client or toolkit
+    does not know the client's components. :func:`pmix_components` records the evidence.
+    """
     client = mpi_entry.pmix if mpi_entry else None
     return client.plugins if client and client.components else None
