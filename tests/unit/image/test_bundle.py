@@ -92,7 +92,7 @@ def test_the_folder_that_it_was_unpacked_into_does_as_well(made):
     assert (unpacked / name).read_bytes() == files[name].read_bytes()
     wheel = next(unpacked.glob("wheels/*"))
     wheel.write_bytes(b"another")
-    with pytest.raises(Damaged, match="does not match SHA256SUMS"):
+    with pytest.raises(Damaged, match="does not match its hash in SHA256SUMS"):
         unbundle(unpacked, no_engine, Silent())
     wheel.unlink()
     wheel.symlink_to(files["wheels/" + wheel.name])

@@ -1,4 +1,6 @@
-"""Write a bundle: one archive from which users install toolkit and build images without a network."""
+"""Write a bundle: one archive with which users install toolkit and build images on a machine without a
+network.
+"""
 
 import contextlib
 import platform
@@ -42,7 +44,9 @@ _PLAIN = 0o644
 
 
 class Bundled(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of ``toolkit image bundle``: the archive, its size, its SHA-256 and its index."""
+    """The result of ``toolkit image bundle``: the path of the archive, its SHA-256, its size in ``bytes``,
+    the number of its ``files``, and its index.
+    """
 
     schema: str = "toolkit.bundled/1"
     path: str
@@ -63,18 +67,18 @@ def bundle(
     builder: bool = True,
     accepted: Collection[str] = (),
 ) -> Bundled:
-    """Write a bundle of ``recipes`` to ``target``, and its checksum file beside ``target``.
+    """Write a bundle of ``recipes`` to ``target``, and write the bundle's checksum file beside ``target``.
 
-    ``client`` may be ``None`` if there are no recipes, because only recipes need images of the Docker engine.
-    ``sifs`` are SIF files to include. ``pythons`` are the Python versions of the target machine; the default
-    is this machine's version. If ``builder`` is true, the bundle includes the image that makes SIF files.
-    ``accepted`` are hosts from which the user allows downloads, in addition to the mirrors and the package
-    index.
+    ``client`` is None if there are no recipes; toolkit then includes no Docker images. ``sifs`` are SIF files
+    to include. ``pythons`` are the Python releases on the target machine, such as ``3.11``; the default is
+    this machine's release. If ``builder`` is true and ``client`` is given, the bundle includes the Docker
+    image that converts images to SIF files. ``accepted`` are hosts from which the user allows downloads. The
+    mirrors and package indexes in the settings need no permission.
 
     Raises:
         BadInput: if a recipe does not have a valid lock, a file is invalid, or two files have the same name.
         Missing: if toolkit cannot download a file of the bundle.
-        CheckFailed: if the disk is full; toolkit then removes the incomplete file.
+        CheckFailed: if the disk is full; toolkit then removes the incomplete bundle.
     """
     check_file(target, "-o", "toolkit.tar")
     make_writable(target.parent, "-o")
@@ -114,7 +118,7 @@ def bundle(
 
 @dataclass(frozen=True, slots=True)
 class _LockedRecipe:
-    """A recipe and its lock; ``place`` is the recipe's name or path in the user's command."""
+    """A recipe and its lock; ``place`` is the argument of the user's command: the recipe's name or path."""
 
     name: str
     place: str
@@ -125,8 +129,7 @@ def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedR
     """Return the lock of each recipe that the user's command names.
 
     Raises:
-        BadInput: if a name is invalid, a lock is out of date, or the base image of a lock is a published
-            image.
+        BadInput: if a name is invalid, a lock is out of date, or a lock is based on an image in a registry.
     """
     known = {place: load(place) for place in recipes}
     _require_names("RECIPES", tuple(recipe.name for recipe in known.values()))
@@ -155,7 +158,9 @@ def _sources(locks: Sequence[_LockedRecipe], tell: Tell) -> dict[str, Path]:
 def _images(
     client: "DockerClient", locks: Sequence[_LockedRecipe], work: Path, tell: Tell, *, builder: bool
 ) -> list[BundledImage]:
-    """Save each lock's base image to ``work`` and, with ``builder``, the image that makes SIF files."""
+    """Save the base image of each lock to the folder ``work``. If ``builder`` is true, also save the image
+    that converts images to SIF files. Return the saved images without duplicates.
+    """
     images: list[BundledImage] = []
     for locked in locks:
         sources = fetch_files(files_of(locked.lock), tell, recipe=locked.name)
@@ -171,7 +176,9 @@ def _wheels(folder: Path, pythons: tuple[str, ...], tell: Tell) -> dict[str, Pat
 
 
 def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Tell) -> str:
-    """Write the archive to ``part``, rename it to ``target``, and write and return its checksum."""
+    """Write the archive to ``part``, and rename ``part`` to ``target``. Write the checksum file beside
+    ``target``, and return the archive's SHA-256.
+    """
     with full_disks(target.parent):
         write(part, files, tell)
         digest = hash_file(part)
@@ -183,7 +190,11 @@ def _write_archive(target: Path, part: Path, files: Mapping[str, Path], tell: Te
 
 
 def write(target: Path, files: Mapping[str, Path], tell: Tell) -> None:
-    """Write a tar archive that starts with the list of its files' hashes; equal files give equal bytes."""
+    """Write a tar archive of ``files`` (path in the archive → path on this machine).
+
+    The first member is the list of the files' hashes. For the same ``files``, toolkit always writes the same
+    bytes.
+    """
     sums = {name: hash_file(path) for name, path in files.items()}
     listed = "".join(f"{digest}  {name}\n" for name, digest in sorted(sums.items()))
     with tempfile.NamedTemporaryFile(dir=target.parent, prefix=f".{SUMS}.") as lines:
@@ -205,13 +216,13 @@ def _entry(name: str, file: BinaryIO) -> tarfile.TarInfo:
 
 
 def _require_names(option: str, names: tuple[str, ...]) -> None:
-    """Check the names of the files that ``option`` lists, before any work starts.
+    """Check the names of the files that the user gives with ``option``.
 
-    Each name must be valid in a bundle. Names that differ only in the case of letters, such as ``A.sif`` and
-    ``a.sif``, are not allowed.
+    Each name must be valid in a bundle. Two names must not be equal or differ only in upper and lower case,
+    such as ``A.sif`` and ``a.sif``.
 
     Raises:
-        BadInput: if a name is invalid; the message has the first such name.
+        BadInput: if a check fails; the message has the first invalid name.
     """
     for number, name in enumerate(names):
         if not NAME.fullmatch(name):
@@ -222,14 +233,18 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
             )
         if name.casefold() in map(str.casefold, names[:number]):
             raise BadInput(
-                f"{option}: two files are called {name}, or their names differ only by "
-                "case; a bundle can contain only one of them",
+                f"{option}: two files are called {name}, or their names differ only in "
+                "upper and lower case; a bundle can contain only one of these files",
                 fix="leave out or rename one of the files",
             )
 
 
 def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
-    """Return the files of a recipe, by path in the bundle: the recipe, its lock, and the lock's files."""
+    """Return the path of each file of a recipe on this machine, by the file's path in the bundle.
+
+    The files are the recipe, its lock, the lock's signature file if it exists, and the files that the lock
+    names.
+    """
     from toolkit.data import find
 
     have = fetch_files(files_of(lock), tell, recipe=name)
@@ -257,8 +272,8 @@ def _check_sif(sif: Path) -> Path:
     """Check that a SIF is complete and matches its checksum file, and return the SIF's path.
 
     Raises:
-        BadInput: if the file is not a SIF.
-        CheckFailed: if the SIF is damaged.
+        BadInput: if the file cannot be read, or is not a SIF.
+        CheckFailed: if the SIF is damaged, or does not match its checksum file.
     """
     with _open_sif(sif) as file:
         read_sif(file, sif)

@@ -1,4 +1,4 @@
-"""The format of a bundle: its list of hashes, its index, and the valid file names."""
+"""The format of a bundle: its list of hashes, its index, and the file names that it may contain."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -15,10 +15,12 @@ SUMS = "SHA256SUMS"
 INDEX = "bundle.json"
 INSTALL = "install.sh"
 MOST_TEXT = 16 << 20
-"""Maximum size in bytes of a bundle's list of hashes, its index, a recipe or a lock. The largest shipped lock
-has 0.2 MB."""
+"""Maximum size in bytes of each text file in a bundle: the list of hashes, the index, a recipe or a lock. The
+largest lock that toolkit ships has 0.2 MB."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+~:%@=-]{0,254}")
-"""The syntax of a file name in a bundle; Linux file systems allow at most 255 bytes."""
+"""The syntax of a file name in a bundle. A name has at most 255 bytes, because most Linux file systems allow
+no longer names.
+"""
 _PATH = re.compile(
     rf"{re.escape(INDEX)}|{re.escape(INSTALL)}"
     rf"|files/(?P<digest>[0-9a-f]{{64}})/{NAME.pattern}"
@@ -27,7 +29,7 @@ _PATH = re.compile(
 )
 _LONGEST_PATH = 400
 _LONGEST_VALUE = 260
-"""Maximum number of characters of a value in the index; the longest values are file names with a folder."""
+"""Maximum number of characters of a value in the index: a file name of 255 characters after a folder name."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _MOST_FILES = 20_000
 """Maximum number of files in a bundle; a bundle of one recipe has about 400 files."""
@@ -35,9 +37,10 @@ _NOT_A_BUNDLE = "give a file that `toolkit image bundle` wrote"
 
 
 class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
-    """An image of the Docker engine in a bundle: its name, its id, and the path of its archive.
+    """A Docker image in a bundle: its name, its id, and the path of its archive in the bundle.
 
-    Another Docker engine may show another id for the image after it loads the image.
+    ``id`` is the id in the Docker engine that saved the image. After a different Docker engine loads the
+    archive, the image may have a different id.
     """
 
     name: str
@@ -46,7 +49,11 @@ class BundledImage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Index(msgspec.Struct, frozen=True, kw_only=True):
-    """The contents of ``bundle.json``; its paths are relative to the bundle."""
+    """The contents of ``bundle.json``; all paths are paths in the bundle.
+
+    ``toolkit`` is the release of toolkit that wrote the bundle. ``pythons`` and ``machine`` are the Python
+    releases and the processor type of the bundle's wheels.
+    """
 
     schema: str = "toolkit.bundle/1"
     toolkit: str
@@ -58,7 +65,8 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_sums(text: bytes, source: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file, by path, from the text of a bundle's list of hashes.
+    """Return the SHA-256 of each file by its path, from ``text``, the list of hashes in the bundle
+    ``source``.
 
     Raises:
         BadInput: if the text is not a list of hashes, or contains an invalid path.
@@ -75,7 +83,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
             raise BadInput(f"{source}: {SUMS}: {line[:120]!r} is not the name of a file in a bundle")
         if (path["digest"] or match[1]) != match[1]:
             raise BadInput(f"{source}: {SUMS}: the folder name in {match[2]} is not the file's SHA-256")
-        # On some file systems, two names that differ only in the case of letters mean the same file.
+        # On some file systems, two names that differ only in upper and lower case are the same file.
         if match[2].casefold() in folded:
             raise BadInput(f"{source}: {SUMS} names {match[2]} twice, or two names that differ only by case")
         folded.add(match[2].casefold())
@@ -86,7 +94,7 @@ def read_sums(text: bytes, source: Path) -> dict[str, str]:
 
 
 def is_path(name: str) -> re.Match[str] | None:
-    """Return the match of a regular expression if a path is valid in a bundle, otherwise None."""
+    """Return the match of ``_PATH`` if ``name`` is a valid path in a bundle; None if the path is invalid."""
     return _PATH.fullmatch(name) if len(name) <= _LONGEST_PATH else None
 
 
@@ -96,19 +104,20 @@ _FIELDS = {
     "pythons": re.compile(r"\d\.\d{1,2}"),
     "recipes": RECIPE_NAME,
     "sifs": re.compile(rf"sif/{NAME.pattern}"),
-    # Accept only names of toolkit's own images, so that a bundle cannot replace an image of the user.
+    # Accept only the image names that toolkit uses. A bundle then cannot replace the user's own Docker
+    # images.
     "images.name": re.compile(r"toolkit-(?:base|builder):[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}"),
     "images.id": re.compile(r"sha256:[0-9a-f]{64}"),
     "images.path": re.compile(rf"images/{NAME.pattern}"),
 }
-"""A pattern for the values of each field in a bundle's index."""
+"""For each field of a bundle's index, a pattern that the field's values must match."""
 
 
 def read_index(text: bytes, source: Path) -> Index:
-    """Parse and check the index of a bundle.
+    """Parse ``text``, the index of the bundle ``source``, and check its values.
 
     Raises:
-        BadInput: if the index is invalid, or has another schema.
+        BadInput: if the index is invalid, or has a schema that this toolkit does not read.
     """
     try:
         index = msgspec.json.decode(text, type=Index)
@@ -137,8 +146,8 @@ def require_listed(index: Index, sums: Mapping[str, str], source: Path) -> None:
     """Check that the index and the list of hashes name the same recipes, images and SIF files.
 
     Raises:
-        BadInput: if a file is only in the index or only in the list of hashes; the message has the first such
-            file.
+        BadInput: if only the index or only the list of hashes names a file; the message has the first such
+            file in alphabetical order.
     """
     needed = {
         *(f"recipes/{name}{ending}" for name in index.recipes for ending in (".toml", SUFFIX)),

@@ -1,8 +1,9 @@
 """Read a bundle once, compare each file with its hash, and copy the files that toolkit installs.
 
-toolkit writes the files to a new private folder, with numbers as file names, so that the names in an archive
-have no effect. toolkit does not call Python's ``TarFile.extractall``: Python 3.11.2 lacks the argument
-``filter``, and in later releases an archive can bypass ``filter`` (CVE-2025-4517).
+toolkit copies the files to a new folder that only this user can write to. The copies have numbers as names,
+so that a malicious name in an archive has no effect. toolkit does not call Python's ``TarFile.extractall``.
+Python 3.11.2 lacks the argument ``filter`` of this function, and in later releases an archive can bypass
+``filter`` (CVE-2025-4517).
 """
 
 import contextlib
@@ -34,18 +35,19 @@ from toolkit.model.progress import Tell
 
 _CHUNK = 1 << 20
 _INSTALLED = ("files/", "images/", "recipes/")
-"""The folders whose files ``unbundle`` installs. The bundle's other files are for ``install.sh``, so toolkit
-checks their hashes but does not install them.
+"""The folders of a bundle whose files ``toolkit image unbundle`` installs. For files in other folders, this
+command only checks the hashes.
 """
-_COPY_AGAIN = "copy the bundle again, and compare its .sha256"
+_COPY_AGAIN = "copy the bundle and its .sha256 file again, and run `sha256sum -c` on the .sha256 file"
 
 
 @dataclass(frozen=True, slots=True)
 class StagedBundle:
     """A bundle in which each file matches its hash.
 
-    ``files`` maps a path in the bundle to the copy in the private folder. ``sha256`` is the hash of the
-    archive; it is empty if the bundle is a folder.
+    ``sums`` maps the path of each file in the bundle to its SHA-256. ``files`` maps the path of each file to
+    install to toolkit's copy of this file. ``sha256`` is the hash of the archive; it is empty if the bundle
+    is a folder.
     """
 
     sums: Mapping[str, str]
@@ -55,11 +57,11 @@ class StagedBundle:
 
 
 def stage(source: Path, folder: Path, tell: Tell) -> StagedBundle:
-    """Compare all files of a bundle with their hashes, and copy the files for the installation to ``folder``.
+    """Compare all files of a bundle with their hashes, and copy the files to install to ``folder``.
 
     Args:
-        source: the archive, or a folder with the unpacked archive. In a folder, toolkit ignores files that
-            the list of hashes does not name.
+        source: the archive, or a folder with the unpacked archive. If ``source`` is a folder, toolkit ignores
+            files that the list of hashes does not name.
         folder: an empty folder that only this user can write to.
 
     Raises:
@@ -82,7 +84,7 @@ def _archive(source: Path, folder: Path) -> StagedBundle:
         for entry in members:
             if entry.name not in sums or entry.name in names:
                 raise BadInput(
-                    f"{source}: the bundle contains {entry.name} twice, or {SUMS} does not list it"
+                    f"{source}: {SUMS} does not list {entry.name}, or the bundle contains this file twice"
                 )
             names.add(entry.name)
             target = _target(entry.name, folder, len(names))
@@ -98,7 +100,7 @@ def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
     """Check that each member of an archive is an ordinary file with a valid name, and yield the members.
 
     Raises:
-        BadInput: if a member is not an ordinary file with a valid name, or the archive is damaged or
+        BadInput: if a member is not an ordinary file or has an invalid name, or if the archive is damaged or
             truncated.
     """
     try:
@@ -111,19 +113,22 @@ def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
                 raise BadInput(f"{source}: {entry.name[:120]!r} is not the name of a file in a bundle")
             if entry.offset + entry.size > size:
                 raise Damaged(
-                    f"{source}: the bundle is incomplete: it ends within {entry.name}", fix=_COPY_AGAIN
+                    f"{source}: the bundle is incomplete: the archive ends within {entry.name}",
+                    fix=_COPY_AGAIN,
                 )
             yield entry
     except CheckFailed as error:
         reason = error.message.removeprefix(f"{source}: ").removeprefix("the image is damaged: ")
-        raise BadInput(f"{source}: not a bundle, or damaged: {reason}", fix=_COPY_AGAIN) from error
+        raise BadInput(
+            f"{source}: the file is not a bundle, or is damaged: {reason}", fix=_COPY_AGAIN
+        ) from error
 
 
 def _next(members: Iterator[TarMember], name: str, source: Path) -> TarMember:
     entry = next(members, None)
     if entry is None or entry.name != name:
         raise BadInput(
-            f"{source}: not a bundle: its first members are not {SUMS} and {INDEX}",
+            f"{source}: this archive is not a bundle: its first members are not {SUMS} and {INDEX}",
             fix="make a bundle with: `toolkit image bundle`",
         )
     return entry
@@ -136,7 +141,9 @@ def _text(whole: ByteSource, entry: TarMember, source: Path) -> bytes:
 
 
 def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
-    """Yield the bytes of a member; read the padding, too, because the archive's hash includes the padding."""
+    """Yield the bytes of a member, without the padding after it. Also read the padding, because the hash of
+    the archive includes the padding.
+    """
     end, last = entry.offset + entry.size, entry.offset + padded_size(entry.size)
     for at in range(entry.offset, last, _CHUNK):
         piece = whole.read_at(at, min(_CHUNK, last - at))
@@ -166,7 +173,10 @@ def _read(path: Path) -> bytes:
 
 def _pieces(path: Path) -> Iterator[bytes]:
     if path.is_symlink():
-        raise Damaged(f"{path}: a symbolic link, not a file of the bundle", fix="unpack the bundle again")
+        raise Damaged(
+            f"{path}: this is a symbolic link; a bundle contains only ordinary files",
+            fix="unpack the bundle again",
+        )
     with open_given(path, fix="give a file that `toolkit image bundle` wrote") as file:
         while piece := file.read(_CHUNK):
             yield piece
@@ -185,7 +195,12 @@ def _target(name: str, folder: Path, number: int) -> Path | None:
 
 
 def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: str) -> None:
-    """Compare the bytes of a file with its SHA-256; if ``target`` is given, write the bytes to it."""
+    """Compare the bytes ``pieces`` of the file ``name`` with its SHA-256 (``digest``). If ``target`` is
+    given, also write the bytes to ``target``.
+
+    Raises:
+        Damaged: if the hash is wrong.
+    """
     hasher = hashlib.sha256()
     with contextlib.nullcontext() if target is None else _new(target) as copy:
         for piece in pieces:
@@ -197,7 +212,7 @@ def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: st
 
 
 def _differs(name: str) -> Damaged:
-    return Damaged(f"{name}: its content does not match {SUMS}", fix=_COPY_AGAIN)
+    return Damaged(f"{name}: its content does not match its hash in {SUMS}", fix=_COPY_AGAIN)
 
 
 def _new(path: Path) -> BinaryIO:
@@ -206,7 +221,7 @@ def _new(path: Path) -> BinaryIO:
 
 
 def install(copy: Path, target: Path) -> None:
-    """Move ``copy``, a file from :func:`stage`, to ``target``, which may be on another file system.
+    """Move ``copy``, a file from :func:`stage`, to ``target``. ``target`` may be on a different file system.
 
     Raises:
         OSError: if toolkit cannot write to the folder of ``target``, or the disk is full.

@@ -1,7 +1,7 @@
-"""Check the recipes and locks of a bundle, and install them.
+"""Check the recipes and locks of a bundle, and install them in the user's folder.
 
-A recipe of the bundle replaces an existing recipe with different content only if the user gives
-``--replace``.
+If a recipe exists with the same name and different content, the recipe of the bundle replaces it only with
+the option ``--replace``.
 """
 
 import os
@@ -20,10 +20,11 @@ from toolkit.model.lock import Lock
 
 
 def require_recipes(staged: StagedBundle, source: Path) -> None:
-    """Check each recipe and its lock, and that the bundle contains exactly the files that its locks list.
+    """Check each recipe and its lock. Check that the folder ``files`` of the bundle contains all files that
+    the locks name, and no other files.
 
     Raises:
-        BadInput: if a check fails; the message has the name of the recipe or the file.
+        BadInput: if a check fails; the message names the recipe or the file.
     """
     named = set()
     for name in staged.index.recipes:
@@ -39,7 +40,11 @@ def require_recipes(staged: StagedBundle, source: Path) -> None:
 
 
 def _lock(staged: StagedBundle, name: str, source: Path) -> Lock:
-    """Check that the lock of a recipe in the bundle fits the recipe, and return the lock."""
+    """Return the lock of the recipe ``name`` in the bundle.
+
+    Raises:
+        BadInput: if the recipe or its lock is invalid, or if the lock is out of date.
+    """
     place = f"{source}: recipes/{name}{SUFFIX}"
     text, locked = (_content(staged.files[f"recipes/{name}{e}"], source) for e in (".toml", SUFFIX))
     try:
@@ -55,7 +60,7 @@ def _lock(staged: StagedBundle, name: str, source: Path) -> Lock:
 
 
 def _short_text(text: str) -> str:
-    """Return the start of a text from a bundle, with ``?`` in place of each control character."""
+    """Return the first 200 characters of a text from a bundle, with ``?`` for each unprintable character."""
     return "".join(letter if letter.isprintable() else "?" for letter in text[:200])
 
 
@@ -66,23 +71,25 @@ def _content(path: Path, source: Path) -> bytes:
 
 
 def require_unused_names(staged: StagedBundle, source: Path) -> None:
-    """Check that no recipe of the bundle would replace an existing recipe with different content.
+    """Check that the bundle would not replace an existing recipe that has different content.
 
     Raises:
-        BadInput: if a recipe of the bundle would replace a different recipe; the message names the recipes
-            and the existing files that differ.
+        BadInput: if the bundle would replace such a recipe; the message names the recipes and the existing
+            files.
     """
     different = [f"{name} (differs from {file})" for name, file in different_recipes(staged)]
     if different:
         raise BadInput(
             f"{source}: not installed, because the bundle would replace recipes: {', '.join(different[:5])}",
-            fix="compare the recipes; `--replace` installs the bundle's recipes",
+            fix="compare the recipes; to replace the existing recipes, add `--replace`",
         )
 
 
 def different_recipes(staged: StagedBundle) -> Iterator[tuple[str, Path]]:
-    """Yield the name of each recipe in a bundle that differs from the existing recipe of this name, and the
-    path of the existing file.
+    """Yield the name of each recipe in the bundle whose recipe file or lock differs from an existing file
+    with the same name. Also yield the path of the existing file.
+
+    Existing files are in the user's folder, or are shipped with toolkit.
     """
     for name in staged.index.recipes:
         for ending in (".toml", SUFFIX):
@@ -97,8 +104,10 @@ def different_recipes(staged: StagedBundle) -> Iterator[tuple[str, Path]]:
 
 
 def install_recipes(staged: StagedBundle) -> tuple[str, ...]:
-    """Install recipes and locks in the user's folder. Skip a file if this folder or toolkit already has a
-    file with the same name and content.
+    """Install the bundle's recipes, locks and signature files of locks in the user's folder.
+
+    toolkit skips a file if the user's folder has the same file. toolkit also skips a recipe or lock that is
+    identical to a shipped file, unless the user's folder has a different file with this name.
 
     Returns:
         the names of the written files.
@@ -109,12 +118,13 @@ def install_recipes(staged: StagedBundle) -> tuple[str, ...]:
 def _install_recipe(staged: StagedBundle, name: str) -> Iterator[str]:
     """Install the files of a recipe, and yield the name of each file that toolkit writes."""
     toml, lock, signature = (f"recipes/{name}{ending}" for ending in (".toml", SUFFIX, f"{SUFFIX}.asc"))
-    # toolkit ignores a shipped lock for a recipe in the user's folder, so write the lock there, too.
+    # For a recipe in the user's folder, toolkit ignores a shipped lock. If the recipe is there, write the
+    # lock there, too.
     own = not _is_shipped(toml, staged)
     if own and _written(toml, staged):
         yield toml
     if (own or not _is_shipped(lock, staged)) and _written(lock, staged):
-        # Remove the old signature file, because it signs the lock that toolkit has just replaced.
+        # Remove the signature file of the old lock, which toolkit has just replaced.
         signature_file(config_dir() / lock).unlink(missing_ok=True)
         yield lock
     if os.path.lexists(config_dir() / lock) and signature in staged.sums and _written(signature, staged):
@@ -122,7 +132,9 @@ def _install_recipe(staged: StagedBundle, name: str) -> Iterator[str]:
 
 
 def _is_shipped(path: str, staged: StagedBundle) -> bool:
-    """Return whether toolkit ships an equal file and the user's folder has no file with this name."""
+    """Return whether toolkit ships a file that is identical to the bundle's file ``path``, and the user's
+    folder has no file with this name.
+    """
     return not os.path.lexists(config_dir() / path) and _has_digest(
         shipped_folder("recipes") / Path(path).name, staged.sums[path]
     )

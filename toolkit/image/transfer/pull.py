@@ -1,4 +1,4 @@
-"""Download an image from a registry, check its hashes, and rename the complete file to its final name."""
+"""Download an image from a registry to a file, and check the hashes of the downloaded data."""
 
 import contextlib
 import fcntl
@@ -26,14 +26,18 @@ from toolkit.run.registry.session import RegistryAccess, RegistrySession, open_s
 from toolkit.units import format_size
 
 _SIF_LAYERS = (SIF_LAYER, "appliciation/vnd.sylabs.sif.layer.tar")
-"""The media types of a SIF. Singularity before 3.7 wrote the second type, which contains a spelling error."""
+"""The media types of a SIF in a registry. Singularity before 3.7 used the second type, with the spelling
+error "appliciation".
+"""
 _PULLED = "pulled"
 
 
 class Pulled(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of a download; ``digest`` is the image's digest in the registry.
+    """The result of :func:`pull`.
 
-    ``reused`` is true if the file already existed, so toolkit did not download the image.
+    ``digest`` is the image's digest in the registry. ``form`` is the format of the file: ``sif`` or
+    ``oci-archive``. ``sha256`` and ``bytes`` are the hash and the size of the file. If the file already
+    existed with the correct hash, toolkit did not download the image, and ``reused`` is true.
     """
 
     schema: str = "toolkit.pulled/1"
@@ -49,15 +53,17 @@ class Pulled(msgspec.Struct, frozen=True, kw_only=True):
 def pull(
     source: RegistryName, target: Path, access: RegistryAccess, tell: Tell, *, platform: str = ""
 ) -> Pulled:
-    """Download an image to ``target``: a SIF, or an archive that ``docker load`` reads.
+    """Download the image ``source`` to the file ``target``.
 
-    If ``target`` is a symbolic link, toolkit writes the file to which the link points.
+    If the registry has a SIF, ``target`` is this SIF. If the registry has a container image, ``target`` is an
+    archive that ``docker load`` reads. If ``target`` is a symbolic link, toolkit writes the file to which the
+    link points. ``platform`` is as in :func:`choose`.
 
     Raises:
-        Missing: if the image does not exist, or the registry is unreachable; the next call resumes the
-            download.
+        Missing: if the image does not exist, or the registry is unreachable. The next call for the same
+            ``target`` resumes the download.
         CheckFailed: if a hash is wrong, or the disk is full; ``target`` is then unchanged.
-        BadInput: if toolkit cannot write to ``target``.
+        BadInput: if toolkit cannot write to ``target``, or the registry has no image for ``platform``.
     """
     check_file(target, "-o", "image.sif")
     real = behind_links(target)
@@ -68,7 +74,7 @@ def pull(
         layer = next((d for d in manifest.layers if d.media_type in _SIF_LAYERS), None)
         if layer is None and not manifest.config:
             raise CheckFailed(
-                f"{source}: neither a SIF nor an image: {manifest.media_type or 'no media type'}"
+                f"{source}: neither a SIF nor an image; its media type is {manifest.media_type or 'unknown'}"
             )
         with _room(real) as room, full_disks(real.parent):
             if layer is not None:
@@ -89,10 +95,11 @@ def pull(
 def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
     """Return the image for ``platform``, such as ``linux/arm64``, from a multi-platform index.
 
-    If ``platform`` is empty, the function chooses the image for this machine.
+    ``manifest`` is the index of the image ``name``. If ``platform`` is empty, return the image for this
+    machine. If the index has only one image, return this image for an empty ``platform``.
 
     Raises:
-        BadInput: if no image matches; the message lists the platforms.
+        BadInput: if no image is for this platform; the message lists the platforms of the index.
     """
     wanted = Platform(*(platform or oci.this_platform()).split("/")[:3])
     fits = [d for d in manifest.manifests if d.platform and _fits(d.platform, wanted)]
@@ -123,17 +130,16 @@ def _choose_platform(
         chosen = choose(manifest, str(source), platform)
         text, manifest = fetch_manifest(session, source, chosen.digest)
         if manifest.manifests:
-            raise CheckFailed(f"{source}: its index contains an index instead of an image")
+            raise CheckFailed(f"{source}: the image index refers to a second index instead of an image")
     return text, manifest
 
 
 @contextlib.contextmanager
 def _room(target: Path) -> Iterator[Path]:
-    """Lock the folder beside ``target`` in which toolkit stores partial downloads, and yield this folder's
-    path.
+    """Create the folder beside ``target`` for partial downloads, lock the folder, and yield its path.
 
     Raises:
-        BadInput: if another process downloads an image to the same file.
+        BadInput: if another process downloads an image to ``target``.
     """
     room = target.with_name(f".{target.name}.pull")
     room.mkdir(exist_ok=True)
@@ -197,8 +203,13 @@ def _fetch(
     tell: Tell,
     copies: int = 1,
 ) -> None:
-    """Download blobs to the folder ``room``; the disk must have space for ``copies`` times the size of the
-    blobs.
+    """Download the missing blobs of an image to the folder ``room``.
+
+    The disk must have space for ``copies`` times the size of all blobs. ``copies`` is 2 if toolkit then
+    writes an archive of the blobs to the same disk.
+
+    Raises:
+        CheckFailed: if the disk has too little space.
     """
     total = sum(blob.size for blob in blobs)
     size_on_disk = sum(file.stat().st_size for file in room.iterdir())
