@@ -116,7 +116,7 @@ def test_a_flipped_byte_in_the_header_is_found(keys: Keys, sif: Path):
         file.seek(50)
         file.write(b"\xff")
     (one,) = checked(sif)
-    assert one.differences == ("the header differs from the signed header",)
+    assert one.differences == ("the SIF header differs from the signed header",)
 
 
 def test_an_object_that_was_added_after_signing_is_named(keys: Keys, sif: Path):

@@ -1,4 +1,4 @@
-"""Upload to a registry the blobs of an image that the registry lacks, then the manifest with the tag."""
+"""Push an image to a registry: upload the blobs that the registry lacks, then the manifest with the tag."""
 
 import threading
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +18,12 @@ from toolkit.units import format_size
 
 
 class Pushed(msgspec.Struct, frozen=True, kw_only=True):
-    """An image in the registry; ``sent`` and ``bytes`` count only the blobs that toolkit uploaded."""
+    """The result of a push.
+
+    ``parts`` is the number of blobs in the image. ``sent`` is the number of blobs that toolkit uploaded, and
+    ``bytes`` is the total size of the uploaded blobs. ``form`` is the format of the pushed image, such as
+    ``sif``.
+    """
 
     schema: str = "toolkit.pushed/1"
     image: str
@@ -35,6 +40,8 @@ def push(
 ) -> Pushed:
     """Upload an image to ``target``.
 
+    ``platform``, such as ``linux/arm64``, selects one image of a multi-platform index.
+
     Raises:
         BadInput: if the image does not exist, or ``target`` contains a digest.
         Missing: if the registry is unreachable or refuses access; the next call resumes the upload.
@@ -46,10 +53,10 @@ def push(
 
         @cache
         def session() -> RegistrySession:
-            """Open the session on first use, so that toolkit rejects an invalid file before it contacts the
+            """Open the session on first use, so that toolkit rejects an invalid image before it contacts the
             registry.
             """
-            tell.step(f"Asking {target.host}")
+            tell.step(f"Contacting the registry {target.host}")
             return stack.enter_context(open_session(target, access))
 
         with open_upload(image, platform, lambda digest: has_blob(session(), target, digest), tell) as cargo:
@@ -62,12 +69,13 @@ def push(
 
 
 def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, tell: Tell) -> tuple[Blob, ...]:
-    """Upload the parts in a thread, so that an interrupt stops the upload between two chunks.
+    """Upload the blobs that the registry lacks, and return the uploaded blobs.
 
-    If an upload stopped inside a chunk, old registries would discard the earlier chunks.
+    A thread uploads the blobs, so that an interrupt stops the upload only between two chunks. If an upload
+    stops inside a chunk, old registries discard the earlier chunks.
     """
     total = sum(blob.size for blob in cargo.blobs)
-    tell.step(f"Sending {len(cargo.blobs)} parts ({format_size(total)}) to {target}")
+    tell.step(f"Sending the image in {len(cargo.blobs)} parts ({format_size(total)}) to {target}")
     stopped = threading.Event()
 
     def work() -> tuple[Blob, ...]:

@@ -28,14 +28,17 @@ _PACKED = "registry/packed"
 
 @dataclass(frozen=True, slots=True)
 class ShrunkLayer:
-    """A compressed layer; ``file`` is None if the registry already has the layer."""
+    """A compressed layer: its descriptor for the manifest, and the compressed file.
+
+    ``file`` is None if the registry already has the compressed layer.
+    """
 
     described: Descriptor
     file: Path | None
 
 
 class _Known(msgspec.Struct, frozen=True):
-    """The digest and size of a layer after compression, which an earlier run cached."""
+    """The digest and size of a compressed layer, from the cache of an earlier run."""
 
     digest: str
     size: int
@@ -44,7 +47,16 @@ class _Known(msgspec.Struct, frozen=True):
 def shrink_layers(
     layers: tuple[Blob, ...], work: Path, present: Callable[[str], bool], tell: Tell
 ) -> tuple[ShrunkLayer, ...]:
-    """Compress layers in parallel on all processors, with gzip, which every container engine reads."""
+    """Compress layers with gzip, in parallel on all processors, and return them in the given order.
+
+    toolkit uses gzip because every container engine can read gzip.
+
+    Args:
+        layers: the uncompressed layers.
+        work: the folder for the compressed files.
+        present: a function that returns whether the registry has a blob with a given digest.
+        tell: receives progress messages.
+    """
     known = {layer.digest: hints.recall(_PACKED, _name(layer.digest), _Known) for layer in layers}
     reusable = {d: k for d, k in known.items() if k is not None and present(k.digest)}
     stop = threading.Event()

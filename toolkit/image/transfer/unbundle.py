@@ -1,5 +1,6 @@
-"""Install a bundle: files to the cache, recipes and locks to the user's folder, images to the Docker
-engine."""
+"""Install a bundle: its files to the cache, its recipes and locks to the user's configuration folder, and its
+images to the Docker engine.
+"""
 
 import tempfile
 from collections.abc import Callable
@@ -30,11 +31,13 @@ if TYPE_CHECKING:
 
 
 class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of an installation. ``waiting`` are images that toolkit did not load, because it found no
-    Docker engine.
+    """The result of installing a bundle.
 
-    ``recipes`` are the names of the written recipes and locks. ``replaced`` are the names of recipes that
-    existed before with other content. ``sifs`` are the SIF files, which toolkit leaves in the bundle.
+    ``files`` is the number of files for the cache, including files that the cache already had. ``recipes``
+    are the names of the recipes and locks that toolkit wrote. ``replaced`` are the names of recipes whose
+    content toolkit replaced. ``images`` are the images that toolkit loaded into the Docker engine.
+    ``waiting`` are the images that toolkit did not load, because no Docker engine responded. ``sifs`` are the
+    SIF files in the bundle; toolkit does not copy them.
     """
 
     schema: str = "toolkit.unbundled/1"
@@ -58,19 +61,20 @@ def unbundle(
 ) -> Unbundled:
     """Install a bundle from its archive, or from a folder with the unpacked archive.
 
-    toolkit first copies the files to a private folder and compares them with their hashes. Until all hashes
-    match, toolkit installs nothing and does not contact the Docker engine. Files that already exist with the
-    same content stay unchanged, so callers can repeat the call.
+    toolkit first copies the files to a private folder and compares their hashes with the hashes in the
+    bundle. If a hash differs, toolkit installs nothing and does not contact the Docker engine. toolkit does
+    not change existing files that have the right content, so callers can repeat the call.
 
     Args:
         source: the archive or the folder.
-        connect: a function that returns the Docker engine, or None if no engine responds.
+        connect: a function that returns a client of the Docker engine, or None if no engine responds.
         tell: receives progress messages.
         keyring: a file of public keys; if given, the bundle must have a signature by one of these keys.
-        replace: whether the bundle's recipes may replace different recipes of the user.
+        replace: whether a recipe of the bundle may replace a different recipe with the same name.
 
     Raises:
-        BadInput: if the file is not a bundle, or a different recipe exists and ``replace`` is false.
+        BadInput: if ``source`` is not a bundle, or a different recipe with the same name exists and
+            ``replace`` is false.
         CheckFailed: if a hash or the signature is wrong, or the disk is full.
     """
     if not source.is_dir():
@@ -101,7 +105,11 @@ def unbundle(
 
 
 def _signature(source: Path, keyring: Path | None) -> FileSignature:
-    """Return the signature of a bundle's archive; a folder has no signature."""
+    """Return the signature of a bundle's archive. For a folder, return a signature in the state ``none``.
+
+    Raises:
+        BadInput: if ``keyring`` is given and ``source`` is a folder, because a folder has no signature.
+    """
     if not source.is_dir():
         return signature_of(source, keyring)
     if keyring is not None:
@@ -113,8 +121,9 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
 
 
 def _install_files(staged: StagedBundle, tell: Tell) -> int:
-    """Move the files of the locks to the cache, except files that are already there; return the number of all
-    files.
+    """Move the files of the locks to the cache, except files that the cache already has.
+
+    Return the number of files, including the files that the cache already had.
     """
     names = [name for name in staged.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")

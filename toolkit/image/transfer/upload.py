@@ -1,4 +1,4 @@
-"""Split an image into the parts that a registry stores: blobs, and the manifest with their digests."""
+"""Split an image into the parts that a registry stores: blobs, and a manifest with the blobs' digests."""
 
 import contextlib
 from collections.abc import Callable, Iterator
@@ -45,12 +45,12 @@ _EMPTY = b"{}"
 _SPARE = 256 << 20
 
 Present = Callable[[str], bool]
-"""A function that returns whether the registry has a blob with this digest."""
+"""A function that returns whether the registry has a blob with a given digest."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImageUpload:
-    """The parts of an image in a registry.
+    """The parts of an image in a registry. ``form`` is the image's format, such as ``oci-archive``.
 
     toolkit uploads the blobs before the manifest, so that the registry never has an incomplete image.
     """
@@ -80,7 +80,8 @@ def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iter
     """Open an image and yield its parts for a registry.
 
     The image is a SIF, an OCI layout or archive, a Docker archive, or an image of the Docker engine.
-    ``platform``, such as ``linux/arm64``, selects one image of a multi-platform index.
+    ``platform``, such as ``linux/arm64``, selects one image of a multi-platform index. ``present`` returns
+    whether the registry has a blob; toolkit does not compress a layer that the registry has.
 
     Raises:
         BadInput: if the file is not an image in a supported format, or contains several images and neither
@@ -151,7 +152,8 @@ def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> ImageU
         part = blobs.part(f"blobs/{blob.digest.replace(':', '/')}")
         if part is None or part.size != blob.size:
             raise Damaged(
-                f"{ref.shown}: the image is incomplete: {blob.digest[:19]}… is missing or cut short",
+                f"{ref.shown}: the image is incomplete: the blob {blob.digest[:19]}… is missing or has the "
+                "wrong size",
                 fix="copy or save the image again",
             )
         parts.append(Blob(blob.digest, blob.size, part))
@@ -190,10 +192,10 @@ def _of_save(
 def _compress_layers(
     saved: ImageUpload, work: Path, present: Present, tell: Tell, stack: ExitStack
 ) -> ImageUpload:
-    """Compress the uncompressed layers, and return the parts with a new manifest.
+    """Compress the uncompressed layers of ``saved``, and return the parts with a new manifest.
 
-    Layers that are already compressed stay unchanged, so toolkit need not upload them to the registry from
-    which the user pulled the image.
+    If no layer is uncompressed, return ``saved``. toolkit does not compress a compressed layer again, because
+    the digest would change. A registry that provided the image already has the layer with the old digest.
     """
     layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))

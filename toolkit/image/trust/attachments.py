@@ -1,8 +1,8 @@
 """Add documents to a SIF as objects: the SBOM and the provenance of the image.
 
-toolkit copies both documents from the image, so that SIF files of equal images contain equal documents. If
-the image lacks a document, toolkit does not add that document to the SIF. ``apptainer sif list`` shows the
-SBOM and the provenance by name and type.
+toolkit reads both documents from files in the image, so SIF files of equal images contain equal documents. If
+the image has no SBOM or no provenance, toolkit does not add the missing document. ``apptainer sif list``
+shows the name and type of both objects.
 """
 
 import hashlib
@@ -51,10 +51,11 @@ class _Statement(msgspec.Struct, frozen=True):
 
 
 def attach(sif: Path) -> tuple[str, ...]:
-    """Add the documents to a new SIF, and return the names of the new objects.
+    """Add the SBOM and the provenance of the image to a new SIF, and return the names of the added objects.
 
     Raises:
-        CheckFailed: if the SIF already has an SBOM, or has a signature, which would become invalid.
+        CheckFailed: if the SIF already has an SBOM, or has a signature. A new object would make the signature
+            invalid.
     """
     with sif.open("r+b") as file:
         sif_file = read_sif(file, sif)
@@ -76,10 +77,10 @@ def write_full_provenance(
 ) -> Path | None:
     """Write the full provenance of a SIF's image to a file beside the SIF, and return the file's path.
 
-    The full provenance contains additional facts that differ between machines: the programs' ``versions``,
-    the commit, and the build's start and end in Unix seconds.
-
-    If the image has no provenance, the function writes no file and returns None.
+    The full provenance contains the image's provenance, and facts that differ between machines: ``versions``
+    (the version of each program, by name), the git commit of toolkit, and the start and the end of the build.
+    ``started`` and ``ended`` are in Unix seconds. If the image has no provenance, the function writes no file
+    and returns None.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
@@ -103,7 +104,7 @@ def full_object(sif: Path) -> Object:
     """Check that the full provenance describes this SIF, and return the provenance as a SIF object.
 
     Raises:
-        BadInput: if the file is missing, invalid, or describes another image.
+        BadInput: if the file with the full provenance is missing or invalid, or describes another image.
     """
     path = full_file(sif)
     text = read_given(
@@ -115,7 +116,7 @@ def full_object(sif: Path) -> Object:
     try:
         statement = msgspec.json.decode(text, type=_Statement)
     except DECODE_ERRORS as error:
-        raise BadInput(f"--provenance full: {path}: not a provenance statement: {error}") from error
+        raise BadInput(f"--provenance full: {path}: not an in-toto provenance statement: {error}") from error
     with sif.open("rb") as file:
         digest = rootfs_sha256(file, sif)
     if digest not in {subject.digest.get("sha256") for subject in statement.subject}:
@@ -138,7 +139,8 @@ def sbom_of(image: str, tell: Tell) -> bytes:
     """Return the SBOM that an image of any format contains; if the image contains no SBOM, create an SBOM
     from its package lists.
 
-    Raises: BadInput, CheckFailed, Missing: if toolkit cannot read the image.
+    Raises:
+        BadInput, CheckFailed, Missing: if toolkit cannot read the image.
     """
     if Path(image).is_file():
         check_given(Path(image))

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from toolkit.image.files import tree as files
 from toolkit.image.files.contents import hash_content, regular
 from toolkit.image.files.tree import FileTree
-from toolkit.image.software.manifest import FileHashes
+from toolkit.image.software.manifest import MANIFEST_PATH, FileHashes
 from toolkit.image.software.packages import debian
 from toolkit.model.facts import ImageFacts
 from toolkit.model.lock import PYTHON_PACKAGES, Lock
@@ -29,11 +29,15 @@ _SHOWN = 20
 _COMPARED: tuple[Component, ...] = (
     *("python", "openmpi", "mpich", "pmix", "ucx", "mpi4py", "tensorflow", "torch", "horovod", "nccl"),
 )
-"""The components whose exact version toolkit finds in an image."""
+"""The components whose versions toolkit compares: toolkit can find their exact versions in an image."""
 
 
 def packages(tree: FileTree, lock: Lock) -> Check:
-    """Compare the image's Debian packages with the lock; find missing, different and additional packages."""
+    """Compare the image's Debian packages with the lock.
+
+    The check fails if a locked package is missing or has another version. The check also fails if the image
+    has packages that the lock does not list, except packages of a published base image.
+    """
     wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
     installed = debian(tree)
     wrong = [
@@ -48,11 +52,11 @@ def packages(tree: FileTree, lock: Lock) -> Check:
 
 
 def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapping[str, str]) -> Check:
-    """Compare the image's wheels with the lock, and the files of each wheel with its RECORD.
+    """Compare the image's wheels with the lock, and the files of each wheel with the hashes in its RECORD.
 
-    ``hashes`` maps the path of each file of the image to its SHA-256. The manifest lists files that the build
-    changed or removed. Without a manifest, toolkit does not compare files, because files that the build
-    itself changed would seem to be damaged.
+    ``hashes`` is the result of :func:`hash_files`. ``manifest`` says which files of wheels the build changed,
+    and how many files the build removed. Without a manifest, toolkit does not compare files, because it
+    cannot distinguish files that the build changed from damaged files.
     """
     installed = _installed_wheels(tree)
     compiled = [f for f in (*lock.run.sources, *lock.build.sources) if _name(f.name) in PYTHON_PACKAGES]
@@ -70,12 +74,14 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
     detail = f"{len(wanted)} wheels have the locked versions"
     if manifest is None:
         return _check(
-            "wheels", wrong, f"{detail}; their files are not compared, because the image has no manifest"
+            "wheels",
+            wrong,
+            f"{detail}; toolkit did not compare the wheels' files, because the image has no {MANIFEST_PATH}",
         )
     for name, (version, folder) in sorted(installed.items()):
         wrong += _differing_files(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
-    left = f", except {len(manifest.changed)} that the build changed" if manifest.changed else ""
-    return _check("wheels", wrong, f"{detail} and the files that they contain{left}")
+    left = f", except {len(manifest.changed)} files that the build changed" if manifest.changed else ""
+    return _check("wheels", wrong, f"{detail}, and their files match the wheels' hashes{left}")
 
 
 def _differing_files(
@@ -85,19 +91,33 @@ def _differing_files(
     manifest: FileHashes,
     hashes: Mapping[str, str],
 ) -> Iterator[str]:
-    """Yield the files of a wheel that differ from its RECORD, although the build did not change them."""
+    """Yield a message for each file that differs from the wheel's RECORD and that the build did not change.
+
+    If the number of missing files differs from the number of files that the build removed, yield a message.
+
+    Args:
+        wheel: the name and version of the wheel, for the messages.
+        record: the path and the SHA-256 of each file in the wheel's RECORD.
+        folder: the dist-info folder of the wheel.
+        manifest: says which files the build changed, and how many files of each wheel the build removed.
+        hashes: the SHA-256 of the image's files, by path.
+    """
     changed = set(manifest.changed)
     for path, digest in record:
         if hashes.get(path, digest) != digest and path not in changed:
-            yield f"{path} is not the file from {wheel}"
+            yield f"{path} differs from the file in the wheel {wheel}"
     missing = sum(path not in hashes for path, _ in record)
     left_out = manifest.gone.get(posixpath.basename(folder).removesuffix(".dist-info"), 0)
     if missing != left_out:
-        yield f"{wheel}: {missing} of its files are missing; the build removed {left_out}"
+        yield f"{wheel}: {missing} of its files are missing, but the build removed {left_out}"
 
 
 def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:
-    """Compare each file with its hash in the manifest, and find files that the manifest does not list."""
+    """Compare each file with its hash in the manifest, and find files in /opt that the manifest lacks.
+
+    ``hashes`` is the result of :func:`hash_files`. ``own`` is the path of the manifest; the manifest does not
+    list itself.
+    """
     wrong = [
         f"{path} {'has changed since the build' if hashes.get(path) else 'was removed since the build'}"
         for path, digest in sorted(manifest.files.items())
@@ -109,7 +129,7 @@ def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check
 
 
 def versions(facts: ImageFacts, lock: Lock) -> Check:
-    """Compare the versions in the image's libraries and programs with the versions in the lock."""
+    """Compare the versions of components, such as MPI and PyTorch, in the image and in the lock."""
     installed = facts.component_versions()
     chosen = {name: lock.solution.versions[name] for name in _COMPARED if name in lock.solution.versions}
     wrong = [
@@ -119,12 +139,12 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
     ]
     detail = ", ".join(f"{name} {installed[name]}" for name in chosen if name in installed)
     return _check(
-        "versions", wrong, detail or "the lock names no component that toolkit can find in an image"
+        "versions", wrong, detail or "the lock names no component whose version toolkit can find in an image"
     )
 
 
 def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
-    """Return the SHA-256 of all files in /opt, and of the other files in the manifest, by path."""
+    """Return the SHA-256 of all files in /opt, and of the manifest's files outside /opt, by path."""
     hashes = {path: hash_content(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():
         if path not in hashes and (digest := hash_content(tree, path)):
@@ -133,7 +153,7 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 
 
 def _has_version(version: str, chosen: str) -> bool:
-    # The lock names only the minor release of the base image's Python.
+    # The lock has only the minor release of the base image's Python, such as 3.11. The image may have 3.11.2.
     return is_same_version(version, chosen) or version.startswith(f"{chosen}.")
 
 
@@ -149,7 +169,10 @@ def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
 
 
 def _record(tree: FileTree, folder: str) -> Iterator[tuple[str, str]]:
-    """Yield the path and SHA-256 of each file in a wheel's RECORD (PyPA: recording-installed-packages)."""
+    """Yield the path and SHA-256 of each file in a wheel's RECORD (PyPA: recording-installed-packages).
+
+    If the RECORD is damaged, yield its path with a text that equals no SHA-256, so that the check fails.
+    """
     text = files.text(tree, f"{folder}/RECORD", _RECORD) or ""
     site = posixpath.dirname(folder)
     try:

@@ -29,11 +29,14 @@ def signature_file(path: Path) -> Path:
 
 
 def sign_file(path: Path, key: str) -> SignedFile:
-    """Sign the SHA-256 of a file, and write the signature beside the file or replace an old signature.
+    """Sign the SHA-256 of a file with gpg, and write the signature to ``NAME.asc`` beside the file.
+
+    toolkit replaces an old signature. ``key`` is a fingerprint, the end of a fingerprint, or an e-mail
+    address.
 
     Raises:
-        BadInput: if the file at the signature's path is not a signature.
-        CheckFailed: if gpg fails to sign, or toolkit cannot write to the folder.
+        BadInput: if ``NAME.asc`` exists and is not a signature, or several keys match ``key``.
+        CheckFailed: if gpg fails to sign, or toolkit cannot write the signature.
         Missing: if gpg does not have the key.
     """
     target = signature_file(path)
@@ -45,7 +48,8 @@ def sign_file(path: Path, key: str) -> SignedFile:
         write_whole(target, message)
     except OSError as error:
         raise CheckFailed(
-            f"{target} cannot be written: {error.strerror}", fix="sign a copy in your own folder"
+            f"{target} cannot be written: {error.strerror}",
+            fix=f"copy {path.name} to your own folder, and sign the copy",
         ) from error
     return SignedFile(
         path=str(path),
@@ -58,7 +62,7 @@ def sign_file(path: Path, key: str) -> SignedFile:
 
 def signature_of(path: Path, keyring: Path | None) -> FileSignature:
     """Return the state of a file's signature (such as ``good``), the signer, and the SHA-256 in the
-    signature.
+    signature. If the file has no signature, the state is ``none``.
 
     Args:
         path: the bundle or lock. This function reads only the signature of ``path``; :func:`require_signed`
@@ -76,7 +80,7 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
     if not os.path.lexists(file):
         if keyring is not None:
             raise CheckFailed(
-                f"{path}: the file has no signature, but --verify-key requires one",
+                f"{path}: the file has no signature, but `--verify-key` requires a signature",
                 fix=f"get {file.name} from the source of {path.name}",
             )
         return FileSignature()
@@ -107,26 +111,32 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
 def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
     """Check that ``digest``, the SHA-256 of a file, is the SHA-256 in the signature.
 
+    A signature without a SHA-256, such as a signature in the state ``none``, passes.
+
     Raises:
         CheckFailed: if the signature contains another SHA-256.
     """
     if signature.sha256 and signature.sha256 != digest:
         raise CheckFailed(
-            f"{path}: the file has changed since it was signed: its sha256 is {digest[:12]}…, but "
-            f"{signature_file(path).name} is for {signature.sha256[:12]}…",
+            f"{path}: the file has changed since it was signed: its SHA-256 is {digest[:12]}…, but "
+            f"{signature_file(path).name} has {signature.sha256[:12]}…",
             fix=f"get {path.name} and its signature again from their source",
         )
 
 
 def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
-    """Return the signature of a recipe's lock, or None for a shipped or missing lock.
+    """Return the signature of a recipe's lock.
+
+    Without ``keyring``, return None for a lock that is missing or that toolkit ships.
 
     Args:
         recipe: the name or path of the recipe.
-        keyring: a file of trusted public keys; if given, a shipped lock needs a signature, too.
+        keyring: a file of trusted public keys; if given, every lock needs a signature.
 
     Raises:
-        CheckFailed, BadInput, Missing: under the same conditions as :func:`signature_of`.
+        BadInput: if ``keyring`` is given and the recipe has no lock.
+        CheckFailed: if the lock has changed since it was signed.
+        CheckFailed, BadInput, Missing: as for :func:`signature_of`.
     """
     file = lock_path(recipe)
     if keyring is None and (not file.is_file() or file.parent == shipped_folder("recipes")):

@@ -2,7 +2,7 @@
 
 The text has Apptainer's format (apptainer/sif: pkg/integrity), so toolkit and Apptainer can verify each
 other's signatures. The text covers the sizes, types, names and contents of objects, but neither their offsets
-in the file nor their times.
+in the file nor their time stamps.
 """
 
 import hashlib
@@ -31,7 +31,10 @@ class _Object(msgspec.Struct, frozen=True, rename="camel"):
 
 
 class Metadata(msgspec.Struct, frozen=True):
-    """The signed text for one group of objects. Object numbers count from the group's lowest number."""
+    """The signed text for one group of objects.
+
+    ``relative_id`` of an object is its number minus the lowest object number in the group.
+    """
 
     version: int
     header: _Header
@@ -49,7 +52,9 @@ def metadata(file: BinaryIO, table: Table, group: int) -> bytes:
 
 
 def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
-    """Return the groups that signatures must cover: the groups of all objects except signatures.
+    """Return the numbers of the groups that signatures must cover.
+
+    A signature must cover each group that contains an object other than a signature.
 
     Raises:
         CheckFailed: if an object is not in a group, because no signature can cover such an object.
@@ -57,16 +62,16 @@ def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
     for entry in table.used:
         if not entry.group and entry.kind != SIGNATURE:
             raise CheckFailed(
-                f"{path}: {entry.shown} is in no group of objects, so no signature covers it",
+                f"{path}: no signature can cover {entry.shown}, because this object is in no group",
                 fix="build the image again",
             )
     return tuple(sorted({entry.group for entry in table.used if entry.kind != SIGNATURE}))
 
 
 def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterator[str]:
-    """Yield the differences between the objects of a group and the signed text.
+    """Yield a message for each difference between the objects of a group and the signed text.
 
-    A text in an unknown format counts as a difference, because an attacker may have written such a text.
+    A signed text in an unknown format counts as a difference, because an attacker may have written the text.
     """
     try:
         metadata = msgspec.json.decode(text, type=Metadata)
@@ -83,7 +88,7 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
         yield "the signed text lists an object twice"
         return
     if not _has_digest_of(metadata.header.digest, table.header.fixed):
-        yield "the header differs from the signed header"
+        yield "the SIF header differs from the signed header"
     for entry in entries:
         if entry.number not in listed:
             yield f"{entry.shown} was added after signing"

@@ -21,18 +21,20 @@ WORDS: dict[SignatureState, str] = {
     "unknown-key": "signed with the key {}, which is not among your trusted keys",
     "unreadable": "gpg cannot read the signature (damaged, or not PGP)",
 }
-"""The message for each state of a signature; the signer's name replaces ``{}``."""
+"""The message for each state of a signature except ``good``; the signer or the key replaces ``{}``."""
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
-    """Check the signatures of a SIF before a launch; with ``keyring``, the SIF needs a signature by a key in
-    this keyring.
+    """Check the signatures of a SIF before a launch, and return the result for the job record.
 
-    Without ``keyring``, a SIF without a signature may run. A SIF with a signature by an unknown key may also
-    run if its bytes match the signature; the job record then contains the key.
+    If ``keyring`` is given, the SIF needs a signature by a key in this keyring. If ``keyring`` is None, a SIF
+    without a signature may run. A SIF that matches its signatures may run even if their keys are unknown; the
+    result then contains the fingerprints of these keys. If ``keyring`` is None and gpg is not installed,
+    toolkit does not check the signatures.
 
     Raises:
-        CheckFailed: if a signature is wrong, or a required signature is missing.
+        CheckFailed: if a signature contradicts the SIF, valid signatures do not cover the whole SIF, or a
+            required signature is missing.
         Missing: if gpg fails, or a signature is required and gpg is not installed.
     """
     if keyring is None and not is_signed(sif):
@@ -54,14 +56,15 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 def _way_out(found: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
     """Return the hint of the error message for a SIF that toolkit refuses to run.
 
-    The hint suggests ``--no-verify`` only if all bytes match the signature and ``keyring`` is None.
+    The hint suggests ``--no-verify`` only if ``keyring`` is None, no signature contradicts the SIF, and all
+    signatures that are not valid are expired or unreadable.
     """
     if keyring is None and found and not any(map(is_wrong, found)):
         states = {signature.signature.state for signature in found if not signature.holds}
         if states and states <= {"expired", "expired-key", "unreadable"}:
             return (
-                "ask the signer for a new signature; `--no-verify` skips the check, and the job record says "
-                "so"
+                "ask the signer for a new signature; or skip the signature check with `--no-verify`, which "
+                "toolkit notes in the job record"
             )
     return "use an image with a valid signature, and import the signer's key"
 
@@ -72,7 +75,7 @@ def read_signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Ch
 
 
 def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> str:
-    """Return a sentence that names a part of the SIF that no valid signature covers, or an empty text."""
+    """Return a message about a part of the SIF without a valid signature, or an empty text."""
     try:
         return coverage_gap(file, sif, {signature.group for signature in found if signature.holds})
     except CheckFailed as error:
@@ -80,9 +83,10 @@ def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) ->
 
 
 def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
-    """Return the result of the check of a SIF's signatures.
+    """Return the result of the check of a SIF's signatures ``found``.
 
-    The SIF passes if no signature is wrong, and if valid signatures cover the whole SIF.
+    ``left`` is the result of :func:`uncovered`. The SIF passes if it has a signature, no signature is wrong
+    (see :func:`is_wrong`), and valid signatures cover the whole SIF.
     """
     if not found:
         return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
@@ -102,8 +106,10 @@ def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
 
 
 def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
-    """Return the fingerprints of the public keys that this machine lacks; empty if the signatures have
-    another problem, too.
+    """Return the fingerprints of the unknown keys if unknown keys are the only problem of the signatures.
+
+    The result is empty if a signature contradicts the SIF, if the state of a signature is not
+    ``unknown-key``, or if the signatures do not cover the whole SIF.
     """
     if any(signature.differences or signature.signature.state != "unknown-key" for signature in found):
         return ()

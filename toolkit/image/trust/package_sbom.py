@@ -1,8 +1,8 @@
-"""Write an SBOM for an image that contains no SBOM, from its package lists and its libraries.
+"""Create an SBOM for an image that contains no SBOM, from the image's package lists and libraries.
 
-toolkit reads the package lists of Debian and Python, and the libraries that toolkit finds, such as a compiled
-MPI. The SBOM also names the package lists that toolkit cannot read, such as RPM's list. The packages in these
-lists are not in the SBOM.
+toolkit reads the package lists of Debian and Python, and finds libraries without a package, such as an MPI
+library that was compiled from source. toolkit cannot read some package lists, such as RPM's list. The SBOM
+names these lists, but does not contain their packages.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
 
 
 def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
-    """Yield the name, version and evidence of each component that toolkit found in libraries."""
+    """Yield the name and version of each component in libraries, and the evidence, such as a file's path."""
     for mpi in (*([facts.mpi] if facts.mpi else []), *facts.other_mpis):
         if mpi.version:
             yield mpi.implementation, mpi.version, mpi.library

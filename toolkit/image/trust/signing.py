@@ -32,7 +32,7 @@ from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifi
 
 _SHA256_SIGNED = (1).to_bytes(4, "little")
 _LONGEST = 1 << 20
-"""Maximum size of a SIF signature in bytes; a signature of a thousand objects has 250 kB."""
+"""Maximum size of a SIF signature in bytes; a signature that covers a thousand objects has 250 kB."""
 
 
 class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -48,8 +48,10 @@ class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class CheckedSignature:
-    """The result of a signature check: the number of the signed group of objects, and the differences between
-    the SIF and the signed text.
+    """The result of the check of one signature.
+
+    ``group`` is the number of the group of SIF objects that the signature covers. ``differences`` are
+    messages about differences between the SIF and the signed text.
     """
 
     signature: Signature
@@ -62,18 +64,19 @@ class CheckedSignature:
 
 
 def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> SignedFile:
-    """Add the objects ``extra`` to a SIF, sign all of its objects, and return the result.
+    """Add the objects ``extra`` to a SIF, and sign all objects of the SIF with the user's key ``key``.
 
-    Existing signatures stay valid, because the added objects are in a separate group. If ``sif`` is a
-    symbolic link, toolkit signs the file to which the link points.
+    Existing signatures stay valid, because toolkit puts the added objects into a separate group. If
+    ``sif`` is a symbolic link, toolkit signs the file to which the link points.
 
-    toolkit signs and checks a copy, and then replaces the SIF by the copy with a rename, so that the SIF is
-    complete at any time. Running containers continue to use the old file. Processes that sign the same SIF
-    wait for each other.
+    toolkit signs and checks a copy of the SIF, and then renames the copy to the SIF's name. Other processes
+    therefore never see an incomplete SIF, and running containers continue to use the old file. If several
+    processes sign one SIF, a lock lets one process sign at a time.
 
     Raises:
         CheckFailed: if the SIF is damaged, differs from its checksum, or gpg fails to sign.
-        BadInput, Missing: if the SIF or the key does not exist.
+        BadInput: if the SIF does not exist, or several keys match ``key``.
+        Missing: if gpg is not installed, or does not have the key.
     """
     with open_given(sif) as file:
         signed_groups(read_table(file, sif), sif)  # report an invalid SIF before gpg asks for a passphrase
@@ -156,12 +159,14 @@ def is_signed(sif: Path) -> bool:
 
 
 def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSignature]:
-    """Check each signature of a SIF with gpg, and compare the signed text with the file."""
+    """Check each signature of a SIF with gpg, compare its signed text with the SIF, and yield the result."""
     yield from _signatures_but(file, read_table(file, path), keys, frozenset())
 
 
 def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
-    """Return a sentence about the first object group that is not in ``covered``, or an empty text.
+    """Return a message about the object group with the lowest number that is not in ``covered``.
+
+    If all groups are in ``covered``, return an empty text.
 
     ``covered`` contains the groups with a valid signature.
     """
@@ -170,9 +175,9 @@ def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
 
 
 def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
-    """Return the objects ``extra``. If the SIF has a signature, put them into a new group.
+    """Return the objects ``extra``; if the SIF has a signature, assign them to a new group.
 
-    A signature covers all objects of a group, so a new object in a signed group would make the signature
+    A signature covers all objects of a group, so an object that is added to the group makes the signature
     invalid.
     """
     if not any(entry.kind == SIGNATURE for entry in table.used):
@@ -184,7 +189,7 @@ def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object,
 def _signatures_but(
     file: BinaryIO, table: Table, keys: Verifier, known: Collection[int]
 ) -> Iterator[CheckedSignature]:
-    """Check the signatures of a SIF except the signatures with object numbers in ``known``."""
+    """Check the signatures of a SIF, except the signatures whose object numbers are in ``known``."""
     for entry in table.used:
         if entry.kind == SIGNATURE and entry.number not in known:
             yield _check_signature(file, table, entry, keys)

@@ -30,13 +30,13 @@ LOCK_PATH = "/opt/toolkit/lock.json"
 
 _NO_LOCK = f"the image has no {LOCK_PATH}"
 _EARLIER_LOCK = (
-    f"an earlier release of toolkit wrote {LOCK_PATH}; build the image again, so that toolkit can compare "
-    f"the image"
+    f"an earlier release of toolkit wrote {LOCK_PATH}, and this release cannot read that format; build the "
+    f"image again"
 )
 
 _UNPACKED = 64 << 30
-"""Maximum number of bytes that toolkit unpacks to compare an image with its lock. toolkit unpacks each file
-once or twice.
+"""Maximum number of bytes that toolkit unpacks to compare an image with its lock. If toolkit unpacks a file
+twice, the file counts twice.
 """
 
 _INSIDE: tuple[CheckName, ...] = ("lock", "files", "packages", "wheels", "versions")
@@ -46,26 +46,29 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     """Run all checks of a SIF without starting it, and return the results.
 
     ``keyring`` is a file of trusted keys, which replaces the user's keyring. If ``lock`` is given, toolkit
-    compares this lock with the lock in the image. If ``unsigned`` is true, a SIF passes without a signature,
-    or with a signature by an unknown key.
+    compares the image and the lock in the image with ``lock``. If ``lock`` is None, toolkit compares the
+    image with the lock in the image. If ``unsigned`` is true, a SIF passes without a signature, or with a
+    signature by an unknown key.
 
     Raises:
         Damaged: if the file is too damaged to read.
         BadInput: if the file is missing or is not a SIF, or its checksum file has no line for the SIF.
     """
     check_given(sif)
-    tell.step(f"Reading {sif.name} for its checksum")
+    tell.step(f"Computing the SHA-256 of {sif.name}")
     digest = hash_file(sif)
     checks = [_digest(sif, digest)]
     with sif.open("rb") as file:
-        tell.step("Checking its signatures")
+        tell.step(f"Checking the signatures of {sif.name}")
         found = read_signatures(file, sif, keyring)
         unknown = missing_keys(file, sif, found)
         checks.append(judge_signatures(found, uncovered(file, sif, found)))
         if unsigned and (unknown or not found):
             checks[-1] = msgspec.structs.replace(checks[-1], outcome="not-checked")
         if checks[0].outcome == "failed" or any(map(is_wrong, found)):
-            checks += [_not_checked(name, "the file has changed since it was made") for name in _INSIDE]
+            checks += [
+                _not_checked(name, "the file has changed since it was built or signed") for name in _INSIDE
+            ]
         else:
             tell.step("Comparing the contents with the lock")
             checks += _inside(file, sif, lock)
@@ -114,7 +117,7 @@ def _inside(file: BinaryIO, sif: Path, given_lock: Lock | None) -> list[Check]:
 
 
 def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
-    """Return the lock in an image, or None and the reason why toolkit cannot read it."""
+    """Return the lock in an image and an empty text, or None and the reason why the lock is unavailable."""
     text = files.read(tree, LOCK_PATH, MOST_LOCK)
     if text is None:
         return None, _NO_LOCK
@@ -132,7 +135,9 @@ def _lock(own: Lock | None, given_lock: Lock | None, why: str) -> Check:
         return Check(name="lock", outcome="not-checked" if absent else "failed", told=why)
     if given_lock is not None and encode_lock(given_lock) != encode_lock(own):
         return Check(
-            name="lock", outcome="failed", told=f"the image was built from another lock of {own.recipe}"
+            name="lock",
+            outcome="failed",
+            told=f"the lock of {own.recipe} in the image differs from the given lock",
         )
     detail = f"built from the lock of {own.recipe}"
     return Check(
