@@ -79,9 +79,10 @@ def _notes_on_joins(facts: ScriptFacts) -> tuple[ScriptChange, ...]:
 
 
 def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
-    """Return a note for each project file, except the script, that trains, loads data or saves a model.
+    """Return a note for each file that the script imports and that trains, loads data or saves a model.
 
-    Users must change these files themselves, because ``toolkit adapt`` changes only the script.
+    Users must change these files themselves, because ``toolkit adapt`` changes only the script. Each note
+    names the first such call in the file.
     """
     changes = []
     for file in facts.files:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 Opener = Callable[[str | None, str | None, Path | None], "Runner"]
+"""A function that returns a runner for the values of ``--host``, ``--cluster`` and ``--ssh-config``."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +21,9 @@ class Call:
     """The arguments of one launch.
 
     ``values`` contains the job fields that the user set, by name. ``words`` are the arguments of a trainer,
-    or the words of a command. ``from_job`` is the key of the recorded job that this launch repeats.
+    or the words of a command. ``where`` names the host. ``job_file`` is the path of a job file. ``from_job``
+    is the key of the recorded job that this launch repeats. If ``local`` is true, the job runs on this
+    machine without Slurm.
     """
 
     values: Mapping[str, Any]

@@ -1,4 +1,4 @@
-"""Run ``env`` in an image on a compute node, to read the variables that the image's start scripts set."""
+"""Run ``env`` in a container on a compute node, to read the variables that the image's start scripts set."""
 
 import posixpath
 import shlex
@@ -31,8 +31,9 @@ _VARIABLE = "environment."
 
 @dataclass(frozen=True, slots=True)
 class UndecidedImage:
-    """An image whose start scripts set variables, and a host that can run the image to read these
-    variables.
+    """An image whose start scripts set variables, and the host on which a container may show their values.
+
+    ``file`` is the image file on this machine, and ``partition`` is the Slurm partition for the container.
     """
 
     image: ImageFacts
@@ -48,11 +49,10 @@ def undecided_variables(image: ImageFacts) -> tuple[str, ...]:
 
 
 def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankView:
-    """Start a container on a node, read the container's variables, and add these variables to ``view``, the
-    description of what a rank sees.
+    """Start a container on a compute node, and return ``view`` with the variables in the container.
 
-    Before toolkit starts the container, it prints the ``srun`` command. If toolkit cannot start the
-    container, or the container fails, the function returns ``view`` unchanged.
+    ``view`` describes what a rank sees. Before toolkit starts the container, it prints the ``srun`` command.
+    If toolkit cannot start the container, or the container fails, the function returns ``view`` unchanged.
     """
     names = undecided_variables(question.image)
     if (

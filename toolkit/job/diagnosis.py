@@ -40,7 +40,7 @@ from toolkit.program.starter_counts import read_starter_counts
 from toolkit.runtime import apptainer
 
 NODES = 2
-"""The default number of nodes of a launch: the smallest number with which the ranks need a network."""
+"""The default number of nodes of a launch. On a single node, the ranks would not need the network."""
 
 
 _NO_JOB = JobFile()
@@ -51,7 +51,8 @@ class LaunchRequest:
     """The launch whose result ``toolkit doctor`` predicts, and its site.
 
     ``words`` are the options of ``toolkit doctor`` for this launch, such as ``("--site", "lumi")``. ``view``
-    has the command of a rank, and the image's folders that mounts hide.
+    has the command of a rank, and the image's folders that mounts hide. ``modules`` are the environment
+    modules that the job loads. ``env`` is the file of the user's environment image.
     """
 
     request: Request
@@ -190,11 +191,15 @@ def _request_of_job(question: LaunchQuestion, tell: Tell) -> LaunchRequest:
 
 
 def with_env(launch_request: LaunchRequest, image: ImageFacts, image_path: str, tell: Tell) -> LaunchRequest:
-    """Return the launch with an additional mount: the user's environment image, as in ``toolkit launch``."""
+    """Return the launch with the mounts and variables of the user's environment image (``--env-image``).
+
+    Raises:
+        BadInput: if the job's image is not a file on this machine.
+    """
     file = Path(image_path)
     if not file.is_file():
         raise BadInput(
-            f"--env-image: needs an image in a file, but {image_path} is not a file",
+            f"--env-image: the job's image must be a SIF file, but {image_path} is not a file",
             fix="give the SIF file of the job's image as IMAGE",
         )
     digest = (image.digest or "").removeprefix("sha256:") or hash_file(file)
@@ -269,10 +274,10 @@ def _with_faults(
 
 
 def _check_here(host: HostFacts, site: Site) -> None:
-    """Raise an error if the site uses Slurm and this machine has no Slurm.
+    """Check that this machine can be a node of the site.
 
     Raises:
-        BadInput: if this machine lacks the scheduler of the site.
+        BadInput: if the site uses Slurm and this machine has no Slurm.
     """
     if site.scheduler == "slurm" and "slurm" in host.absent:
         raise BadInput(

@@ -17,7 +17,7 @@ from toolkit.model.finding import OutputExplanation
 from toolkit.model.job import FINAL_STATES, JobRecord
 
 _MOST = 64 << 20
-"""The largest number of bytes of output that toolkit reads.
+"""The largest number of bytes of output that toolkit examines.
 
 The cause of a failure is near the start or the end of the output, so toolkit skips the middle of larger
 output.
@@ -60,7 +60,10 @@ def of_place(name: str) -> OutputExplanation:
 
 
 def of_job(record: JobRecord) -> OutputExplanation:
-    """Explain a recorded job from the copy of its output on this machine, and from its final Slurm state."""
+    """Explain a recorded job from its output on this machine and its final state.
+
+    If toolkit submitted the job on this machine, also use the failed steps in Slurm's accounting.
+    """
     pieces = _files(_outputs_of(record))
     if record.id and record.host is None and record.cluster is None:
         pieces += _ends(record.id.partition(";")[0])
@@ -96,7 +99,7 @@ def _of_slurm(number: str) -> OutputExplanation:
     pieces = [*_files(slurmjob.files_of(number)), *_ends(number)]
     if not pieces:
         raise BadInput(
-            f"{number}: not a file, not a job of toolkit, and not a failed Slurm job on this cluster",
+            f"{number}: not a file, not a job of toolkit, and not a Slurm job that failed on this cluster",
             fix="give the output file of the job: `toolkit explain slurm-JOB.out`",
         )
     return explain_pieces(pieces)
@@ -119,8 +122,9 @@ def _of_folder(folder: Path) -> OutputExplanation:
 
 
 def _record_of(folder: Path) -> JobRecord | None:
-    """Return the record of the job that ran in ``folder``, or whose record is in ``folder``; otherwise
-    ``None``.
+    """Return the record in ``folder``, or else the record of the newest job that ran in ``folder``.
+
+    If there is no such record, return ``None``.
     """
     resolved = folder.resolve()
     if (resolved / records.RECORD).is_file() and resolved.parent == records.jobs_dir().resolve():
@@ -141,9 +145,10 @@ def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
 
 
 def _ends(number: str) -> list[Piece]:
-    """Return a line from Slurm's accounting for each failed step of a job.
+    """Return one piece with a line from Slurm's accounting for each failed step of a job.
 
-    The lines do not come from an output file, so messages that quote these lines show no line number.
+    The list is empty if Slurm reports no failed step. The lines do not come from an output file, so messages
+    that quote these lines show no line number.
     """
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()
     text = "".join(f"{line}\n" for line in lines)
@@ -171,7 +176,8 @@ def of_text(text: str | bytes) -> OutputExplanation:
 
 
 def ends(stream: BinaryIO, half: int) -> tuple[bytes, bytes, int]:
-    """Return the first and the last ``half`` bytes of a stream, and the number of line breaks between them.
+    """Return the first and the last ``half`` bytes of a stream, and the number of line breaks in
+    the skipped bytes between them.
 
     If the stream has at most ``2 * half`` bytes, the first value contains the whole stream.
     """

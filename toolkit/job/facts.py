@@ -10,7 +10,7 @@ from toolkit.probe.bundle import Bundle
 from toolkit.probe.probe import gather, load
 
 MOST_SECONDS = 600
-"""The longest time, in seconds, that the job of a probe may wait for compute nodes."""
+"""The longest time, in seconds, that the Slurm job of a probe may wait for compute nodes."""
 
 
 def gather_facts(where: Where, choice: NodeChoice) -> Bundle:
@@ -31,7 +31,7 @@ def gather_facts(where: Where, choice: NodeChoice) -> Bundle:
 
 
 def read_or_probe(file: Path | None, where: Where, partition: str | None) -> HostFacts:
-    """Return the host facts in a file. Without a file, probe the host and one node of the partition.
+    """Return the host facts in a file. If ``file`` is ``None``, probe the host and one node of the partition.
 
     Raises:
         BadInput: if the file is not a facts file.

@@ -35,9 +35,9 @@ from toolkit.run.stage import Parcel, stage
 from toolkit.runtime import apptainer
 
 _MINUTES = "4"
-"""The time limit of a trial's job, in minutes.
+"""The time limit of a trial in minutes. A trial is a small job in one launch mode.
 
-A trial usually takes some seconds. If a trial hangs, this limit frees its nodes.
+A trial usually takes some seconds. If a trial hangs, Slurm stops the trial after this time.
 """
 
 
@@ -61,7 +61,7 @@ class TrialRequest:
 
 @dataclass(frozen=True, slots=True)
 class _Bench:
-    """The values that all trials of one command share, such as the host, the image and the trial programs."""
+    """The values that all trials of one ``toolkit doctor --live`` share, such as the host and the image."""
 
     request: TrialRequest
     where: Where
@@ -76,14 +76,14 @@ class _Bench:
 
 
 def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
-    """Run a trial of each launch mode in the request, or of the mode that the engine chooses.
+    """Run a trial of each launch mode in the request. If the request has no mode, choose one mode.
 
     Returns:
         the results of the trials, and the host's facts.
 
     Raises:
         BadInput: if the image is not a SIF file, or a mode does not use MPI.
-        Missing: if the image cannot run the trial program.
+        Missing: if the image has no MPI library or cannot run the trial program, or the host is unreachable.
     """
     _check(trial_request)
     # A trial ignores the user's settings, except a required signing key.
@@ -114,7 +114,9 @@ def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Li
 
 def _check(request: TrialRequest) -> None:
     if without := [mode for mode in request.modes if mode not in MPI_MODES]:
-        raise BadInput(f"--live --mode {without[0]}: this mode uses no MPI, but --live tests only MPI")
+        raise BadInput(
+            f"--live --mode {without[0]}: this mode does not use MPI, but `--live` tests only modes with MPI"
+        )
     if not request.image.is_file():
         what = "this is a folder; --live needs a SIF file" if request.image.is_dir() else "no such file"
         raise BadInput(f"{request.image}: {what}")
@@ -122,8 +124,11 @@ def _check(request: TrialRequest) -> None:
 
 
 def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
-    """Return the launch modes to try: the modes in the request, else the mode that the engine (toolkit's
-    prediction rules) chooses, else the first mode for which the engine found a launch command.
+    """Return the launch modes to try.
+
+    The result is the modes in the request. If the request has no mode, the result is the mode that toolkit
+    recommends. If toolkit recommends no mode, the result is the first mode with a launch command. If no mode
+    has a launch command, the result is the first mode of the prediction.
     """
     if request.modes:
         return list(dict.fromkeys(request.modes))
@@ -157,7 +162,10 @@ def _bench(
 
 
 def _try(bench: _Bench, prediction: Prediction) -> Trial:
-    """Run the trial of one launch mode, and compare its result with the prediction."""
+    """Run the trial of one launch mode, and compare the result of the trial with the prediction.
+
+    If toolkit found no launch command for the mode, return the prediction without a trial.
+    """
     if prediction.plan is None:
         return Trial(mode=prediction.mode, predicted=prediction.outcome, because=prediction.why)
     begun = time.monotonic()

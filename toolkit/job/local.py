@@ -49,6 +49,8 @@ def launch_here(call: Call, request: JobRequest, tell: Tell, opener: Opener) -> 
 def prepare_here(call: Call, job_request: JobRequest, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
     """Return a runner, which runs commands on this machine, and the prepared job.
 
+    ``opener`` is the function that opens the runner.
+
     Raises:
         BadInput: if an option needs a cluster.
         CheckFailed: if toolkit predicts that the launch fails.
@@ -104,10 +106,10 @@ def _without_queue(call: Call, request: JobRequest, tell: Tell) -> JobRequest:
 
 
 def _check_options(call: Call, request: JobRequest) -> None:
-    """Raise an error if an option needs a cluster.
+    """Check that the user gave no option that needs a cluster.
 
     Raises:
-        BadInput: if the user gave an option that needs a cluster; the message names the option.
+        BadInput: if an option needs a cluster; the message names the option.
     """
     if call.where.remote or request.site:
         raise BadInput("--local: cannot be combined with --host, --cluster or --site")
@@ -118,6 +120,6 @@ def _check_options(call: Call, request: JobRequest) -> None:
 
 
 def _job_file(call: Call) -> str:
-    """Return the path of the job file from ``--job`` or the trainer argument, or an empty string."""
+    """Return the path that the user gave as ``--job`` or as the trainer, or an empty string."""
     named = str(call.job_file or call.values.get("trainer") or "")
     return str(Path(named)) if named else ""

@@ -84,6 +84,7 @@ def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, rem
 
     Raises:
         BadInput: if the site cannot run the job.
+        CheckFailed: if toolkit finds a fault in the job, such as an image without Jupyter.
         Missing: if the image is not on this machine, or the host is unreachable.
     """
     job, site = asking.job.job, asking.job.site
@@ -110,7 +111,8 @@ def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
     return [
         LaunchFault(
             f"{image.name} does not contain Jupyter",
-            "use an image with Jupyter, such as the recipe tf2.15-notebook-cpu, or --packages DIR",
+            "use an image with Jupyter, such as the image of the recipe tf2.15-notebook-cpu; or name a "
+            "cluster folder with Jupyter: `--packages DIR`",
         )
     ]
 
@@ -138,12 +140,12 @@ def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
 
 
 def _check_runtime(command: str) -> None:
-    """Raise an error if the container runtime is not Apptainer or Singularity.
+    """Check that the container runtime is Apptainer or Singularity.
 
-    toolkit supports the tunnel to a notebook only with Apptainer or Singularity.
+    toolkit can open a tunnel to a notebook only with these two runtimes.
 
     Raises:
-        BadInput: if the runtime is neither Apptainer nor Singularity.
+        BadInput: if the container runtime is neither Apptainer nor Singularity.
     """
     if runtime_of_name(command) is not runtime_of_name(""):
         raise BadInput(

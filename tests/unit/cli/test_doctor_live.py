@@ -40,7 +40,7 @@ def asked(image, *modes):
 def test_a_mode_without_mpi_is_not_tried(image):
     result = run(image, "--mode", "gloo")
     assert isinstance(result.exception, BadInput)
-    assert "uses no MPI" in result.exception.message
+    assert "does not use MPI" in result.exception.message
 
 
 def test_a_folder_and_a_file_that_is_not_there(tmp_path):
