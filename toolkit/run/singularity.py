@@ -1,7 +1,8 @@
-"""Find Singularity or Apptainer on this machine, use it to inspect SIF files, and run commands in SIF files.
+"""Find Apptainer or Singularity on this machine, inspect SIF files, and run commands in their containers.
 
-toolkit uses the library spython to run Singularity or Apptainer. spython calls only a program named
-``singularity``, so toolkit adds a folder to PATH in which ``singularity`` is a link to the real program.
+toolkit uses the Python library spython to run Apptainer or Singularity. spython calls only a program named
+``singularity``. toolkit therefore creates a link with this name to the real program, and adds the link's
+folder to PATH.
 """
 
 import contextlib
@@ -68,7 +69,7 @@ class HostApptainer:
             ) from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # Hide the user's home folder and environment, whose settings could make a correct image fail.
+        # Hide the user's home folder and environment, because their settings could make a correct image fail.
         options = ["--cleanenv", "--no-home"]
         with _spython(self.path) as client:
             done = client.execute(str(sif), list(words), return_result=True, options=options)
@@ -81,8 +82,8 @@ class HostApptainer:
 
 
 def find() -> HostApptainer | None:
-    """Return the container runtime on PATH: Apptainer if it is installed, otherwise Singularity. Return
-    ``None`` if neither is installed.
+    """Return Apptainer if PATH contains ``apptainer``. If PATH contains only ``singularity``, return
+    Singularity. If PATH contains neither program, return ``None``.
     """
     path = next(filter(None, map(shutil.which, NAMES)), None)
     if path is None:
@@ -94,8 +95,10 @@ def find() -> HostApptainer | None:
 
 @contextlib.contextmanager
 def _spython(path: str) -> "Iterator[_Client]":
-    """Yield spython's client, and add a folder with the program ``singularity`` to PATH. If spython calls
-    ``sys.exit``, raise an error instead.
+    """Yield spython's client. In the ``with`` block, ``singularity`` on PATH is a link to ``path``.
+
+    Raises:
+        CheckFailed: if spython calls ``sys.exit``.
     """
     before = os.environ.get("PATH", "")
     with tempfile.TemporaryDirectory(prefix="toolkit-singularity.") as folder:
@@ -131,6 +134,6 @@ class _Client(Protocol):
 
 
 def _text(result: object) -> str:
-    """Return the output that a spython result contains as one text."""
+    """Return the output in ``result``, which spython returned, as one string."""
     message = result.get("message", "") if isinstance(result, dict) else result
     return "\n".join(map(str, message)) if isinstance(message, list) else str(message)

@@ -30,7 +30,10 @@ _NO_SUCH_OPTION = re.compile(r"(unrecognized|unknown|invalid) option", re.IGNORE
 
 @dataclass(frozen=True, slots=True)
 class Parcel:
-    """A file to copy: ``source`` is its path on this machine, ``target`` its path on the host."""
+    """A file to copy: ``source`` is its path on this machine, and ``target`` is its path on the host.
+
+    ``sha256`` is the SHA-256 of ``source``.
+    """
 
     source: Path
     target: str
@@ -65,7 +68,7 @@ def stage(runner: Runner, parcels: Iterable[Parcel], tell: Tell) -> int:
 
 def part_name(parcel: Parcel) -> str:
     """Return the path of the partial copy in the target's folder. The name of the partial copy contains the
-    first 16 digits of the content's SHA-256.
+    first 16 hexadecimal digits of the file's SHA-256.
     """
     folder, name = posixpath.split(parcel.target)
     return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
@@ -92,8 +95,8 @@ def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
             fix="run the same command again; if it fails twice, check the disk of that host",
         )
     moved = runner.run(Command.of("mv", "-f", "--", part, parcel.target, timeout=_MOVE_SECONDS))
-    # A failed mv is harmless if an earlier try has already renamed the file, but the connection was lost
-    # before its result arrived.
+    # If the connection is lost during mv, the runner retries mv. This retry fails if the first mv has already
+    # renamed the file.
     if not moved.ok and remote_hashes(runner, [parcel.target]).get(parcel.target) != parcel.sha256:
         moved.require(f"renaming {parcel.target} on {runner.place}")
 
@@ -105,8 +108,8 @@ def _remove(runner: Runner, path: str) -> None:
 def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
     """Copy a file in a separate thread, so that an interrupt stops the copy between two network packets.
 
-    An interrupt within a packet would break the SSH connection. The function returns whether the host already
-    had a partial copy of the file.
+    An interrupt (Ctrl-C) within a packet would break the SSH connection. The function returns whether the
+    host already had a partial copy of the file.
     """
     stopped = threading.Event()
     begun: list[int] = []
@@ -161,9 +164,9 @@ def _pieces(paths: Iterable[str]) -> Iterator[list[str]]:
 
 
 def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
-    # Use --zero, because sha256sum otherwise escapes unusual file names.
+    # Without --zero, sha256sum escapes file names that contain a backslash or a line break.
     done = _sha256sum(runner, "--zero", "--", *paths)
-    if not done.stdout and _NO_SUCH_OPTION.search(done.errors):  # coreutils before 8.25, or BusyBox
+    if not done.stdout and _NO_SUCH_OPTION.search(done.errors):  # no --zero: coreutils before 8.25, BusyBox
         return _one_by_one(runner, paths)
     digests = {}
     for entry in done.text.split("\0"):
@@ -174,7 +177,7 @@ def _hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
 
 
 def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
-    # Remove the backslash with which sha256sum starts a line for an unusual file name.
+    # Remove the backslash with which sha256sum starts a line that contains an escaped file name.
     answers = {path: _sha256sum(runner, "--", path).text.lstrip("\\").split(" ")[0] for path in paths}
     return {path: digest for path, digest in answers.items() if digest}
 
@@ -182,12 +185,12 @@ def _one_by_one(runner: Runner, paths: list[str]) -> dict[str, str]:
 def _sha256sum(runner: Runner, *words: str) -> Completed:
     command = Command(("sha256sum", *words), env={"LC_ALL": "C"}, timeout=_HASH_SECONDS)
     done = runner.run(command)
-    # sha256sum exits with 1 for a missing file, and its error message starts with its name.
-    # Status 1 without a message of sha256sum may come from a shell that could not start.
+    # For a missing file, sha256sum exits with 1 and prints a message that starts with "sha256sum: ".
+    # Status 1 without this message may come from a shell that could not start.
     absent = done.status == 1 and "sha256sum: " in done.errors
     if done.timed_out or not (done.ok or absent):
         done.require(
             f"reading the SHA-256 of files on {runner.place}",
-            "check whether the file system on that machine is slow or unreachable",
+            "check whether the file system on that host is slow or unreachable",
         )
     return done

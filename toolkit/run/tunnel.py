@@ -1,7 +1,7 @@
 """Forward TCP connections from a local port to a port on a remote machine.
 
-The program at the remote end is :mod:`toolkit.run.relay`. Any launcher, such as srun in a job, may start this
-program. The tunnel needs neither a server on a login node nor an open port between the machines.
+The remote machine runs the program :mod:`toolkit.run.relay`. Any launcher, such as srun in a job, may start
+this program. The tunnel needs neither a server on a login node nor an open port between the machines.
 """
 
 import contextlib
@@ -15,16 +15,18 @@ from toolkit.run.conversation import Conversation
 from toolkit.run.relay import HELLO, Connections
 
 _LONGEST_BANNER = 200
-"""The largest number of lines, for example of a login banner, that may come before the relay's first line."""
+"""The largest number of lines before the first line of the relay, such as the lines of a login banner."""
 
 
 class Tunnel:
-    """The local end of the tunnel: a listening socket on this machine. While :meth:`serve` runs, toolkit
-    relays the connections to this socket.
+    """The local end of the tunnel: a listening socket on this machine.
+
+    While :meth:`serve` runs, toolkit forwards each connection to this socket through the tunnel. At other
+    times, toolkit closes each connection immediately.
     """
 
     def __init__(self, port: int = 0) -> None:
-        """Listen only on 127.0.0.1. Port 0 selects a free port.
+        """Listen on ``port`` of 127.0.0.1 only. For port 0, the operating system selects a free port.
 
         Raises:
             BadInput: if the port is not available.
@@ -36,7 +38,7 @@ class Tunnel:
         except OSError as error:
             self._socket.close()
             raise BadInput(
-                f"--port {port}: {error.strerror} on 127.0.0.1", fix="leave `--port` out"
+                f"--port {port}: {error.strerror} on 127.0.0.1", fix="leave out `--port` to use a free port"
             ) from error
         self._socket.listen(64)
         self._numbers = itertools.count(1)
@@ -50,8 +52,8 @@ class Tunnel:
         return port
 
     def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Relay connections until the remote relay exits. ``far`` is the conversation with the remote relay:
-        its input and output. Call ``on_ready`` when the remote relay is ready.
+        """Forward connections until the remote relay exits. ``far`` writes to the remote relay's input and
+        reads its output. The function calls ``on_ready`` when the remote relay is ready.
 
         Raises:
             CheckFailed: if the remote relay did not start.
@@ -74,7 +76,7 @@ class Tunnel:
             carried.close()
 
     def close(self) -> None:
-        """Stop accepting connections. Relayed connections stay open until :meth:`serve` returns."""
+        """Stop accepting connections. Accepted connections stay open until :meth:`serve` returns."""
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()

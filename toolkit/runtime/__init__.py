@@ -1,4 +1,7 @@
-"""The container runtimes that start commands in an image. To add a runtime, add a module to this package."""
+"""The container runtimes that toolkit supports, such as Apptainer and Podman.
+
+To add a runtime, add a module to this package, and add the module or its runtime to :data:`RUNTIMES`.
+"""
 
 import posixpath
 from collections.abc import Iterable, Mapping
@@ -22,21 +25,22 @@ class Runtime(Protocol):
     NAMES: tuple[str, ...]
     """The names of the runtime's commands on PATH. In a host's facts, the runtime has one of these names."""
     SECTION: str
-    """The section of the probe's output that describes the runtime."""
+    """The name of the section that describes the runtime in the probe's output."""
     FORMATS: frozenset[str]
     """The image formats that the runtime can start."""
     HIDES: Mapping[Aspect, frozenset[str]]
-    """For each :data:`.Aspect` of a node, such as ``tmp``, the runtime's options with which the container
-    does not share this aspect.
+    """For each :data:`.Aspect` of a node, such as ``tmp``, the runtime's options that stop the container from
+    sharing this aspect with the node.
     """
     SHARES: Mapping[Aspect, str]
-    """For each aspect that containers do not share by default, the runtime's option with which a container
-    shares this aspect; empty if there is no such option.
+    """For each aspect that containers do not share with the node by default, the runtime's option that makes
+    a container share this aspect; empty if there is no such option.
 
-    Containers share each aspect that is not a key of this table, unless an option in ``HIDES`` prevents it.
+    If an aspect is not a key of this table, containers share it, unless the user gives an option in
+    ``HIDES``.
     """
     SPLITS: bool
-    """Whether a runtime that is not setuid always creates a new user namespace for each container."""
+    """Whether the runtime without setuid always creates a new user namespace for each container."""
     BY_ROOT: bool | None
     """Whether a service that runs as root, or a setuid program of root, creates the containers.
 
@@ -46,22 +50,22 @@ class Runtime(Protocol):
     KEEPS_FOLDER: bool
     """Whether a command in the container starts in the launcher's working directory."""
     SET_ENV: str
-    """The option that sets, in the container, one environment variable from the image's configuration; empty
-    if the runtime itself sets all these variables.
+    """The option that sets one environment variable of the image's configuration in the container; empty if
+    the runtime itself sets all variables of the image's configuration.
     """
     IN_LAUNCHER: bool
     """Whether the runtime's options are options of srun.
 
-    If srun itself starts the container, ``env`` inside the container removes the variables that ranks must
-    not see.
+    If srun itself starts the container, the command ``env`` in the container removes the environment
+    variables that ranks must not see.
     """
     GPUS: tuple[str, ...]
     """Options that mount the node's NVIDIA GPUs and their driver into the container."""
     AMD_GPUS: tuple[str, ...]
     """Options that mount the node's AMD GPUs into the container; empty if the runtime has no such options."""
     PREPARES: str
-    """The shell script below ``slurm`` that loads the image on each node before ranks start; empty if the
-    runtime needs no script.
+    """The name of the shell script that loads the image on each node before ranks start, in toolkit's folder
+    ``slurm``; empty if the runtime needs no script.
     """
 
     MOUNTS_IMAGES: bool
@@ -98,8 +102,8 @@ class Runtime(Protocol):
         ...
 
     def read(self, answer: Answer) -> ContainerRuntime | None:
-        """Parse a section of the probe's output. Return the facts about the runtime, or ``None`` if the host
-        lacks the runtime.
+        """Return the facts about the runtime from ``answer``, its section of the probe's output. Return
+        ``None`` if the host lacks the runtime.
         """
         ...
 
@@ -148,7 +152,9 @@ def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
 
 @lru_cache(1024)
 def runtime_of_name(command: str) -> Runtime:
-    """Return the runtime with this command, path or name. Return Apptainer for an unknown name."""
+    """Return the runtime that has the command ``command``, a name or a path. Return Apptainer for an unknown
+    command.
+    """
     name = posixpath.basename(command)
     return next((one for one in RUNTIMES if name in one.NAMES), apptainer)
 

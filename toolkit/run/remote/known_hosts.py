@@ -1,4 +1,4 @@
-"""Parse known_hosts files, and check the key that a host offers.
+"""Parse known_hosts files, and compare the key that an SSH host offers with their lines.
 
 The section "SSH_KNOWN_HOSTS FILE FORMAT" of sshd(8) describes the format of known_hosts files.
 """
@@ -20,8 +20,8 @@ _KINDS = {"ssh-rsa": "RSA", "ssh-dss": "DSA", "ssh-ed25519": "ED25519"}
 
 @dataclass(frozen=True, slots=True)
 class HostKey:
-    """A host's public key. ``kind`` is SSH's name of the key type, such as ``ssh-ed25519``; ``blob`` has the
-    key's bytes (RFC 4253, 6.6).
+    """A host's public key. ``kind`` is SSH's name of the key type, such as ``ssh-ed25519``; ``blob`` is the
+    key in SSH's binary format (RFC 4253, section 6.6).
     """
 
     kind: str
@@ -45,7 +45,8 @@ class HostKey:
 @dataclass(frozen=True, slots=True)
 class KnownHost:
     """A line of a known_hosts file. ``where`` is ``FILE:LINE``. ``marker`` is the line's marker, such as
-    ``@revoked``, or empty for an ordinary line.
+    ``@revoked``; it is empty if the line has no marker. ``names`` are the line's host names and host
+    patterns.
     """
 
     where: str
@@ -55,19 +56,26 @@ class KnownHost:
 
     @property
     def has_patterns(self) -> bool:
-        """Whether the line contains host patterns; ``ssh-keygen -R`` does not remove a line with host
-        patterns.
+        """Whether the line contains a host pattern, which has a ``*``, ``?`` or ``!``.
+
+        ``ssh-keygen -R`` does not remove a line with a host pattern.
         """
         return any(set(name) & set("*?!") for name in self.names)
 
 
 Verdict = Literal["known", "revoked", "changed", "authority", "other-kind", "unknown"]
+"""The result of the check of a host's key; toolkit accepts the key only if the verdict is ``known``.
+
+``revoked``: a line revokes the key. ``changed``: a line for the host has a different key of the same type.
+``authority``: a line trusts a certificate authority for the host. ``other-kind``: the lines for the host have
+only keys of other types. ``unknown``: no line applies to the host.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Judgement:
-    """The verdict on a host's key, such as ``known`` or ``changed``, and the known_hosts line that determines
-    the verdict.
+    """The verdict on a host's key. ``entry`` is the known_hosts line that determines the verdict, or ``None``
+    for ``unknown``.
     """
 
     verdict: Verdict
@@ -94,9 +102,9 @@ def names_of(host: str, port: int) -> tuple[str, ...]:
 def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) -> Judgement:
     """Return the verdict on the key that a host offers, from the known_hosts lines for the host's ``names``.
 
-    toolkit refuses a key that any known_hosts line revokes. If the known_hosts lines list several keys for
-    the first of ``names``, toolkit accepts each of these keys. For the other names in ``names``, toolkit
-    ignores a line without a marker if the line's key differs from the offered key.
+    toolkit refuses a key that any known_hosts line revokes, even a line for another host. If the lines have
+    several keys for the first of ``names``, toolkit accepts each of these keys. A different key leads to the
+    verdict ``changed`` or ``other-kind`` only in a line for the first of ``names``.
     """
     all_entries = tuple(entries)
     if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):
@@ -140,10 +148,11 @@ def is_named(entry: KnownHost, name: str) -> bool:
 
 
 def paths(setting: str, exists: Callable[[str], bool]) -> list[str]:
-    """Return the paths in the value of ``UserKnownHostsFile``.
+    """Return the paths in ``setting``, the value of ``UserKnownHostsFile`` or ``GlobalKnownHostsFile``.
 
-    The value of ``UserKnownHostsFile`` contains several paths, or one path with spaces. paramiko removes the
-    quotes around a path with spaces, so toolkit first checks whether the whole value is the path of a file.
+    ``exists`` returns whether a path is a file. The value contains several paths, or one path with spaces.
+    paramiko removes the quotes around a path with spaces, so toolkit first checks whether the whole value is
+    the path of a file.
     """
     return [setting] if exists(setting) else setting.split()
 
@@ -164,8 +173,8 @@ def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> K
 
 
 def _blob(kind: str, text: str) -> bytes | None:
-    """Decode the Base64 text of a public key. Return ``None`` if the decoded bytes do not start with the key
-    type.
+    """Return the bytes of a public key from its Base64 text. Return ``None`` if the text is not Base64, or if
+    the bytes do not start with the key type ``kind``.
     """
     blob = _decoded(text)
     named = len(kind).to_bytes(4, "big") + kind.encode()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import paramiko
 
 _PACKET = 32768
-"""The number of bytes of one write to a remote file. OpenSSH's server accepts no larger writes from
+"""The size of each write to a remote file, in bytes. OpenSSH's server does not accept larger writes from
 paramiko.
 """
 
@@ -33,8 +33,8 @@ _ANSWER_SECONDS = 90.0
 class SshRunner:
     """Runs commands on ``host``, an SSH destination or a ``Host`` alias in the SSH configuration.
 
-    ``config`` replaces the user's ``~/.ssh/config``, as with ``ssh -F``. ``place`` is the host's name in
-    messages, if it differs from ``host``.
+    ``config`` replaces the user's ``~/.ssh/config``, as with ``ssh -F``. ``place`` is the name of the host in
+    messages; if ``place`` is empty, messages contain ``host``.
     """
 
     def __init__(self, host: str, config: Path | None = None, place: str = "") -> None:
@@ -155,7 +155,7 @@ class SshRunner:
             raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
 
     def _is_lost(self, error: Exception) -> bool:
-        """Return whether an error means a lost connection. Other errors mean that the host refused
+        """Return whether ``error`` means that the connection was lost, and not that the host refused
         a request.
         """
         import paramiko
@@ -167,7 +167,7 @@ class SshRunner:
         if isinstance(error, paramiko.SSHException):
             # A ChannelException means that the host refused the request.
             return not isinstance(error, paramiko.ChannelException)
-        # Also check the kind of error: paramiko may notice the end of the connection only after the error.
+        # Also check the error's class, because paramiko may detect the lost connection only after the error.
         return isinstance(error, TimeoutError | EOFError | ConnectionError) or "Socket is closed" in str(
             error
         )
@@ -205,7 +205,7 @@ def shell_line(command: Command) -> str:
 
 
 def _ignore_progress(_done: int, _total: int) -> None:
-    """Do nothing. This function is the progress function for callers that do not show progress."""
+    """Do nothing; a progress function for callers that do not show progress."""
 
 
 def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progress: OnBytes) -> None:
@@ -227,9 +227,10 @@ def _continue(sftp: "paramiko.SFTPClient", reading: BinaryIO, target: str, progr
 
 
 def _begun(sftp: "paramiko.SFTPClient", target: str, total: int) -> "tuple[paramiko.SFTPFile, int]":
-    """Open a file on the host for writing, and return the file and its size.
+    """Open the file ``target`` on the host for writing, and return the open file and its size in bytes.
 
-    If the file has more than ``total`` bytes, the function first truncates it to 0 bytes.
+    If the file is missing, the function creates it. If the file has more than ``total`` bytes, the function
+    first truncates the file to 0 bytes.
     """
     with contextlib.suppress(FileNotFoundError):  # another process may delete the file
         if (done := sftp.stat(target).st_size or 0) <= total:

@@ -1,7 +1,7 @@
 """Open an SSH connection with fabric, only to hosts with a known key.
 
-By default, fabric accepts unknown hosts and reads the user's configuration files of fabric and invoke.
-toolkit gives fabric a strict host key policy and a configuration without the user's files.
+By default, fabric accepts unknown hosts and reads the user's configuration files for fabric and invoke.
+toolkit makes fabric reject unknown host keys and ignore these configuration files.
 """
 
 import contextlib
@@ -17,16 +17,20 @@ from toolkit.run.remote.ssh_destination import ssh_line
 from toolkit.run.remote.ssh_trust import apply_trust, trust_of
 
 _SECONDS = 15
-"""The time limit in seconds for the TCP connection, and again for the SSH key exchange."""
+"""The time limit in seconds for opening the TCP connection. The SSH key exchange after it has its own limit
+of the same length.
+"""
 _AUTH_SECONDS = 30
 """The number of seconds within which the host must answer each user key that toolkit offers."""
 _CHANNEL_SECONDS = 90
 """The number of seconds within which the host must open an SSH channel."""
 _KEEPALIVE_SECONDS = 30
-"""The number of seconds between two keepalive messages, without which routers drop an idle connection."""
+"""The number of seconds between two keepalive messages. Without these messages, routers drop an idle
+connection.
+"""
 
 _SILENT_SECONDS = 90
-"""The number of seconds after which the kernel closes the connection if the host does not acknowledge data.
+"""The kernel closes the connection if the host does not acknowledge data for this number of seconds.
 
 This time is longer than the interval between two keepalive messages.
 """
@@ -39,8 +43,8 @@ of the host's refusal.
 """
 
 _ERRNO = re.compile(r"(\S)?\[Errno [^\]]*\] ?")
-"""A pattern for the start of a system error, such as ``[Errno 2]``, which paramiko appends to its message
-without a space.
+"""A pattern for the number of a system error, such as ``[Errno 2]``. paramiko appends the system error to its
+own message without a space.
 """
 
 _CUT_OFF = "transport shut down or saw EOF"
@@ -58,7 +62,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
     Raises:
         BadInput: if the destination or the configuration is invalid.
         Lost: if the host is unreachable.
-        Missing: if the host is unknown, or refuses the login.
+        Missing: if the host's key is not trusted, or if the host refuses the login.
     """
     import fabric
     import paramiko
@@ -81,7 +85,7 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
     except (OSError, ValueError, paramiko.SSHException) as error:
         raise BadInput(f"{config or '~/.ssh/config'}: {host}: {why(error)}") from error
     line = ssh_line(host, config, command=("true",))
-    # Open the gateways in order, so that an error names the host that failed.
+    # Connect to one host after the other, gateways first, so that an error names the host that failed.
     for hop in reversed(_hops(connection)):
         _check_port(hop, host, config)
         _prepare(hop)
@@ -93,8 +97,8 @@ def connect(host: str, config: Path | None) -> Any:  # noqa: ANN401 - fabric has
 
 
 def why(error: Exception) -> str:
-    """Return an error's message without the name of its Python class. If the connection failed at several
-    addresses of the host, join the messages for all addresses.
+    """Return an error's message, or the name of its class if the message is empty. If the connection failed
+    at several addresses of the host, join the messages for all addresses.
     """
     tried = getattr(error, "errors", None)  # NoValidConnectionsError has errors by address
     if isinstance(tried, dict) and tried:
@@ -104,11 +108,11 @@ def why(error: Exception) -> str:
 
 
 def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
-    """Make the kernel close a connection if its other end does not answer, for example after a laptop was
-    suspended.
+    """Make the kernel close a connection if the host does not acknowledge data, for example after a laptop
+    was suspended.
 
-    By default, the kernel closes a connection without answers only after a quarter of an hour. If the
-    connection to a gateway closes, the connections through this gateway close as well.
+    By default, the kernel closes such a connection only after about 15 minutes. If the connection to a
+    gateway closes, the connections through this gateway close as well.
     """
     if isinstance(transport.sock, socket.socket) and hasattr(socket, "TCP_USER_TIMEOUT"):
         with contextlib.suppress(OSError):
@@ -116,8 +120,8 @@ def _notice_silence(transport: Any) -> None:  # noqa: ANN401 - see connect
 
 
 def _hops(connection: Any) -> list[Any]:  # noqa: ANN401 - see connect
-    """Return a list with a connection and the gateways on its path. This machine connects directly to the
-    last host in the returned list.
+    """Return ``connection``, followed by the connections to the gateways on its path. This machine connects
+    directly to the host of the last connection in the list.
     """
     hops = []
     while connection is not None and not isinstance(connection, str):  # a string means a ProxyCommand
@@ -132,8 +136,8 @@ def _check_port(hop: Any, host: str, config: Path | None) -> None:  # noqa: ANN4
 
 
 def _prepare(hop: Any) -> None:  # noqa: ANN401 - see connect
-    """Set the time limits of the SSH connection. With ``IdentitiesOnly``, also limit the user keys that
-    toolkit offers.
+    """Set the time limits of the SSH connection ``hop``. If the SSH configuration has ``IdentitiesOnly yes``,
+    toolkit offers only the keys that the SSH configuration names.
     """
     more: dict[str, Any] = {
         "banner_timeout": _SECONDS,
@@ -184,7 +188,7 @@ def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: 
         detail=[
             (
                 "if the host asks for a password or a second factor, "
-                "let toolkit share a connection that ssh opened, as docs/ssh.md shows"
+                "open a connection with ssh that toolkit can share, as docs/ssh.md shows"
             ),
         ],
     )

@@ -8,7 +8,9 @@ from pathlib import Path
 from toolkit.errors import BadInput
 
 _PORT = re.compile(r"(?:.*@)?[^:@]*:([^:@]*)")
-"""A pattern for HOST:PORT. Text with more than one colon is an IPv6 address without a port."""
+"""A pattern for HOST:PORT or USER@HOST:PORT. A host with more than one colon is an IPv6 address without a
+port.
+"""
 
 
 def destination(host: str) -> tuple[str, str]:
@@ -29,8 +31,8 @@ def destination(host: str) -> tuple[str, str]:
 
 
 def ssh_words(host: str, config: Path | None, options: Sequence[str] = ()) -> list[str]:
-    """Return the words of an ``ssh`` command up to the host. A port in the destination becomes the option
-    ``-p``.
+    """Return the words of an ``ssh`` command, of which the host is the last word. A port in the destination
+    becomes the option ``-p``.
     """
     name, port = destination(host)
     configured = ["-F", str(config)] if config else []

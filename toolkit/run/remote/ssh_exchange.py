@@ -19,8 +19,8 @@ _CHUNK = 1 << 16
 _POLL_SECONDS = 0.01
 _GONE_SECONDS = 0.3
 _DRAIN_SECONDS = 2.0
-"""The number of seconds to wait for the end of the output after the exit status. The end does not arrive
-while a background process of the command keeps the output open.
+"""The number of seconds for which toolkit waits for the end of the output after the exit status arrived. The
+output does not end while a background process of the command keeps it open.
 """
 
 _BY_SIGNAL = 255
@@ -44,8 +44,10 @@ class _OutputStream:
 
 
 def exchange(channel: "paramiko.Channel", command: Command, on_line: OnLine) -> Completed:
-    """Exchange input and output with the command on ``channel`` until the command exits. After an error, stop
-    the process on the host.
+    """Exchange input and output with the command on ``channel`` until the command exits.
+
+    If the command exceeds its time limit, or after an error, the function stops the process on the host.
+    After the time limit, the result has ``timed_out=True`` and the output that toolkit has received.
 
     The function alternates between input and output. If the function first sent the whole input, a command
     with much input and output could cause a deadlock.
@@ -93,10 +95,10 @@ def _status(channel: "paramiko.Channel") -> int:
 
 
 def _has_ended(channel: "paramiko.Channel", exited: float | None) -> bool:
-    """Return whether toolkit has received all output of a command, whose exit status arrived at ``exited``.
+    """Return whether the command has exited and toolkit has received its output.
 
-    sshd sends the exit status as soon as the command exits, and may send the last output after it (OpenSSH,
-    session.c, session_exit_message).
+    ``exited`` is the time at which the exit status arrived, or ``None`` before that time. sshd may send the
+    last output after the exit status (OpenSSH, session.c, session_exit_message).
     """
     if exited is None:
         return False
@@ -106,9 +108,11 @@ def _has_ended(channel: "paramiko.Channel", exited: float | None) -> bool:
 
 
 def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
-    """Send as many bytes of the command's input as the host accepts now, and return their number.
+    """Send as many bytes of ``rest``, the unsent input, as the host accepts now. Return the number of sent
+    bytes.
 
-    If the command exits without reading its input, toolkit drops the input without an error.
+    If the command exits without reading its input, toolkit drops ``rest`` without an error and returns its
+    length.
     """
     if not rest or not channel.send_ready():
         return 0

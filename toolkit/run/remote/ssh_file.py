@@ -46,21 +46,22 @@ rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartc
 tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
 """
 _ACCEPTED = frozenset(_OLD.split())
-"""Obsolete keywords, and keywords of vendors' versions of OpenSSH, some from the GSSAPI patch (openssh:
-readconf.c).
+"""Keywords that toolkit also accepts: obsolete keywords of OpenSSH (readconf.c), and keywords that vendors
+such as Linux distributions add to OpenSSH, for example with the GSSAPI patch.
 """
 
 
 def check_ssh_config(path: Path) -> None:
-    """Check that each line of a file is a comment or a keyword of ssh_config(5) with a value.
+    """Check that each line of a file is empty, a comment, or a keyword of ssh_config(5) with a value.
 
     Raises:
-        BadInput: if the file or its name is not UTF-8, the file is too long, or a line is invalid.
+        BadInput: if the file's name or content is not UTF-8, the file is larger than 1 MiB, or a line is
+            invalid.
     """
     try:
         str(path).encode()
     except UnicodeEncodeError as error:  # a job's record contains the file name
-        raise BadInput(f"--ssh-config {path}: the name is not UTF-8", fix="rename the file") from error
+        raise BadInput(f"--ssh-config {path}: the file name is not UTF-8", fix="rename the file") from error
     content = read_given(path, most=_LARGEST, label="--ssh-config")
     ignored: list[str] = []
     for number, line in enumerate(content.splitlines(), 1):
@@ -68,7 +69,9 @@ def check_ssh_config(path: Path) -> None:
         try:
             text = line.decode("utf-8").strip()
         except UnicodeDecodeError as error:
-            raise BadInput(f"{place}: not UTF-8, so this is not an SSH configuration") from error
+            raise BadInput(
+                f"{place}: the line is not UTF-8, so the file is not an SSH configuration"
+            ) from error
         text = text.removeprefix("\ufeff")
         if not text or text.startswith("#"):
             continue
@@ -91,5 +94,5 @@ def _check_keyword(keyword: str, ignored: Iterable[str], place: str) -> None:
     shown = keyword if len(keyword) <= 40 else f"{keyword[:40]}…"
     raise BadInput(
         f"{place}: {shown!r} is not a keyword of ssh_config(5){suggest_near(keyword, KEYWORDS)}",
-        fix="give the name of an SSH configuration file, or add the keyword to IgnoreUnknown in this file",
+        fix="give an SSH configuration file, or add the keyword to `IgnoreUnknown` in this file",
     )

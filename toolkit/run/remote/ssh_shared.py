@@ -2,7 +2,7 @@
 (ControlMaster).
 
 If a centre requires a second factor, only ssh can ask for the second factor, and users want to enter it only
-once a day. This module never opens an SSH connection.
+once a day. This module itself never opens an SSH connection.
 """
 
 import os
@@ -33,7 +33,7 @@ _READ = (
     'exec dd if="$1" bs=65536 iflag=skip_bytes,count_bytes,fullblock skip="$2" count="$3" status=none'
 )
 _LENGTH = 'if [ -e "$1" ]; then wc -c < "$1"; else echo 0; fi'
-# This script checks the file's size, because a broken connection looks like the normal end of input.
+# This script checks the size of the received file, because a lost connection looks like the end of the input.
 _WRITE = (
     'folder=$(dirname "$1"); { [ -d "$folder" ] || mkdir -p $5 "$folder"; } && cat > "$2" '
     '&& [ "$(wc -c < "$2")" -eq "$4" ] && chmod "$3" "$2" && mv -f "$2" "$1" || { rm -f "$2"; exit 1; }'
@@ -61,7 +61,10 @@ def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None
 
 
 class SharedRunner:
-    """Runs commands and copies files on ``host`` over the shared connection with the socket ``control``."""
+    """Runs commands on ``host`` and copies files to ``host`` over an SSH connection that OpenSSH shares.
+
+    ``control`` is the path of the connection's socket (``ControlPath`` in ssh_config(5)).
+    """
 
     def __init__(self, host: str, config: Path | None, control: str) -> None:
         self.place = host
@@ -123,7 +126,9 @@ class SharedRunner:
         done = self.run(Command(("sh", "-c", script, "sh", *words), stdin=stdin, timeout=_FILE_SECONDS))
         if not done.ok:
             why = done.errors.strip().splitlines() or [
-                "the command took too long" if done.timed_out else "ssh printed no reason"
+                f"the command did not finish in {_FILE_SECONDS:g} seconds"
+                if done.timed_out
+                else f"the command exited with status {done.status} and printed no error"
             ]
             raise Missing(f"{self.place}: {doing}: {why[-1]}")
         return done
@@ -142,8 +147,8 @@ class SharedRunner:
 
 
 def _control_path(settings: str) -> str:
-    """Return the control socket's path from the output of ``ssh -G``, or an empty string if ssh does not
-    share connections.
+    """Return the control socket's path from the output of ``ssh -G``, or an empty string if the SSH
+    configuration sets no ``ControlPath``.
     """
     paths = [line.partition(" ")[2] for line in settings.splitlines() if line.startswith("controlpath ")]
     return paths[0] if paths and paths[0] != "none" else ""

@@ -34,7 +34,9 @@ _HOST_KEY_FILE = "/etc/ssh/ssh_host_{}_key.pub"
 class Trust:
     """The known keys of one host.
 
-    ``place`` is the host's name in messages. ``add`` is the command that adds the host's key to ``file``.
+    ``place`` is the host's name in messages. ``names`` are the names under which known_hosts files may list
+    the host. ``entries`` are all lines of the known_hosts files. ``add`` is the command that adds the host's
+    key to ``file``, the user's known_hosts file.
     """
 
     place: str
@@ -68,7 +70,7 @@ class Trust:
         known = str(result.entry.key) if result.entry else ""
         compare = (
             f"compare {key.fingerprint} with the fingerprint that the operators publish"
-            f" (on the host: ssh-keygen -lf {_HOST_KEY_FILE.format(key.name.lower())})"
+            f" (on the host, this command shows it: ssh-keygen -lf {_HOST_KEY_FILE.format(key.name.lower())})"
         )
         match result.verdict:
             case "revoked":
@@ -110,7 +112,7 @@ class Trust:
 
 def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401 - fabric has no types
     """Return the known keys of the host to which the connection ``hop`` leads. ``host`` is the SSH
-    destination, or an empty string for a gateway.
+    destination that the user gave, or an empty string if ``hop`` leads to a gateway.
     """
     exists: Callable[[str], bool] = lambda path: at_home(path).is_file()  # noqa: E731 - a short function
     user = _files(hop.ssh_config.get("userknownhostsfile", _USER_FILES), exists)
@@ -136,8 +138,8 @@ def apply_trust(hop: Any, trust: Trust, paramiko: Any) -> None:  # noqa: ANN401 
     """
 
     class Policy(paramiko.MissingHostKeyPolicy):  # type: ignore[misc] # paramiko has no types
-        """Checks every host key. paramiko calls a policy only for hosts that it does not know, so toolkit
-        gives paramiko no list of known hosts.
+        """Checks every host key. paramiko calls a policy only for unknown hosts, so toolkit gives paramiko no
+        list of known hosts.
         """
 
         def missing_host_key(self, client: Any, hostname: str, key: Any) -> None:  # noqa: ANN401, ARG002

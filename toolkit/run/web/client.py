@@ -1,7 +1,7 @@
 """Send HTTP requests with limits on time and bytes, and with checked redirects.
 
-The library ``requests`` alone reads a body of any size into memory, even the body of a redirect. ``requests``
-also has no time limit for a whole response.
+Without this module, the library ``requests`` reads a body of any size into memory, even the body of a
+redirect. ``requests`` has no time limit for a whole response.
 """
 
 import contextlib
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
-"""If at most this number of bytes of a body is unread, toolkit reads the rest, so that it can use the
+"""If at most this number of bytes of a body is unread, toolkit reads these bytes. toolkit can then use the
 connection again.
 """
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
@@ -53,7 +53,7 @@ class Response:
             self._answer.close()
 
     def read(self, most: int) -> bytes:
-        """Return the first ``most`` bytes of the body after decompression.
+        """Return the body after decompression, but at most its first ``most`` bytes.
 
         Raises:
             RequestException: if the connection is interrupted, a limit is exceeded, or the content coding is
@@ -73,7 +73,7 @@ class Response:
             raise requests.exceptions.ContentDecodingError(error) from error
 
     def chunks(self, step: int, limits: Limits) -> Iterator[bytes]:
-        """Yield the body while it arrives, in chunks of at most ``step`` bytes.
+        """Yield the body while it arrives, in chunks of at most ``step`` bytes. ``limits`` apply to the body.
 
         Raises:
             RequestException: if the connection is interrupted, or a limit is exceeded.
@@ -131,12 +131,12 @@ class Client:
     ) -> Response:
         """Return the response to a request. ``limits`` apply to the response and its redirects together.
 
-        ``proof`` is a function that returns, for an address, the function that authenticates requests to this
-        address.
+        toolkit calls ``proof`` with the URL of the request and of each redirect. ``proof`` returns the
+        function that adds authentication to the request for this URL.
 
         Raises:
             BadRedirect: if toolkit refuses a redirect.
-            RequestException: if the server does not answer.
+            RequestException: if the server does not answer, or if a limit is exceeded.
         """
         way = Redirects(url)
         self._meter.begin(limits)
@@ -194,9 +194,7 @@ def _adapter(context: "ssl.SSLContext", meter: Meter) -> Any:  # noqa: ANN401 - 
     classes = _pool_classes(meter)
 
     class Adapter(HTTPAdapter):
-        """An adapter for ``requests`` with metered sockets and with toolkit's TLS settings, which respect
-        SSL_CERT_FILE.
-        """
+        """An adapter for ``requests`` with the TLS settings of ``context`` and with metered sockets."""
 
         def init_poolmanager(self, *args: Any, **options: Any) -> None:  # noqa: ANN401 - as in requests
             super().init_poolmanager(*args, ssl_context=context, **options)
@@ -224,7 +222,7 @@ def _pool_classes(meter: Meter) -> dict[str, Any]:
 
         def connect(self) -> None:
             super().connect()
-            # With TLS to a proxy and TLS through this proxy, a second TLS object wraps the real socket.
+            # If the proxy and the server both use TLS, ``self.sock`` wraps the TLS socket to the proxy.
             outer = getattr(self.sock, "socket", self.sock)
             if isinstance(outer, MeteredTls):
                 outer.meter = meter

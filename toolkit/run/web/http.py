@@ -1,5 +1,5 @@
-"""Read files over HTTP with time limits. The functions use the proxies and certificates that environment
-variables name.
+"""Read files over HTTP with time limits. Environment variables such as ``HTTPS_PROXY`` and ``SSL_CERT_FILE``
+set the proxies and certificates.
 """
 
 import base64
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import requests
 
 _STALLED = 10.0
-"""The number of seconds without a connection or a byte after which toolkit treats a server as unreachable."""
+"""The default number of seconds without a received byte after which toolkit stops a transfer."""
 _STEP = 1 << 16
 """The number of bytes that one read requests. An interruption of a download loses at most this number of
 bytes.
@@ -36,7 +36,7 @@ _FOR_GOOD = frozenset(range(400, 500)) - _LATER
 """HTTP statuses after which a retry would give the same result (RFC 9110, section 15.5)."""
 _FIRST_PAUSE = 0.5
 _LONGEST_PAUSE = 30.0
-"""The largest number of seconds between two tries of a download."""
+"""The longest pause between two tries of a download, in seconds."""
 
 
 class RefusedRequest(Missing):
@@ -61,12 +61,12 @@ class Busy(Missing):
 
 
 class Slow(Missing):
-    """The server sent the file too slowly for some time. Another server with the same file may be faster."""
+    """The server's response exceeded a limit. Another server with the same file may be faster."""
 
 
 class Body:
-    """A file object for the body of a response. A read raises :class:`Missing` if the server stops before the
-    end of the body.
+    """A file object for the body of a response. If the server stops before the end of the body, :meth:`read`
+    raises :class:`Missing`.
 
     ``start`` is the offset in the remote file at which the body starts: the requested offset, or 0 if the
     server sends only whole files.
@@ -78,7 +78,7 @@ class Body:
         self._chunks = response.chunks(_STEP, limits)
 
     def read(self, size: int = -1) -> bytes:  # noqa: ARG002 - as in a file object
-        """Return the next bytes of the file, or no bytes at its end."""
+        """Return the next bytes of the file, or ``b""`` at the end of the file. ``size`` has no effect."""
         import requests
 
         try:
@@ -98,7 +98,7 @@ class FileBody:
         self._file.seek(start)
 
     def read(self, size: int = -1) -> bytes:
-        """Return the next bytes of the file, or no bytes at its end."""
+        """Return at most ``size`` bytes of the file, or ``b""`` at the end of the file."""
         return self._file.read(size)
 
     def close(self) -> None:
@@ -108,8 +108,8 @@ class FileBody:
 
 @contextlib.contextmanager
 def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
-    """Open a ``file:`` address, which pip's configuration may contain, with the same interface as
-    :func:`open_address`.
+    """Open the local file of a ``file:`` URL for reading, from the byte ``start`` on. pip's configuration may
+    contain ``file:`` URLs.
 
     Raises:
         Missing: if the file cannot be read.
@@ -128,17 +128,17 @@ def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
 def open_address(
     url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED
 ) -> Iterator[Body]:
-    """Open an http or https address for reading. ``seconds`` limits the time of the whole transfer, and
-    ``stalled`` limits each interval in which no bytes arrive.
+    """Open an HTTP or HTTPS URL for reading. ``seconds`` limits the time of the whole transfer, and
+    ``stalled`` limits each time without a byte, in seconds.
 
-    ``start`` is the number of bytes to skip at the start of the file. If the address contains a login,
-    toolkit sends the login only to the server in this address, not to the target of a redirect.
+    ``start`` is the number of bytes to skip at the start of the file. If the URL contains a user name and a
+    password, toolkit sends them only to the server in this URL, and not to another server after a redirect.
 
     Raises:
-        RefusedRequest: if the server does not have the file, or toolkit refuses a redirect.
+        RefusedRequest: if the server refuses the request, or if toolkit refuses a redirect.
         Busy: if the server asks for a later retry.
         Slow: if the response takes too long.
-        Missing: if the server does not exist or does not answer.
+        Missing: if the server is unreachable, or answers with an HTTP status of 500 or higher.
     """
     shown = without_login(url)
     if not url.startswith(("http://", "https://")):
@@ -157,8 +157,9 @@ def open_address(
 def pause_before(number: int, retry_after: str = "") -> float:
     """Return the time in seconds to wait before the next try of a request, after ``number`` failures.
 
-    The waiting time is the value of the server's ``Retry-After`` header, or a pause that doubles with each
-    failure. The waiting time has an upper limit.
+    If the value of the ``Retry-After`` header is a number of seconds, return this number, but at most 30.
+    If the header has no number, the pause is 0.5 seconds after the first failure and doubles with each
+    failure, up to 30 seconds. A random factor changes this pause by up to 25 %.
     """
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:6]), _LONGEST_PAUSE)
@@ -183,8 +184,9 @@ def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
 
 
 def _proof(url: str) -> Callable[[str], Proof]:
-    """Return a function that authenticates requests with the login in ``url``, but only to the server of
-    ``url`` (RFC 7617).
+    """Return the argument ``proof`` of :meth:`.Client.request` for the user name and password in ``url``.
+
+    Only requests to the server of ``url`` get the password (RFC 7617).
     """
     parts = urllib.parse.urlsplit(url)
     if parts.username is None:
@@ -216,7 +218,7 @@ def _refusal(shown: str, response: Response) -> Missing:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the original error behind ``error``, usually an error of the operating system."""
+    """Return the message of the first error in the chain of causes of ``error``, often a system error."""
     while cause := error.__cause__ or error.__context__:
         error = cause
     if isinstance(error, TimeoutError):

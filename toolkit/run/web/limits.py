@@ -1,7 +1,7 @@
-"""Enforce limits on one HTTP response at its socket: the waiting time, the bytes, and the bytes per second.
+"""Limit the waiting time, the number of bytes, and the bytes per second of an HTTP response at its socket.
 
-HTTP libraries limit only the time in which no byte arrives. Limits at the socket also cover headers, chunk
-sizes and trailers, which HTTP libraries read without other limits.
+HTTP libraries limit only the time between two bytes. Limits at the socket also apply to headers, chunk sizes
+and trailers.
 """
 
 import math
@@ -15,15 +15,15 @@ from typing import Any
 CONTROL_SECONDS = 60.0
 """The time limit, in seconds, for a short response: a manifest, a token, an error or headers."""
 CONTROL_BYTES = 16 << 20
-"""The largest response of a registry in bytes, except for blobs.
+"""The largest response of a container registry in bytes, except for blobs such as image layers.
 
 This limit has room for a manifest of 4 MiB and for headers of 6.4 MiB, the largest headers that
 ``http.client`` accepts.
 """
 SLOWEST = 1024
-"""The lowest rate of a file transfer in bytes per second. toolkit stops a slower transfer."""
+"""The lowest rate of a file transfer in bytes per second. toolkit aborts a slower transfer."""
 WINDOW = 60.0
-"""The number of seconds of waiting over which toolkit measures the rate of a transfer."""
+"""The number of seconds of waiting for bytes over which toolkit measures the rate of a transfer."""
 
 
 class LimitError(OSError):
@@ -50,18 +50,18 @@ class Limits:
 
 
 def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: float = WINDOW) -> Limits:
-    """Return the limits for the transfer of a file of ``size`` bytes. ``silence`` is the longest time without
-    a byte, in seconds.
+    """Return the limits for the transfer of a file of ``size`` bytes. ``seconds`` limits the total waiting
+    time, and ``silence`` limits the time between two bytes, in seconds.
 
-    The main limit is the lowest transfer rate, because no total time limit suits both small and large files.
-    The maximum number of bytes is more than twice ``size``, because a response in small chunks has many chunk
-    headers.
+    By default, the total time has no limit, because no limit suits both small and large files. The main limit
+    is the lowest rate. The maximum number of bytes is more than twice ``size``, because a response in small
+    chunks has many chunk headers.
     """
     return Limits(seconds, silence, 2 * size + CONTROL_BYTES, SLOWEST)
 
 
 class Meter:
-    """Counts the bytes that one client's sockets receive. :meth:`begin` starts the count for a response."""
+    """Counts the bytes that the sockets of one client receive, and enforces the limits on a response."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -74,10 +74,12 @@ class Meter:
         self._window = (0.0, 0.0)
 
     def receive(self, sock: socket.socket, receive: Callable[[], Any]) -> Any:  # noqa: ANN401 - bytes or their number
-        """Call ``receive``, which waits for bytes on ``sock``, and enforce the limits that :meth:`begin` set.
+        """Call ``receive``, which waits for bytes on ``sock``, and return its result. Enforce the limits that
+        :meth:`begin` set.
 
         Raises:
-            SlowError: if the time limit is exceeded, or the rate is too low.
+            SlowError: if the total time limit is exceeded, or the rate is too low.
+            TimeoutError: if no byte arrives within ``Limits.silence`` seconds.
             LimitError: if the server sends more bytes than the limits allow.
         """
         left = self._limits.seconds - self._waited
@@ -114,7 +116,7 @@ class Meter:
 
 
 class MeteredSocket(socket.socket):
-    """A plain socket with a meter, which counts the received bytes."""
+    """A socket without TLS whose ``meter`` counts the received bytes and enforces limits."""
 
     meter: Meter | None = None
 
@@ -126,8 +128,8 @@ class MeteredSocket(socket.socket):
 
 
 class MeteredTls(ssl.SSLSocket):
-    """A TLS socket with a meter, which counts the received bytes. The time limit for the connection also
-    applies to the TLS handshake.
+    """A TLS socket whose ``meter`` counts the received bytes and enforces limits. The time limit for the
+    connection also applies to the TLS handshake.
     """
 
     meter: Meter | None = None
@@ -149,9 +151,7 @@ def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
 
 
 def broken_limit(error: BaseException | None) -> LimitError | None:
-    """Return the :class:`LimitError` that caused an error of an HTTP library, or ``None`` for
-    another cause.
-    """
+    """Return the :class:`LimitError` in the chain of causes of ``error``, or ``None`` if there is none."""
     while error is not None and not isinstance(error, LimitError):
         error = error.__cause__ or error.__context__
     return error

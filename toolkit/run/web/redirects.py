@@ -6,16 +6,16 @@ from urllib.parse import urljoin, urlsplit
 from toolkit.errors import CheckFailed
 
 MOST_REDIRECTS = 10
-"""The largest number of redirects that toolkit follows for one request; browsers follow 20, and known
-registries need at most two.
+"""The largest number of redirects that toolkit follows for one request. Browsers follow 20 redirects, and
+known container registries need at most two.
 """
 
 _ANY_METHOD = frozenset({307, 308})
 _READING = frozenset({301, 302, 303}) | _ANY_METHOD
 """HTTP statuses that mean a redirect (RFC 9110, section 15.4).
 
-After a redirect with status 307 or 308, a client repeats the request with the same method. After other
-redirects, a client may replace POST with GET, so toolkit follows other redirects only for GET and HEAD.
+After status 307 or 308, a client repeats the request with the same method. After status 301, 302 or 303, a
+client may replace POST with GET, so toolkit follows these redirects only for GET and HEAD.
 """
 _LOGIN = re.compile(r"(?<=://)[^/?#\s]*@")
 
@@ -34,8 +34,8 @@ class Redirects:
         """Resolve ``location``, the address in a redirect, relative to the last address of the chain.
 
         Raises:
-            BadRedirect: if the address is invalid, leads from TLS to plain HTTP or in a circle, or is one
-                redirect too many.
+            BadRedirect: if the address is invalid, is already in the chain, or leads from TLS to plain HTTP;
+                also if the chain already has ten redirects.
         """
         address = self._seen[-1]
         try:
@@ -43,14 +43,15 @@ class Redirects:
             old, new = urlsplit(address), urlsplit(url)
         except ValueError as error:
             raise BadRedirect(
-                f"{_host(address)} redirects to {_show_url(location)}, which is not an address"
+                f"{_host(address)} redirects to {_show_url(location)}, which is not a valid URL"
             ) from error
         if new.scheme not in {"http", "https"} or not new.hostname:
             raise BadRedirect(f"{_host(address)} redirects to {_show_url(url)}, which is not an HTTP address")
         if old.scheme == "https" and new.scheme == "http":
             raise BadRedirect(
                 f"{_host(address)} redirects to {_show_url(url)}, which is not protected by TLS",
-                fix=f"ask the operators of {_host(address)} why; toolkit never follows https to http",
+                fix=f"ask the operators of {_host(address)} why; "
+                "toolkit never follows a redirect from https to http",
             )
         if url in self._seen:
             raise BadRedirect(f"{_host(address)} redirects in a circle, back to {_show_url(url)}")
@@ -68,7 +69,7 @@ def is_redirect(method: str, status: int, location: str) -> bool:
 
 
 def without_login(text: str) -> str:
-    """Return ``text`` without the users and passwords in its addresses, for use in a message."""
+    """Return ``text`` without the user names and passwords in its URLs, for use in a message."""
     return _LOGIN.sub("", text)
 
 

@@ -32,7 +32,7 @@ def test_a_configuration_is_taken(tmp_path, content):
         (b"hello world\n", "config:1: 'hello' is not a keyword"),
         (b"Host x\n  Prot 22\n", "config:2: 'prot' is not a keyword of ssh_config(5) (did you mean port?)"),
         (b"Host x\n  Port\n", "config:2: port: the value is missing"),
-        (b"Host x\n\xff\xfe\n", "config:2: not UTF-8"),
+        (b"Host x\n\xff\xfe\n", "config:2: the line is not UTF-8"),
         (bytes(4096), "config:1: "),
         (b"a" * 900_000, "config:1: 'aaaa"),
         (b"#" * (2 << 20), "longer than 1 MiB"),
