@@ -149,7 +149,7 @@ def test_a_label_of_no_class_is_told_with_what_labels_may_be(options):
     told = [line for line in options[1] if ": its label is " in line]
     assert [line.partition(": its label is ")[2] for line in told] == [
         "0, but labels begin at 1; renumber the labels",
-        "5, but the last of 4 classes has the label 4; see --classes",
+        "5, but the last of 4 classes has the label 4; set --classes to the number of classes",
     ]
 
 

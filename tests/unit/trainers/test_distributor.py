@@ -111,9 +111,12 @@ def failing():
     ("loader", "said"),
     [
         (failing, r"FileNotFoundError: \[Errno 2\] No such file or directory: 'data'"),
-        (lambda: 7, "returned int, which is not a list of items"),
-        (lambda: None, "returned NoneType, which is not a list of items"),
-        (lambda: (one for one in range(9)), "returned generator, which is not a list of items"),
+        (lambda: 7, "returned int, which is not a list or another collection of items"),
+        (lambda: None, "returned NoneType, which is not a list or another collection of items"),
+        (
+            lambda: (one for one in range(9)),
+            "returned generator, which is not a list or another collection of items",
+        ),
         (lambda: range(2), "there are only 2 items for 3 ranks"),
         (list, "there are only 0 items for 3 ranks"),
         (lambda: [threading.Lock()] * 3, "cannot pickle"),

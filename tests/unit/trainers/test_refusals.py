@@ -162,4 +162,7 @@ def test_a_number_of_classes_beside_folders_of_them_is_refused(tmp_path, capsys)
     for name in ("cat", "dog"):
         (tmp_path / "train" / name).mkdir(parents=True)
     said = ended(imagenet.TRAINER, capsys, "--data", str(tmp_path), "--classes", "10")
-    assert said == f"imagenet: --classes: only for TFRecords; {tmp_path} has folders for 2 classes\n"
+    assert said == (
+        f"imagenet: --classes: only for TFRecord files, but {tmp_path} has folders for 2 classes; "
+        "leave out the option\n"
+    )

@@ -1,4 +1,7 @@
-"""Pass the samples of this rank to its training steps, one batch at a time."""
+"""Pass this rank's samples to the training steps, one batch at a time.
+
+A *compiled training function* is a TensorFlow function that makes several training steps in one call.
+"""
 
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -10,39 +13,42 @@ if TYPE_CHECKING:
 
 
 Portion = Any
-"""The input of several consecutive training steps: a table of sample numbers with one row per step, or an
-iterator over batches.
+"""The input of several consecutive training steps. :class:`InMemory` uses a table of sample numbers with one
+row per step. :class:`Streamed` uses an iterator over batches.
 """
 
 
 class Feed(Protocol):
-    """Prepares the input of the compiled training function. Before each call, a feed converts sample numbers
-    into arguments of this function. Inside this function, the feed converts the arguments into batches.
+    """Prepares the input of the compiled training function. Before each call of the function, :meth:`open`
+    and :meth:`Portions.take` make an argument from sample numbers. Inside the function, :meth:`batch` makes
+    batches from this argument.
     """
 
     signature: Any
     """TensorFlow's specification of the compiled function's first argument, a :data:`Portion`."""
 
     def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
-        """Start reading the samples whose numbers ``table`` contains. ``turn`` is the number of epochs before
-        this epoch.
+        """Start reading the samples whose numbers ``table`` contains, with one row per training step.
+        ``turn`` is the number of the epoch, counted from 0.
         """
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return the inputs and classes for one training step of ``portion`` (the input of several steps).
-        Call this method for the steps in order.
+        """Return the inputs and classes for one training step. ``portion`` is the input of several steps, and
+        ``step`` is the index of one of these steps. Call this method for the steps in order.
         """
 
     def waited(self) -> float | None:
-        """Return the total time in seconds that steps waited for their batches, or ``None`` if unknown."""
+        """Return the total time in seconds that all steps so far waited for data, or ``None`` if unknown."""
 
 
 class Portions(Protocol):
-    """A table of sample numbers, from which a training loop takes the rows for several steps at a time."""
+    """A table of sample numbers with one row per training step. A training loop takes several rows at a
+    time.
+    """
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the argument with which the compiled training function makes the steps ``start`` to ``stop``
-        - 1.
+        """Return the input of the rows ``start`` to ``stop`` - 1. The caller passes this input as an argument
+        to the compiled training function.
         """
 
 
@@ -119,7 +125,7 @@ class Streamed:
 
 
 class Stream:
-    """An iterator over the batches whose sample numbers a table contains. TensorFlow reads the batches in the
+    """The batches for a table of sample numbers, one batch per row. TensorFlow reads the batches in the
     background.
     """
 
@@ -131,14 +137,14 @@ class Stream:
         self._batches = iter(one_by_one.batch(table.shape[1]).prefetch(tf.data.AUTOTUNE))
 
     def take(self, start: int, stop: int) -> Portion:
-        """Return the iterator over the remaining batches. The caller must read the batches in order, because
-        an iterator has no random access.
+        """Return an iterator over all batches that the caller has not read yet. ``start`` and ``stop`` have
+        no effect, because an iterator returns the batches only in order.
         """
         return self._batches
 
 
 def feed(data: Data) -> Feed:
-    """Return a feed for ``data``: an in-memory feed for ``Samples``, and for other data a feed that reads
-    samples in background threads.
+    """Return a feed for ``data``. For :class:`Samples`, the feed holds all samples in memory. For a
+    :class:`Source`, the feed reads or generates samples in background threads.
     """
     return InMemory(data) if isinstance(data, Samples) else Streamed(data)

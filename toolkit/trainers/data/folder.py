@@ -1,7 +1,7 @@
 """Read JPEG or PNG images from one folder per class: ``DIR/train/CLASS/*.jpg`` and ``DIR/val/CLASS/*.jpg``.
 
-The class numbers follow the order of the folder names in ``train``. Each file has a number, with which a
-training step requests the file. toolkit assigns image files to ranks in the same way as samples in memory.
+toolkit numbers the classes from 0, in the alphabetical order of the class folders in ``train``. Each image
+file is a sample with a number. :mod:`toolkit.trainers.data.shares` assigns sample numbers to ranks.
 """
 
 import os
@@ -21,8 +21,8 @@ _ENDINGS = (".jpg", ".jpeg", ".png")
 
 
 class Images:
-    """Image files as samples of ``side`` x ``side`` pixels: a new random crop in each epoch, or the centre
-    crop if ``seed`` is ``None``.
+    """Image files as samples of ``side`` x ``side`` pixels. If ``seed`` is a number, each epoch uses a new
+    random crop of each image. If ``seed`` is ``None``, each epoch uses the centre crop.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class Images:
         return self._count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class. ``number`` does not restart at 0 in later epochs
-        (see ``Source.item``).
+        """Return one image and its class. ``number`` counts the samples of all epochs (see
+        ``Source.item``).
         """
         import tensorflow as tf
 
@@ -50,8 +50,8 @@ class Images:
         return image, self._classes[sample]
 
     def fault(self, sample: int) -> str:
-        """Return the reason why the file of a sample cannot be read, or an empty string for a
-        readable file.
+        """Return the reason why the image file of a sample cannot be read or decoded. Return an empty string
+        for a correct file.
         """
         path = self._names[sample]
         try:
@@ -61,7 +61,8 @@ class Images:
 
 
 def check(folder: Path) -> None:
-    """Check that the folder has training classes, and that each test class is also a training class.
+    """Check that ``folder`` has class folders for training and for tests. Check that each test class is also
+    a training class.
 
     Raises:
         Trouble: if a folder is missing, unreadable or empty, or a test class is unknown.
@@ -70,21 +71,27 @@ def check(folder: Path) -> None:
     tested = _test(folder)
     strange = [name for name in _classes(tested) if name not in known]
     if strange:
-        raise Trouble(f"{tested / strange[0]}: {folder / TRAIN} has no class of this name")
+        raise Trouble(
+            f"{tested / strange[0]}: {folder / TRAIN} has no class of this name; add the class to "
+            f"{TRAIN}, or remove this folder"
+        )
 
 
 def list_images(folder: Path) -> tuple[tuple[list[str], list[int]], tuple[list[str], list[int]]]:
-    """Return the paths and class numbers of the training and test images, in the same order on all ranks.
+    """Return the paths and class numbers of the training images and of the test images. The order of the
+    images is the same on all ranks.
 
     Raises:
-        Trouble: if the folder has no images.
+        Trouble: if there are no training images or no test images.
     """
     known = _classes(folder / TRAIN)
     return _part(folder / TRAIN, known), _part(_test(folder), known)
 
 
 def load(folder: Path, side: int = 224, seed: int = 1) -> tuple[Images, Images]:
-    """Return the training images, cropped at random, and the test images, cropped to the centre."""
+    """Return the training images, cropped at random, and the test images, cropped to the centre. Each crop
+    has ``side`` x ``side`` pixels.
+    """
     train, test = list_images(folder)
     return Images(*train, side, seed), Images(*test, side)
 
@@ -111,7 +118,9 @@ def _images(folder: Path) -> Iterator[str]:
 
 
 def _is_image_name(name: str) -> bool:
-    """Return whether a file is an image by its name. Files of macOS such as ``._1.jpg`` are not images."""
+    """Return whether ``name`` is the name of an image file. Files of macOS such as ``._1.jpg`` are not
+    images.
+    """
     return name[0] != "." and name.lower().endswith(_ENDINGS)
 
 
@@ -132,6 +141,6 @@ def _test(folder: Path) -> Path:
         if (folder / name).is_dir():
             return folder / name
     raise Trouble(
-        f"{folder}: none of the folders {', '.join(TESTS)} exists; put the test images into one of these "
-        "folders"
+        f"{folder}: none of the folders {', '.join(TESTS)} exists; create one of these folders, with a "
+        "folder of test images for each class"
     )

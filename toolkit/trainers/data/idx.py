@@ -1,5 +1,5 @@
-"""Read the idx files of MNIST and related data sets. For a damaged file, the functions raise an error with a
-one-line message.
+"""Read idx files, the array format of MNIST and related data sets. For a damaged file, the functions raise an
+error with a one-line message.
 """
 
 import math
@@ -12,17 +12,18 @@ if TYPE_CHECKING:
     import numpy
 
 _UNSIGNED_BYTES = 0x08
-"""The third byte of the magic number for unsigned bytes, the only element type in MNIST-like data sets."""
+"""The third byte of an idx file that contains unsigned bytes. MNIST-like data sets use no other type."""
 
-FIX = "fetch the files again with: toolkit data get NAME"
+FIX = "download the files again with `toolkit data get NAME` (NAME is the data set, such as mnist)"
 
 
 def shape(path: Path, dimensions: int) -> tuple[int, ...]:
-    """Return the shape of the array in an idx file. Check that the shape in the header matches the size of
-    the file.
+    """Return the shape of the array in an idx file, from the file's header. Check that the file has the size
+    that follows from this shape.
 
     Raises:
-        Trouble: if the file is missing, is not an idx file with ``dimensions`` dimensions, or is cut short.
+        Trouble: if the file is missing, is not an idx file with ``dimensions`` dimensions, or has a wrong
+        size.
     """
     header = 4 + 4 * dimensions
     try:
@@ -36,12 +37,12 @@ def shape(path: Path, dimensions: int) -> tuple[int, ...]:
     if start[:4] != bytes((0, 0, _UNSIGNED_BYTES, dimensions))[: len(start)] or not start:
         found = start[:4].hex() or "nothing"
         raise Trouble(
-            f"{path}: not an idx file of bytes in {dimensions} dimensions: starts with {found}; {FIX}"
+            f"{path}: not an idx file of bytes in {dimensions} dimensions: its first bytes are {found}; {FIX}"
         )
     sizes = tuple(int.from_bytes(start[i : i + 4], "big") for i in range(4, header, 4))
     if size != header + math.prod(sizes) or len(start) < header:
         wanted = (
-            f"{header + math.prod(sizes)} bytes, the size in its header"
+            f"{header + math.prod(sizes)} bytes, as its header says"
             if len(start) == header
             else "a whole header"
         )

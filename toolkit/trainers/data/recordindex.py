@@ -1,4 +1,4 @@
-"""Find the offset of each record in TFRecord files, and cache the offsets in a file beside the data.
+"""Find the offset of each record in TFRecord files, and cache the offsets in a file in the data folder.
 
 A record has four parts: the length of the data (8 bytes), a checksum of the length (4 bytes), the data, and a
 checksum of the data (4 bytes).
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     import numpy
 
 HEAD, _TAIL = 12, 4
-"""The number of bytes before the data of a TFRecord record, and the number of bytes after the data."""
+"""The number of bytes in a record before the data, and the number of bytes after the data."""
 
 _DAMAGED = (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile)
-"""Exceptions that NumPy raises if the cached index is missing or damaged."""
+"""The exceptions that reading the cached index may raise if the cached index is missing or damaged."""
 
 _AT_ONCE = 16
 """The number of files that toolkit reads at the same time. Reads from a shared file system spend most of
@@ -59,11 +59,11 @@ class RecordIndex:
 
 
 def index_records(paths: Sequence[Path]) -> RecordIndex:
-    """Return the index of all records of these files, in order. Cache the index beside the files if their
-    folder is writable.
+    """Return the index of all records of the files ``paths``, in the order of ``paths``. If the folder of the
+    files is writable, cache the index in this folder.
 
     Raises:
-        Trouble: if a file is truncated or is not a TFRecord file; the message names the file.
+        Trouble: if a file is unreadable, is truncated or is not a TFRecord file; the message names the file.
     """
     import numpy as np
 
@@ -98,7 +98,7 @@ def _lengths(path: Path) -> list[int]:
 def _length(file: int, at: int, size: int, path: Path) -> int:
     head = os.pread(file, HEAD, at)
     if len(head) < HEAD:
-        raise Trouble(f"{path}: the file is cut off at byte {at}, where a record should begin")
+        raise Trouble(f"{path}: the file is cut off in the header of the record at byte {at}")
     (length,) = struct.unpack_from("<Q", head)
     if at + HEAD + length + _TAIL > size:
         raise Trouble(

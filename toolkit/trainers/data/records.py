@@ -3,8 +3,8 @@
 
 A record is a ``tf.train.Example`` with ``image/encoded``, a JPEG or PNG, and ``image/class/label``, a number
 from 1 to 1000; 0 means "no class". :mod:`toolkit.trainers.data.recordindex` finds each record by its number.
-toolkit assigns records to ranks in the same way as samples in memory: it shuffles the records of all shards
-(TFRecord files), and uses each record once in a pass. This module does not verify the checksums of records.
+toolkit shuffles the records of all shards (TFRecord files) together, and uses each record once in a pass over
+the data. This module does not verify the checksums of records.
 """
 
 import os
@@ -26,20 +26,20 @@ IMAGE, LABEL = "image/encoded", "image/class/label"
 TRAIN = ("train",)
 TESTS = ("validation", "val", "test")
 _LARGEST = 2**31 - 1
-"""The largest label that a record may have, because a training step stores class numbers as int32."""
+"""The largest label that toolkit can use, because a training step stores class numbers as int32."""
 
 _OTHERS = 256
-"""The number of files besides the shards that a training may have open at the same time."""
+"""The number of further open files that toolkit allows for, in addition to the shards."""
 
 _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrecord)?")
 
 
 class Records:
-    """TFRecord images as samples of ``side`` x ``side`` pixels: a new random crop in each epoch, or the
-    centre crop if ``seed`` is ``None``.
+    """TFRecord images as samples of ``side`` x ``side`` pixels. If ``seed`` is a number, each epoch uses a
+    new random crop of each image. If ``seed`` is ``None``, each epoch uses the centre crop.
 
     ``lowest`` is the label of the first class. ``classes`` is the number of classes. If ``classes`` is
-    ``None``, toolkit accepts labels of any size.
+    ``None``, toolkit accepts each label from ``lowest`` to 2**31 - 1.
     """
 
     def __init__(
@@ -62,13 +62,13 @@ class Records:
             os.close(file)
 
     def read(self, sample: "numpy.ndarray") -> bytes:
-        """Return the bytes of one record, a serialised ``tf.train.Example``."""
+        """Return the bytes of record number ``sample``, a serialised ``tf.train.Example``."""
         shard, offset, length = self._index.places[sample]
         return os.pread(self._files[shard], length, offset)
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one image and its class. ``number`` does not restart at 0 in later epochs
-        (see ``Source.item``).
+        """Return one image and its class. ``number`` counts the samples of all epochs (see
+        ``Source.item``).
         """
         import tensorflow as tf
 
@@ -81,8 +81,9 @@ class Records:
         return image, tf.cast(self._check_label(found[LABEL], name), tf.int32) - self._lowest
 
     def _check_label(self, label: "tf.Tensor", name: "tf.Tensor") -> "tf.Tensor":
-        """Return the label. If the label is invalid, raise an error when TensorFlow runs this part of the
-        graph. Without this check, an invalid label makes the loss NaN on a GPU.
+        """Return ``label``, with a check in the TensorFlow graph. When TensorFlow runs the check, an invalid
+        label raises an error that begins with ``name``. Without this check, an invalid label makes the loss
+        NaN on a GPU.
         """
         import tensorflow as tf
 
@@ -92,7 +93,9 @@ class Records:
             return tf.identity(label)
 
     def fault(self, sample: int) -> str:
-        """Return the reason why toolkit cannot use a record, or an empty string for a correct record."""
+        """Return the reason why toolkit cannot use record number ``sample``. Return an empty string for a
+        correct record.
+        """
         import numpy as np
         import tensorflow as tf
 
@@ -116,14 +119,14 @@ class Records:
             classes = f"{count} class{'es' * (count > 1)}"
             return (
                 f"its label is {label}, but the last of {classes} has the label {self._highest}; "
-                "see --classes"
+                "set --classes to the number of classes"
             )
         return ""
 
 
 def _open_shards(paths: Sequence[Path]) -> list[int]:
-    """Open all shards, and return their file descriptors. If the process's soft limit of open files is too
-    low, raise the soft limit first.
+    """Open all shards, and return their file descriptors. If this process's soft limit on open files is too
+    low, first raise the soft limit.
 
     Raises:
         Trouble: if a shard cannot be opened, for example because the hard limit is too low.
@@ -140,7 +143,7 @@ def _open_shards(paths: Sequence[Path]) -> list[int]:
         for file in files:
             os.close(file)
         raise Trouble(
-            f"{error.filename}: cannot be opened in addition to {len(files)} other files: {error.strerror}"
+            f"{error.filename}: cannot be opened after {len(files)} other shards: {error.strerror}"
         ) from None
     return files
 
@@ -167,15 +170,18 @@ def check(folder: Path) -> None:
 def load(
     folder: Path, side: int = 224, seed: int = 1, lowest: int = 1, classes: int | None = None
 ) -> tuple[Records, Records]:
-    """Return the training images, cropped at random, and the test images, cropped to the centre."""
+    """Return the training images, cropped at random, and the test images, cropped to the centre. For the
+    arguments, see :class:`Records`.
+    """
     train, test = (index_records(shards(folder, part)) for part in (TRAIN, TESTS))
     _look(train)
     return Records(train, side, seed, lowest, classes), Records(test, side, None, lowest, classes)
 
 
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
-    """Return the shards of a data set's part, such as ``train``, in the order of their numbers. ``parts``
-    lists the names that this part may have, such as ``validation`` and ``val``.
+    """Return the shards of the training images or of the test images, in the order of their numbers.
+    ``parts`` lists the names with which these shards may begin, such as ``validation`` and ``val``. If shards
+    with several of these names exist, return the shards with the first name.
 
     Raises:
         Trouble: if there are no shards, or a shard is missing.
@@ -186,7 +192,10 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
         if (name := _SHARD.fullmatch(path.name)) and name["part"] in parts:
             part = name["part"]
             if count.setdefault(part, int(name["count"])) != int(name["count"]):
-                raise Trouble(f"{path}: names of other {part} files state another number of shards")
+                raise Trouble(
+                    f"{path}: the names of other {part} files have another number after `of`; keep the "
+                    "shards of only one data set in the folder"
+                )
             found.setdefault(part, {})[int(name["number"])] = path
     for part in parts:
         if part in found:
@@ -194,10 +203,13 @@ def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:
                 if number not in found[part]:
                     first = next(iter(found[part].values()))
                     raise Trouble(
-                        f"{folder}: shard {number} of the {count[part]} shards like {first.name} is missing"
+                        f"{folder}: shard {number} is missing; the name {first.name} says that there "
+                        f"are shards 0 to {count[part] - 1}"
                     )
             return [found[part][number] for number in range(count[part])]
-    raise Trouble(f"{folder}: the folder contains no TFRecord files {parts[0]}-00000-of-…")
+    raise Trouble(
+        f"{folder}: the folder contains no TFRecord files with names such as {parts[0]}-00000-of-00100"
+    )
 
 
 def _look(index: RecordIndex) -> None:

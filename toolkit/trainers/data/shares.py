@@ -1,4 +1,6 @@
-"""Assign the samples of each epoch to the ranks, so that a pass contains each sample exactly once."""
+"""Assign the samples of each epoch to the ranks. In each pass over the data, the ranks together use each
+sample exactly once.
+"""
 
 from itertools import pairwise
 from typing import TYPE_CHECKING
@@ -19,11 +21,12 @@ def deal(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the tables of sample numbers for a rank with several devices. Each row of a table has the sample
-    numbers of all devices for one training step.
+    """Return the tables of sample numbers for a rank with ``devices`` devices. Each row of a table has the
+    sample numbers of all devices of this rank for one training step.
 
-    The function calls :func:`share` for each device, treats the device as a rank, and joins the tables of all
-    devices. In a smaller last step, the first devices may have one sample more than the other devices.
+    The function calls :func:`share` once per device as if each device were a rank, and joins the resulting
+    tables. For the other arguments, see :func:`share`. If the last step of an epoch is smaller, its first
+    devices may have one sample more than its other devices.
     """
     import numpy as np
 
@@ -56,21 +59,22 @@ def share(
     passes: int | None = None,
     done: int = 0,
 ) -> "list[numpy.ndarray]":
-    """Return the numbers of the samples on which a rank trains in an epoch, in tables with one row per step.
+    """Return the numbers of the samples on which rank ``rank`` of ``size`` ranks trains in an epoch, in
+    tables with one row per step.
 
     If the epoch's last step has fewer samples than the other steps, a second table contains only the last
     step. In an epoch, the ranks together make ``passes`` passes over the data (default: as many passes as
-    ranks). For each pass, toolkit shuffles all ``count`` samples. The shuffled order depends only on ``seed``
-    and the number of the pass. All ranks compute the same shuffled order without messages. The shuffled
-    passes form one long sequence of samples, from which each step takes ``batch`` samples per rank. A single
-    process with a batch of ``size * batch`` trains on the same batches. Samples at the end of the epoch that
-    do not fill a step form one smaller last step. If an epoch has as many passes as ranks, all ranks have
-    equally many samples in the last step.
+    ranks). For each pass, toolkit shuffles all ``count`` samples of the data set. The shuffled order depends
+    only on ``seed`` and the number of the pass. All ranks compute the same shuffled order, so they need no
+    messages. The shuffled passes form one long sequence of samples, from which each step takes ``batch``
+    samples per rank. A training in one process with a batch of ``size * batch`` samples would use the same
+    batches. Samples at the end of the epoch that do not fill a step form one smaller last step. If an epoch
+    has as many passes as ranks, all ranks have equally many samples in the last step.
 
     The function skips the first ``done`` samples of the epoch, because an earlier run has already trained on
-    these samples, perhaps with another number of ranks. If fewer samples than ranks remain after the last
-    full step, toolkit adds the remaining samples to that step. If the epoch has no full step and fewer
-    samples than ranks, several ranks train on the same sample.
+    these samples, possibly with a different number of ranks. If fewer samples than ranks remain after the
+    last full step, toolkit merges the remaining samples with this step. If the epoch has no full step and
+    fewer samples than ranks, several ranks train on the same sample.
     """
     import numpy as np
 

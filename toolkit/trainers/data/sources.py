@@ -1,4 +1,4 @@
-"""Sources of samples: arrays in memory, or an object that returns one sample by its number."""
+"""The two kinds of training data: arrays in memory, or an object that returns each sample by its number."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
@@ -10,16 +10,17 @@ if TYPE_CHECKING:
 
 @runtime_checkable
 class Source(Protocol):
-    """Samples that a training step reads or generates when the step needs them."""
+    """Samples that toolkit reads or generates only when a training step needs them."""
 
     def __len__(self) -> int: ...
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return sample ``number``, counted from 0: its input, of a fixed shape, and its class as an int32.
+        """Return the input and the class of a sample. The input has the same shape for all samples. The class
+        is an int32.
 
-        ``number`` does not restart at 0 in later epochs. With N samples, number N + 2 is sample 2 in the
-        second epoch. A random crop that depends on ``number`` differs between epochs. This method is
-        TensorFlow graph code, which TensorFlow runs for many samples at once in several threads.
+        ``number`` counts the samples of all epochs from 0. With N samples, number N + 2 is sample 2 in the
+        second epoch. A random crop that depends on ``number`` therefore differs between epochs. This method
+        is TensorFlow graph code, which TensorFlow runs for many samples at once in several threads.
         """
 
 

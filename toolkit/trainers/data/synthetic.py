@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _MOST = 1 << 30
-"""The largest total size of random samples in memory, in bytes. :class:`Synthetic` has no size limit, because
-it does not store its samples.
+"""The largest total size in bytes of the random samples that :func:`samples` returns. :class:`Synthetic` has
+no size limit, because it does not store samples.
 """
 
 
 def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> Samples:
-    """Return ``count`` samples in memory: random bytes of ``shape``, and random classes below ``classes``.
+    """Return ``count`` samples in memory: random bytes of shape ``shape``, and random classes from 0 to
+    ``classes`` - 1.
 
     Raises:
         ValueError: if the samples need more than 1 GiB.
@@ -24,15 +25,17 @@ def samples(shape: tuple[int, ...], classes: int, count: int, seed: int = 1) -> 
     import numpy as np
 
     if count * math.prod(shape) > _MOST:
-        raise ValueError(f"{count} samples of {shape} take more than {_MOST} bytes; use the class Synthetic")
+        raise ValueError(
+            f"{count} samples of shape {shape} need more than {_MOST} bytes; use the class Synthetic"
+        )
     random = np.random.default_rng(seed)
     return Samples(random.integers(0, 256, (count, *shape), np.uint8), random.integers(0, classes, count))
 
 
 @dataclass(frozen=True, slots=True)
 class Synthetic:
-    """Random samples that a training step generates when the step needs them. The sample with a given number
-    always has the same content.
+    """Random samples that toolkit generates only when a training step needs them. A sample has the same
+    content in each epoch.
     """
 
     shape: tuple[int, ...]
@@ -44,7 +47,9 @@ class Synthetic:
         return self.count
 
     def item(self, number: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Return one sample: random bytes of shape ``shape``, and a random class."""
+        """Return one sample: random bytes of shape ``shape``, and a random class. ``number`` counts the
+        samples of all epochs (see ``Source.item``).
+        """
         import tensorflow as tf
 
         draw = tf.stack([self.seed, number % self.count])

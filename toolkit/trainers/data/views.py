@@ -1,4 +1,5 @@
-"""Crop images. Crops for tests are centred; crops for training are random and differ in each epoch.
+"""Crop images. Test images are cropped to the centre. Training images are cropped at random, in a different
+way in each epoch.
 
 The random crop of a sample depends on a seed, the number of the epoch, and the sample's number. In a given
 epoch, a sample has the same random crop on every rank, with any number of ranks, and in a resumed training.
@@ -16,14 +17,14 @@ _CENTRE = 0.875
 """The side of the centre crop as a share of the image's shorter side: 224 / 256, as usual for ImageNet."""
 
 _AREA, _ASPECT, _TRIES = (0.08, 1.0), (3 / 4, 4 / 3), 10
-"""The ranges of a random crop's area (a share of the image) and aspect ratio, and the number of tries to find
-such a crop (Szegedy et al. 2015, arXiv:1409.4842, section 6).
+"""The ranges of a random crop's area (a share of the image) and aspect ratio (width / height), and the number
+of tries to find such a crop (Szegedy et al. 2015, arXiv:1409.4842, section 6).
 """
 
 
 def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Split ``number`` into the number of the epoch and the number of the sample in this epoch, from 0 to
-    ``count`` - 1. ``number`` counts the samples of all epochs.
+    """Return the epoch and the sample, both counted from 0, to which ``number`` belongs. ``number`` counts
+    the samples of all epochs from 0, and an epoch has ``count`` samples.
 
     >>> turn_and_sample(7, 5)
     (1, 2)
@@ -32,8 +33,8 @@ def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Ten
 
 
 def draw(seed: int, turn: "tf.Tensor", sample: "tf.Tensor") -> "tf.Tensor":
-    """Return the seed for all random choices about one sample in one epoch. The seed consists of two int32
-    numbers.
+    """Return the seed of the random crop and flip of sample ``sample`` in epoch ``turn``. The returned seed
+    consists of two int32 numbers.
     """
     import tensorflow as tf
 
@@ -49,7 +50,9 @@ def random_view(
     sample: "tf.Tensor",
     name: "tf.Tensor",
 ) -> "tf.Tensor":
-    """Return a random crop of a JPEG or PNG. Without ``seed``, return a crop of the image's centre.
+    """Return a crop of the image file whose content is ``encoded``, with ``side`` x ``side`` pixels. If
+    ``seed`` is ``None``, return the centre crop. Otherwise, return the random crop of sample ``sample`` in
+    epoch ``turn``.
 
     If ``encoded`` is neither a JPEG nor a PNG, TensorFlow raises an error whose message starts with ``name``.
     """
@@ -64,8 +67,8 @@ def random_view(
 
 
 def fault(encoded: bytes, name: str) -> str:
-    """Return an error message that starts with ``name`` if TensorFlow cannot decode an image. Return an empty
-    string for a correct image.
+    """Return an empty string if TensorFlow can decode the JPEG or PNG ``encoded``. If TensorFlow cannot,
+    return an error message that starts with ``name``.
     """
     import tensorflow as tf
 
@@ -80,7 +83,7 @@ def fault(encoded: bytes, name: str) -> str:
 
 
 def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
-    """Return the centre of a JPEG or PNG as an array of bytes with the shape (side, side, 3)."""
+    """Return the centre crop of a JPEG or PNG as an array of bytes with the shape (side, side, 3)."""
     import tensorflow as tf
 
     def window(shape: "tf.Tensor") -> "tf.Tensor":
@@ -92,8 +95,8 @@ def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
 
 
 def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
-    """Return a random crop of a JPEG or PNG as an array of bytes with the shape (side, side, 3). Flip half of
-    the crops.
+    """Return a random crop of a JPEG or PNG as an array of bytes with the shape (side, side, 3). Flip the
+    crop horizontally with a probability of 1/2.
     """
     import tensorflow as tf
 
@@ -114,8 +117,8 @@ def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
 
 
 def _crop(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
-    """Decode a window (top, left, height, width) of an image. If the image is a JPEG, decode only this
-    window.
+    """Return a part of an image as pixels. ``window`` is a function that returns the part's top, left, height
+    and width for the image's shape. If the image is a JPEG, decode only this part.
     """
     import tensorflow as tf
 
