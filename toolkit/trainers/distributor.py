@@ -10,7 +10,7 @@
 
     mine = names()          # each rank gets a share of the list that the function returned on rank 0
 
-The decorator behaves like ``DataDistributor`` of the package HPC4Neuro, but shares no code with this package.
+The decorator behaves like ``DataDistributor`` of the package HPC4Neuro, but shares no code with HPC4Neuro.
 """
 
 import functools
@@ -24,7 +24,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 Loader = Callable[P, Iterable[T]]
-"""A function that returns the items to distribute, in a collection with a length."""
+"""A function that returns the items to distribute, as a list or another collection with a length."""
 
 
 class Communicator(Protocol):
@@ -38,7 +38,7 @@ class Communicator(Protocol):
 
 
 class DataDistributionError(Exception):
-    """Rank 0 could not list or distribute the items. All ranks raise this error with rank 0's message."""
+    """Rank 0 could not list or distribute the items. All ranks raise this error with the same message."""
 
 
 class DataDistributor:
@@ -63,12 +63,13 @@ class DataDistributor:
         self, loader: None = None, shuffle: bool = False
     ) -> Callable[[Loader[P, T]], Callable[P, list[T]]]: ...
     def __call__(self, loader: Loader[P, T] | None = None, shuffle: bool = False) -> Any:
-        """Decorate a function that lists items. With ``shuffle``, rank 0 first shuffles the items.
+        """Decorate a function that lists items. With ``shuffle``, rank 0 shuffles the items before it
+        distributes them.
 
         Raises:
             DataDistributionError: on all ranks, if the original function fails, returns an object without a
-                length, or returns fewer items than ranks. The decorated function raises this error, not
-                the decorator.
+                length, or returns fewer items than ranks. The decorated function raises this error
+                when you call it.
         """
         if loader is None:
             return functools.partial(self.__call__, shuffle=shuffle)
@@ -95,13 +96,14 @@ class DataDistributor:
         return mine
 
     def _dealt(self, items: Iterable[T], shuffle: bool) -> list[bytes]:
-        """Return a list with the pickled share of the items for each rank. Raise ``DataDistributionError`` if
-        there are fewer items than ranks.
+        """Return a list with one entry per rank: the rank's pickled share of the items. Raise
+        ``DataDistributionError`` if ``items`` has no length, or has fewer items than there are ranks.
         """
         size = self._communicator.Get_size()
         if not isinstance(items, Iterable) or not isinstance(items, Sized):
             raise DataDistributionError(
-                f"the function returned {type(items).__name__}, which is not a list of items"
+                f"the function returned {type(items).__name__}, which is not a list or another "
+                "collection of items"
             )
         all_items = list(items)
         if len(all_items) < size:

@@ -1,7 +1,7 @@
-"""The MNIST networks on images of clothes: ``python -m toolkit.trainers.fashion_mnist``.
+"""Train the MNIST networks on images of clothes: ``python -m toolkit.trainers.fashion_mnist``.
 
-Fashion-MNIST has the file format of MNIST, but its images are harder to classify (Xiao, Rasul and Vollgraf
-2017, arXiv:1708.07747).
+Fashion-MNIST has the file format of MNIST, but its images are harder to classify than digits (Xiao, Rasul and
+Vollgraf 2017, arXiv:1708.07747).
 """
 
 from dataclasses import replace

@@ -1,17 +1,17 @@
 """Start Horovod ranks without MPI: ``python -m toolkit.trainers.gloo -- COMMAND``, once for each rank.
 
-``srun --mpi=none`` starts this program as every task of a job step. Task 0 opens an HTTP store, in which
-Horovod ranks look up each other, as in ``horovod/runner/http/http_server.py``. The other tasks look for the
-HTTP store on the first node of the job step. All tasks compute the same few ports from the IDs of the job and
-the job step. The HTTP store's answers name its job step, so a task does not join the store of another job on
-the same node. When all tasks have joined, each task receives its Horovod variables and executes its command.
+``srun --mpi=none`` starts this program as every task of a job step. Task 0 opens an HTTP store (a key-value
+store like ``horovod/runner/http/http_server.py``), in which Horovod ranks look up each other's addresses. The
+other tasks look for the HTTP store on the job step's first node, at ports that all tasks compute from the IDs
+of the job and the job step. The HTTP store's answers name its job step, so a task never joins the HTTP store
+of another job. When all tasks have joined, each task receives its Horovod variables and executes its command.
 
 With an HMAC (keyed hash) in its request to join, a task proves that it knows the job's secret. Horovod's own
-client cannot send an HMAC, so the HTTP store keeps Horovod's keys below a secret URL path. Only tasks that
-know the job's secret can compute the secret URL path.
+client cannot send an HMAC, so the URL path of each of Horovod's keys begins with a secret part. Only tasks
+that know the job's secret can compute the secret part.
 
-This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. A job script copies ``gloo`` and
-``rendezvous``, as one file, into images without toolkit. The program reads the environment variables
+This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. For images without toolkit, the job
+script contains ``gloo`` and ``rendezvous`` as one program. This program reads the environment variables
 ``HOROVOD_GLOO_IFACE``, ``HOROVOD_GLOO_TIMEOUT_SECONDS`` and ``HOROVOD_START_TIMEOUT`` (seconds within which
 all ranks must join). Exit status: the command's status; 1 if ranks do not find each other; 2 for wrong
 arguments; 126 or 127 if the command cannot be started.
@@ -54,18 +54,18 @@ if TYPE_CHECKING:
 
 # All ranks must join within _SECONDS. The HTTP store must answer a request within _ANSWER_SECONDS.
 # After _GONE_SECONDS without an answer, a rank treats the HTTP store as closed.
-# Ranks other than 0 delay their error message by _TIME_TO_SPEAK, so that rank 0 reports first.
+# Ranks other than 0 delay their error messages by _TIME_TO_SPEAK seconds, so that rank 0 reports first.
 _SECONDS, _ANSWER_SECONDS, _GONE_SECONDS, _TIME_TO_SPEAK = 240, 5.0, 15.0, 3.0
 
 _PEER_SECONDS = "300"  # Gloo's default of 30 s is too short: ranks load TensorFlow at different speeds.
-# The maximum size of a stored value in bytes. The addresses of thousands of ranks need less than a megabyte.
+# The maximum size of a stored value in bytes. Addresses of thousands of ranks need less than a megabyte.
 _LARGEST = 1 << 24
 _LARGEST_HELLO = 4096
 _HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
 
 
 def main(words: Sequence[str]) -> int:
-    """Join the other ranks, and replace this process with the command. Return only after a failure."""
+    """Join the other ranks, and replace this process with the command. If this fails, return a status."""
     if len(words) < 2 or words[0] != "--":
         return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
     try:
@@ -124,12 +124,12 @@ def read_task(environment: Mapping[str, str]) -> Task:
 
 
 def path_of(secret: bytes, step: str) -> str:
-    """Return the secret part with which the URL path of each key in a job step's HTTP store begins."""
+    """Return the secret part with which the URL path of each Horovod key in job step ``step`` begins."""
     return proof(secret, b"path", step.encode())
 
 
 class Store(ThreadingHTTPServer):
-    """An HTTP server that stores values under ``/SCOPE/KEY``. Raises ``OSError`` if the port is in use."""
+    """The HTTP store, with values under ``/SECRET/SCOPE/KEY``. Raises ``OSError`` if the port is in use."""
 
     daemon_threads = True
     request_queue_size = 1024  # All ranks connect to the HTTP store at once.
@@ -156,7 +156,7 @@ class Store(ThreadingHTTPServer):
             raise SystemExit
 
     def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the answer to a rank that joins. ``at`` is the address to which the rank connected."""
+        """Return the answer to a joining rank: the missing ranks, or the variables if no rank is missing."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -178,8 +178,8 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete the keys of a scope (group of keys) when the last rank leaves it. In Horovod before 0.23, a
-        rank may leave a scope while other ranks still read the scope's keys.
+        """Delete all keys of a scope (group of keys) when the last rank leaves the scope. In Horovod before
+        0.23, a rank may leave a scope while other ranks still read keys of the scope.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -237,7 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _names(self) -> tuple[str, str] | None:
         """Return the scope and key in a request's URL path, or ``None`` if the path lacks the secret part."""
-        # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret URL path.
+        # Horovod appends the port to HOROVOD_GLOO_RENDEZVOUS_ADDR, which ends in the secret part.
         first, _, rest = self.path.strip("/").partition("/")
         wanted = f"{self.server.path}:{self.server.server_address[1]}"
         if not hmac.compare_digest(first.encode("utf-8", "replace"), wanted.encode()):
@@ -258,8 +258,8 @@ class _Handler(BaseHTTPRequestHandler):
 
 
 def _task(said: bytes) -> Task | None:
-    """Return the task that the JSON text of a request describes, or ``None`` if the text does not describe a
-    task.
+    """Return the task that the JSON text ``said`` of a request describes, or ``None`` if the text does not
+    describe a task.
     """
     try:
         task = Task(**json.loads(said))
@@ -269,8 +269,8 @@ def _task(said: bytes) -> Task | None:
 
 
 def open_store(task: Task, ports: Sequence[int], secret: bytes, address: str = "") -> Store:
-    """Open the HTTP store at the first free port of ``ports``. Raise ``RendezvousFault`` if no port is
-    free.
+    """Return an HTTP store that listens at the first free port of ``ports``. Raise ``RendezvousFault`` if no
+    port is free.
     """
     why = ""
     for port in ports:
@@ -299,12 +299,12 @@ def serve_beside(store: Store) -> None:
 def join(
     task: Task, ports: Sequence[int], caller: str, seconds: float, secret: bytes
 ) -> tuple[dict[str, str], str, tuple[str, int]]:
-    """Wait until all ranks have joined. Return this rank's Horovod variables, this rank's address, and the
-    HTTP store's address.
+    """Wait until all ranks have joined. Return this rank's Horovod variables, this rank's IP address, and the
+    HTTP store's address and port.
 
-    ``caller`` is the address of the node where srun was called. A batch script calls srun on the job's first
-    node. Then, ``caller`` is the address of that node, and tasks reach the node without a name service.
-    Raises ``RendezvousFault`` if not all ranks join within ``seconds``, or if this task does not find the
+    ``caller`` is the address of the node where srun was called. In a batch job, ``caller`` is usually the
+    address of the first node. Then, tasks reach the HTTP store even if they cannot look up the node's name.
+    Raises ``RendezvousFault`` if a rank does not join within ``seconds``, or if this task does not find the
     HTTP store.
     """
     begun = heard = time.monotonic()
@@ -334,7 +334,7 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return the first node's possible addresses, and the fault to report if no HTTP store answers there."""
+    """Return the possible addresses of rank 0, and the error text if no HTTP store answers at any address."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "the process of rank 0 has exited"
@@ -378,7 +378,7 @@ def _number(environment: Mapping[str, str], name: str, default: str = "") -> int
 
 
 def _become(command: list[str]) -> int:
-    # Python ignores SIGPIPE. Restore the default, because the executed command inherits this setting.
+    # Python ignores SIGPIPE, and the executed command would inherit this setting. Restore the default.
     signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606 - the user's command

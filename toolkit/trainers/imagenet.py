@@ -1,4 +1,4 @@
-"""Image models on ImageNet, or on your own images: ``python -m toolkit.trainers.imagenet``.
+"""Train image models on ImageNet or on your own images: ``python -m toolkit.trainers.imagenet``.
 
 The folder of ``--data`` contains TFRecord files with ImageNet's usual names
 (:mod:`toolkit.trainers.data.records`), or one folder of images per class
@@ -28,8 +28,14 @@ SIDE = 224
 def add_options(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument
     add("--model", default="ResNet50", metavar="NAME", help="a model of keras.applications")
-    add("--image-size", type=count, default=SIDE, metavar="PIXELS", help="width and height of the input")
-    add("--classes", type=count, default=CLASSES, metavar="N", help="number of classes in TFRecords")
+    add("--image-size", type=count, default=SIDE, metavar="PIXELS", help="width and height of the images")
+    add(
+        "--classes",
+        type=count,
+        default=CLASSES,
+        metavar="N",
+        help="number of classes; only for TFRecord files",
+    )
 
 
 def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
@@ -37,7 +43,10 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
     folders = _classes(options.data)
     classes = folders or options.classes
     if options.classes not in (CLASSES, classes):
-        raise Trouble(f"--classes: only for TFRecords; {options.data} has folders for {folders} classes")
+        raise Trouble(
+            f"--classes: only for TFRecord files, but {options.data} has folders for {folders} classes; "
+            "leave out the option"
+        )
     return replace(
         trainer,
         model=partial(application, name, (side, side, 3), classes, side=side),
@@ -47,17 +56,18 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 
 
 def check(data: Path) -> None:
-    """Check the files in ``data``, TFRecords or class folders, before the training.
+    """Check the data set in the folder ``data`` before the training. The data set is TFRecord files or class
+    folders.
 
     Raises:
-        Trouble: if a file or folder is wrong; the message names the file or folder.
+        Trouble: if a file or folder is missing, unreadable or wrong; the message names the file or folder.
     """
     _form(data).check(data)
 
 
 def load(data: Path, side: int = SIDE, seed: int = 1, classes: int = CLASSES) -> tuple[Data, Data]:
-    """Return the training and test images. ``classes`` is the number of classes; only data in TFRecord files
-    needs this argument.
+    """Return the training and test images, cropped to ``side`` x ``side`` pixels. ``classes`` is the number
+    of classes. With class folders, ``classes`` has no effect.
     """
     if _form(data) is folder:
         return folder.load(data, side, seed)

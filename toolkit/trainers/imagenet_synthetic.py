@@ -1,7 +1,8 @@
 """Measure how fast ResNet50 trains on random images: ``python -m toolkit.trainers.imagenet_synthetic``.
 
-The images have ImageNet's size and are in memory, so the result includes neither disk nor decoding time.
-``--model`` selects any image model of ``keras.applications``; ``--image-size`` selects another size.
+The images are in memory, so the measured speed includes no time to read or decode files. ``--model`` selects
+any image model of ``keras.applications``. ``--image-size`` sets the width and height in pixels; the default
+224 is usual for ImageNet.
 """
 
 import argparse
@@ -24,14 +25,18 @@ _IMAGES = 128
 
 
 def load(_: Path, side: int = 224) -> tuple[Samples, Samples]:
-    """Return random images of ``side`` x ``side`` pixels with random classes, for training and for tests."""
+    """Return random images of ``side`` x ``side`` pixels with random classes. The training images
+    and the test images are the same.
+    """
     made = samples((side, side, 3), CLASSES, _IMAGES)
     return made, made
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--model", default="ResNet50", metavar="NAME", help="a model of keras.applications")
-    parser.add_argument("--image-size", type=count, default=224, metavar="PIXELS", help="width and height")
+    parser.add_argument(
+        "--image-size", type=count, default=224, metavar="PIXELS", help="width and height of the images"
+    )
     Protocol().add_options(parser)
 
 

@@ -1,4 +1,4 @@
-"""Adapters to TensorFlow, PyTorch and JAX. A trainer imports only the framework of its strategy."""
+"""Adapters to TensorFlow, PyTorch and JAX. A trainer imports only the framework that ``--strategy`` needs."""
 
 import importlib
 from collections.abc import Sequence
@@ -22,13 +22,16 @@ class TrainingLoop(Protocol):
     """Trains a model on this rank's share of the samples. All ranks make their training steps together."""
 
     SUMS_ALL: bool
-    """Whether rank 0's sum of losses is the sum over the samples of all ranks, not only over rank 0's
+    """True if rank 0's sum of losses covers the samples of all ranks, and false if it covers only rank 0's
     samples.
     """
 
     def epoch(self, number: int, passes: int, part: "EpochPart", pause: "Pause") -> "Trained":
         """Make the training steps that remain in epoch ``number``, counted from 0. Return the results of the
-        whole epoch, including its earlier steps.
+        whole epoch, including the steps before a resume.
+
+        The epoch makes ``passes`` passes over the data. ``part`` is the progress of the epoch before this
+        call. ``pause`` is a function that the loop calls every few seconds.
         """
 
     def evaluate(self, data: "Data") -> "Score":
@@ -43,22 +46,24 @@ class TrainingLoop(Protocol):
         """The number of the model's parameters."""
 
     def collect(self) -> None:
-        """If each rank stores only a part of the values (shards), collect all parts on rank 0. All ranks must
-        call this method before ``state`` and ``save``.
+        """If each rank stores only a part (shard) of the model and optimizer, collect all parts on rank 0.
+        All ranks must call this method before ``state`` and ``save``.
         """
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return the state of model and optimizer as complete arrays, not as the parts of one rank."""
+        """Return the complete state of model and optimizer as arrays, even if ranks store only parts."""
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Load a state of model and optimizer on all ranks. Only rank 0 passes the state in ``arrays``."""
+        """Load a state of model and optimizer on all ranks. Rank 0 passes the state in ``arrays``;
+        the other ranks pass ``None``.
+        """
 
     def save(self, path: "Path") -> None:
-        """Write the model to a file."""
+        """Write the trained model to a file in the framework's format."""
 
 
 class Framework(Protocol):
-    """Interface of the framework modules in this package."""
+    """The interface of the adapter modules ``tensorflow``, ``pytorch`` and ``jax`` in this package."""
 
     TITLE: str
     """The framework's name in messages."""
@@ -67,18 +72,18 @@ class Framework(Protocol):
     """The file name of the trained model."""
 
     def prepare_devices(self, world: "World") -> int:
-        """Select this rank's devices and CPU cores, and return the number of cores."""
+        """Select this rank's devices and CPU cores, and return the number of CPU cores."""
 
     def gpus(self, world: "World") -> tuple[int, list[int]]:
         """Return the number of GPUs that this rank sees, and the indices of the GPUs that this rank uses."""
 
     def seed(self, number: int) -> None:
-        """Set the seed of all random number generators."""
+        """Set the seed of all global random number generators that the framework uses."""
 
     def loop(
         self, trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int
     ) -> TrainingLoop:
-        """Build the model, optimizer and training step, and copy rank 0's variables to all ranks."""
+        """Return a training loop with a new model and optimizer. All ranks start with rank 0's variables."""
 
     def versions(self) -> dict[str, str]:
         """Return the versions of the framework and of NumPy."""

@@ -19,8 +19,8 @@ MODEL = "model.npz"
 
 
 def prepare_devices(world: "World") -> int:
-    """Set the number of XLA's CPU threads to the number of this rank's CPU cores, and return the number of
-    cores.
+    """Return the number of this rank's CPU cores. XLA starts as many CPU threads, unless the environment
+    variable ``NPROC`` is already set.
     """
     threads = own_cores(world)
     # XLA reads the size of its CPU thread pool from NPROC (xla/pjrt/utils.cc, DefaultThreadPoolSize).
@@ -29,7 +29,7 @@ def prepare_devices(world: "World") -> int:
 
 
 def gpus(_: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the indices of the GPUs that it uses."""
+    """Return the number of GPUs that this rank sees, and the indices of the GPUs that this rank uses."""
     import jax
 
     own = [device.local_hardware_id for device in jax.local_devices() if device.platform == "gpu"]
@@ -37,8 +37,8 @@ def gpus(_: "World") -> tuple[int, list[int]]:
 
 
 def seed(number: int) -> None:
-    """Set the seed of NumPy. JAX has no global seed, because each random function takes a key as
-    an argument.
+    """Set the seed of NumPy's random number generator. JAX has no global seed, because each random function
+    takes a key as an argument.
     """
     import numpy as np
 
@@ -46,7 +46,7 @@ def seed(number: int) -> None:
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "JaxLoop":
-    """Build the model, optimizer and training step, and copy rank 0's variables to all ranks.
+    """Return a training loop with a new model and optimizer. All ranks start with rank 0's variables.
 
     Raises:
         Trouble: if the samples are not in memory.
@@ -55,7 +55,7 @@ def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data"
     from toolkit.trainers.training.jaxloop import JaxLoop
 
     network = trainer.networks["jax"]
-    # With each strategy of JAX, ``world`` is a ``DistributedJax``, so only the samples can be wrong.
+    # In JAX's strategies, ``world`` is a ``DistributedJax``, so only ``samples`` can have a wrong type.
     if not isinstance(samples, Samples) or not isinstance(world, DistributedJax):
         trouble = Trouble(
             f"--strategy {options.strategy}: JAX trains only if all samples are in memory, but this trainer "

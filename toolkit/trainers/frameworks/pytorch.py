@@ -18,7 +18,7 @@ MODEL = "model.pt"
 
 def prepare_devices(world: "World") -> int:
     """Set the number of PyTorch's threads to the number of this rank's CPU cores, and return the number of
-    cores.
+    CPU cores.
     """
     import torch
 
@@ -28,7 +28,7 @@ def prepare_devices(world: "World") -> int:
 
 
 def gpus(world: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the indices of the GPUs that it uses."""
+    """Return the number of GPUs that this rank sees, and the indices of the GPUs that this rank uses."""
     import torch
 
     device = getattr(world, "device", None)
@@ -46,7 +46,7 @@ def seed(number: int) -> None:
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "TorchLoop":
-    """Build the model, optimizer and training step, and copy rank 0's variables to all ranks.
+    """Return a training loop with a new model and optimizer. All ranks start with rank 0's variables.
 
     Raises:
         Trouble: if the samples are not in memory.
@@ -55,7 +55,7 @@ def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data"
     from toolkit.trainers.training.torchloop import TorchLoop
 
     network = trainer.networks["pytorch"]
-    # With each strategy of PyTorch, ``world`` is a ``DistributedTorch``, so only the samples can be wrong.
+    # In PyTorch's strategies, ``world`` is a ``DistributedTorch``, so only ``samples`` can have a wrong type.
     if not isinstance(samples, Samples) or not isinstance(world, DistributedTorch):
         trouble = Trouble(
             f"--strategy {options.strategy}: PyTorch trains only if all samples are in memory, but this "

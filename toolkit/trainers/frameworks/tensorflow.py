@@ -1,4 +1,4 @@
-"""Train Keras models with TensorFlow, distributed by Horovod, MPI or TensorFlow's own strategies."""
+"""Train Keras models with TensorFlow. Horovod, MPI or a TensorFlow strategy distributes the training."""
 
 from typing import TYPE_CHECKING
 
@@ -18,7 +18,7 @@ MODEL = "model.keras"
 
 
 def gpus(_: "World") -> tuple[int, list[int]]:
-    """Return the number of GPUs that this rank sees, and the indices of the GPUs that it uses."""
+    """Return the number of GPUs that this rank sees, and the indices of the GPUs that this rank uses."""
     import tensorflow as tf
 
     taken = [int(one.name.rpartition(":")[2]) for one in tf.config.get_visible_devices("GPU")]
@@ -33,7 +33,7 @@ def seed(number: int) -> None:
 
 
 def loop(trainer: "Trainer", options: "Options", world: "World", samples: "Data", epochs: int) -> "Loop":
-    """Build the model, optimizer and training step, and copy rank 0's variables to all ranks."""
+    """Return a training loop with a new model and optimizer. All ranks start with rank 0's variables."""
     from toolkit.trainers.training.loop import Loop
 
     return Loop(

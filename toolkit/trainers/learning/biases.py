@@ -1,9 +1,8 @@
-"""Skip the gradients of biases that have no effect because a batch normalisation follows them.
+"""Skip the gradients of convolution biases that have no effect because a batch normalisation follows.
 
 A batch normalisation subtracts the mean of a batch, so a bias before the normalisation has no effect on the
-loss. The gradient of a bias before a batch normalisation is 0 except for rounding errors. To compute this
-gradient, TensorFlow would read all gradients of the layer's output again. ResNet50 has 53 layers whose bias
-has no effect.
+loss. The gradient of such a bias is 0 except for rounding errors. To compute this gradient, TensorFlow would
+read all gradients of the convolution's output again. ResNet50 has 53 convolutions whose bias has no effect.
 """
 
 from collections.abc import Callable
@@ -16,12 +15,12 @@ if TYPE_CHECKING:
 
 
 def spare_biases(model: "tf.keras.Model") -> int:
-    """Replace the gradient of a convolution's bias by 0 if a batch normalisation follows. Return the number
-    of changed layers.
+    """Replace the gradient of each convolution's bias by 0 if a batch normalisation follows the convolution.
+    Return the number of changed convolutions.
 
-    The layers keep their Keras classes, so that Keras saves the model as a plain Keras model. Do not freeze
-    the batch normalisations later, because a bias before a frozen normalisation has an effect and needs its
-    gradient.
+    The convolutions keep their Keras class, so that Keras saves the model as a plain Keras model. Do not
+    freeze the batch normalisations later, because a bias before a frozen normalisation has an effect and
+    needs its gradient.
     """
     import tensorflow as tf
 

@@ -21,16 +21,16 @@ if TYPE_CHECKING:
 def build(
     make: "Callable[[], tf.keras.Model]", world: "World", learning: Learning, batch: int
 ) -> "tuple[tf.keras.Model, tf.keras.optimizers.Optimizer, Step]":
-    """Build the model, the optimizer and the training step for ``batch`` samples, inside the strategy's
-    ``scope()``.
+    """Return the model that ``make`` creates, its optimizer, and its training step for ``batch`` samples.
+    toolkit creates the model and the optimizer inside ``world.scope()``.
 
     Raises:
-        Trouble: if the model has no layer to which a chosen option applies.
+        Trouble: for example, if ``--sync-batch-norm`` is set, but the model has no batch normalisation.
     """
     try:
         return _build(make, world, learning, batch)
     except Trouble as trouble:
-        # All ranks have found the same fault. agree() makes one rank report the fault.
+        # All ranks have found the same fault. agree() makes only rank 0 report the fault.
         world.agree(trouble)
         raise
 
@@ -47,7 +47,7 @@ def _build(
         pool_first(model)
         spare_biases(model)
         optimizer = learning.optimizer_for(world, batch)
-        # This read creates the learning rate's variable. TensorFlow cannot create variables in a graph loop.
+        # Reading the learning rate creates its variable. TensorFlow cannot create variables in a graph loop.
         _ = optimizer.learning_rate
     return model, optimizer, training(model, optimizer, world, learning, compiled=by_xla(learning))
 
@@ -55,8 +55,8 @@ def _build(
 def by_xla(learning: Learning) -> bool:
     """Return whether XLA compiles the forward and backward pass.
 
-    ``--xla auto`` means off, because no measurement has shown that training with XLA is faster. On a CPU, XLA
-    lowers the training speed of dense networks to 0.9 times the speed without XLA, and of convolutional
-    networks to 0.56 times (docs/learning-benchmarks.md). toolkit's developers did not measure XLA on GPUs.
+    ``--xla auto`` means off, because no measurement has shown that training with XLA is faster. On a CPU,
+    dense networks train with XLA at 0.9 times the speed without XLA, and convolutional networks at 0.56 times
+    the speed without XLA (docs/learning-benchmarks.md). toolkit's developers did not measure XLA on GPUs.
     """
     return learning.xla == "on"

@@ -1,5 +1,5 @@
-"""Find convolutions whose computation toolkit may replace, and find the layer that reads a convolution's
-output.
+"""Find the convolutions of a Keras model whose computation toolkit may replace, and find the layer that reads
+a convolution's output.
 """
 
 from typing import TYPE_CHECKING
@@ -23,7 +23,7 @@ def biased(model: "tf.keras.Model") -> "list[tf.keras.layers.Conv2D]":
 def _plain(layer: "tf.keras.layers.Layer") -> bool:
     import tensorflow as tf
 
-    # Skip subclasses of Conv2D and grouped convolutions, because their computation may differ.
+    # Subclasses of Conv2D and grouped convolutions may compute differently from a plain Conv2D.
     return (
         type(layer) is tf.keras.layers.Conv2D
         and layer.use_bias
@@ -38,9 +38,11 @@ def _plain(layer: "tf.keras.layers.Layer") -> bool:
 def only_reader(
     convolution: "tf.keras.layers.Layer", kind: "type[tf.keras.layers.Layer]"
 ) -> "tf.keras.layers.Layer | None":
-    """Return the only layer that reads a convolution's output. Return ``None`` if several layers read the
-    output. Also return ``None`` if the only layer is not of the class ``kind``, reads further inputs, or
-    computes in another precision than the convolution.
+    """Return the layer that reads a convolution's output. Return ``None`` if no layer or several layers read
+    the output.
+
+    Also return ``None`` if the layer is not of the class ``kind``, is applied more than once, or computes in
+    another precision than the convolution.
     """
     if len(convolution.outbound_nodes) != 1:
         return None

@@ -10,9 +10,9 @@ if TYPE_CHECKING:
 def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Callable[[], tf.keras.Model]":
     """Return a function that creates the model and then sets a random seed that only this rank has.
 
-    The returned function draws the initial weights before it sets the seed, so the weights are equal on all
-    ranks. For rank 0, return ``make`` unchanged, so that rank 0 draws the same random numbers as a training
-    in a single process.
+    The returned function draws the initial weights before it sets this seed, so the initial weights are equal
+    on all ranks. For rank 0, return ``make`` unchanged. Rank 0 then draws the same random numbers as a
+    training in a single process.
     """
     if not rank:
         return make
@@ -28,8 +28,8 @@ def own_draws(make: "Callable[[], tf.keras.Model]", seed: int, rank: int) -> "Ca
 
 
 def fold_seed(seed: int, rank: int) -> int:
-    """Return a seed for the rank ``rank`` that is statistically independent of the seeds of other ranks and
-    other trainings.
+    """Return the seed for rank ``rank`` in a training with the seed ``seed``. The returned seed is
+    statistically independent of the seeds of other ranks and of trainings with other seeds.
     """
     import numpy as np
 

@@ -1,5 +1,5 @@
-"""Dropout that saves time by drawing only 1 to 16 random bits for each value; Keras draws a float for each
-value.
+"""Dropout that saves time: it draws only 1 to 16 random bits for each value, while Keras draws a float for
+each value.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -8,16 +8,17 @@ if TYPE_CHECKING:
     import tensorflow as tf
 
 _BITS = (1, 2, 4, 8, 16)
-"""The possible numbers of bits per draw. A rate of 0.5 needs 1 bit; 16 bits represent any rate to within
-1/65536.
+"""The possible numbers of random bits per value. A dropout rate of 0.5 needs 1 bit; 16 bits represent any
+rate to within 1/65536.
 """
 
 
 def draw_bits(model: "tf.keras.Model") -> int:
-    """Make all dropout layers of a model use :func:`drop_out`. Return the number of changed layers.
+    """Make the dropout layers of a model use :func:`drop_out`. Return the number of changed layers.
 
     The layers keep their Keras classes, so that Keras saves the model as a plain Keras model. The function
-    does not change a dropout layer that has a seed, so that the seeded layer keeps its random numbers.
+    does not change dropout layers that have a seed, so that these layers draw the same random numbers as in
+    Keras.
     """
     import tensorflow as tf
 
@@ -30,10 +31,10 @@ def draw_bits(model: "tf.keras.Model") -> int:
 
 def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.Tensor":  # noqa: ANN401
     """Set a random fraction ``rate`` (0 to 1) of the inputs to 0, and scale up the other inputs, so that the
-    mean stays the same.
+    expected mean of all values stays the same.
 
-    As in Keras, dropout keeps or drops all values along a dimension together if ``noise_shape`` has a 1 for
-    this dimension.
+    As in Keras, if ``noise_shape`` has a 1 for a dimension, the function keeps or drops all values along this
+    dimension together.
     """
     import tensorflow as tf
 
@@ -48,11 +49,11 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
 
 
 def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
-    """Draw ``count`` random numbers of ``bits`` bits. Return a mask: for each number, whether it is at least
-    ``least``.
+    """Draw ``count`` random numbers of ``bits`` bits each. Return a mask of booleans, which are true for
+    numbers of at least ``least``.
 
-    The random numbers are parts of 64-bit draws: first the lowest bits of every byte, then the next bits, and
-    so on.
+    The function draws 64-bit words and splits each word into numbers. The mask first has the numbers from
+    the lowest bits of all bytes, then the numbers from the next bits, and so on.
     """
     import tensorflow as tf
 
@@ -63,7 +64,7 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # To save time, shift ``least`` to the bit position of each number, instead of all numbers.
+    # To save time, shift ``least`` to the bits of a number instead of shifting all numbers.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
         for shift in shifts

@@ -1,4 +1,4 @@
-"""Adam and SGD for JAX, with the options of a trainer. XLA compiles these optimizers together with the
+"""Adam and SGD for JAX, with the settings of :class:`Learning`. XLA compiles an optimizer together with the
 training step.
 """
 
@@ -14,7 +14,7 @@ _MEAN, _SQUARE, _EPSILON = 0.9, 0.999, 1e-7
 
 
 def slots(parameters: Tree, learning: Learning) -> Tree:
-    """Return the initial state of the optimizer (slots): zeros for each parameter."""
+    """Return the initial state of the optimizer (slots), which consists of zeros."""
     import jax
     import jax.numpy as jnp
 
@@ -29,8 +29,8 @@ def slots(parameters: Tree, learning: Learning) -> Tree:
 def update(
     learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
 ) -> tuple[Tree, Tree]:
-    """Return the updated parameters and the updated state of the optimizer. ``slots`` is the old state.
-    Weight decay does not apply to biases and normalisations.
+    """Return the updated parameters and the updated state of the optimizer. ``slots`` is the old state, and
+    ``rate`` is the learning rate. Weight decay does not apply to biases and normalisations.
     """
     step = _adam if learning.optimizer == "adam" else _sgd
     return step(learning, parameters, slots, gradients, rate)
@@ -39,7 +39,7 @@ def update(
 def _adam(
     learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree
 ) -> tuple[Tree, Tree]:
-    """Return the result of one step of Adam with decoupled weight decay (arXiv:1711.05101)."""
+    """Return parameters and state after one step of Adam with decoupled weight decay (arXiv:1711.05101)."""
     import jax
     import jax.numpy as jnp
 
@@ -58,8 +58,8 @@ def _adam(
 
 
 def _sgd(learning: Learning, parameters: Tree, slots: Tree, gradients: Tree, rate: Tree) -> tuple[Tree, Tree]:
-    """Return the result of one step of SGD. As in PyTorch, the velocity of SGD with momentum does not include
-    the learning rate.
+    """Return the parameters and the state after one step of SGD. As in PyTorch, the velocity (the sum of
+    gradients that momentum accumulates) does not include the learning rate.
     """
     import jax
 

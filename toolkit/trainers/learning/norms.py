@@ -1,8 +1,8 @@
 """Compute batch normalisations over the batches of all devices, for trainings in which one device has too few
 samples for good statistics.
 
-Goyal et al. 2017, arXiv:1706.02677, section 3.3, compute the mean and variance on each device separately.
-Peng et al. 2018, arXiv:1711.07240, compute the mean and variance over all devices.
+Peng et al. 2018, arXiv:1711.07240, also compute the mean and variance over all devices. Goyal et al. 2017,
+arXiv:1706.02677, section 3.3, compute the mean and variance on each device separately.
 """
 
 from typing import TYPE_CHECKING
@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
 
 def synchronise(model: "tf.keras.Model", world: "World") -> int:
-    """Make all batch normalisations use the mean and variance over all devices. Return the number of changed
-    layers.
+    """Make all batch normalisations of a model use the mean and variance over all devices. Return the number
+    of changed layers.
 
     The layers keep their Keras classes, so that Keras saves the model as a plain Keras model.
     """
@@ -31,8 +31,8 @@ def synchronise(model: "tf.keras.Model", world: "World") -> int:
 
 
 def averaging(layer: "tf.keras.layers.Layer", allreduce: object) -> None:
-    """Make a batch normalisation use the mean and variance over all ranks. All ranks must have equally many
-    samples.
+    """Make a batch normalisation use the mean and variance over the batches of all ranks. All ranks must have
+    batches of the same size.
 
     ``allreduce`` is a differentiable function that returns the mean of a tensor over all ranks.
     """
