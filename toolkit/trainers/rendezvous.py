@@ -3,7 +3,8 @@
 Each run of a job script writes a secret to a file in the job's folder. Only the job's user can read the file
 with the secret. Ranks accept connections only from processes that know the secret.
 
-This module needs only Python 3.8, because a job script copies the module into images without toolkit.
+This module must run on Python 3.8 without other packages, because a job script copies the module into images
+without toolkit.
 """
 
 from __future__ import annotations
@@ -39,7 +40,11 @@ class RendezvousFault(Exception):
 
 
 class Task(NamedTuple):
-    """One task of a Slurm job step. ``step`` identifies this run of the job step."""
+    """One task of a Slurm job step, on the node ``host``. ``step`` identifies this run of the job step.
+
+    ``size`` is the number of tasks, ``local`` is the task's number on its node, and ``first`` is the node of
+    task 0.
+    """
 
     step: str
     rank: int
@@ -50,23 +55,23 @@ class Task(NamedTuple):
 
 
 def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: bool) -> bytes:
-    """Return the job's secret, which ranks use to recognise each other. The job script wrote the secret to a
-    file in the job's folder.
+    """Return the job's secret, with which ranks recognise each other. By default, the job script has written
+    the secret to a file in the job's folder.
 
     Job scripts of older toolkit releases do not write a secret. If the job script wrote no secret, rank 0
-    (``first`` is true) writes a secret to a file, and the other ranks wait for this file. ``alone`` is true
-    if all ranks are on one node. If ranks on one node have no job folder, they store the secret in the folder
-    for temporary files.
+    (``first`` is true) writes a secret to a file, and the other ranks wait for this file. ``run`` is the name
+    of this run of the job, which determines the file's name. ``alone`` is true if all ranks are on one node.
+    If ranks on one node have no job folder, they store the secret in the folder for temporary files.
 
     Raises:
-        RendezvousFault: if other users may read or replace the secret, or if ranks on several nodes have no
-            common folder.
+        RendezvousFault: if other users may read or replace the secret, if ranks on several nodes have no
+            common folder, or if rank 0 does not write the secret within 60 seconds.
     """
     folder = environment.get(JOB_DIR, "")
     if not folder and not alone:
         raise RendezvousFault(
-            f"the ranks are on several nodes and share no secret; set {JOB_DIR} to your own folder on a "
-            "file system that all nodes share"
+            f"the ranks are on several nodes and share no secret; set {JOB_DIR} to a folder that you own, on "
+            "a file system that all nodes share"
         )
     given = f"{folder}/{SECRET}"
     if folder and os.path.lexists(given):
@@ -79,18 +84,19 @@ def secret_of(environment: Mapping[str, str], run: str, *, first: bool, alone: b
     while not os.path.lexists(made):
         if time.monotonic() > deadline:
             raise RendezvousFault(
-                f"rank 0 did not write {made} within {_WAIT_SECONDS:g} s; check that all nodes see the folder"
+                f"rank 0 did not write {made} within {_WAIT_SECONDS:g} s; check that all nodes "
+                "share this folder"
             )
         time.sleep(0.05)
     return _read_secret(made)
 
 
 def places(tasks: Iterable[Task]) -> dict[int, dict[str, str]]:
-    """Return Horovod's environment variables for each rank, such as HOROVOD_RANK (its number among all ranks)
-    and HOROVOD_LOCAL_RANK (its number on the node).
+    """Return Horovod's environment variables for each rank, such as HOROVOD_RANK (the rank's number among
+    all ranks) and HOROVOD_LOCAL_RANK (the rank's number on its node).
 
-    ``horovodrun`` sets the same environment variables. The number of ranks may differ between nodes, and the
-    ranks may be on the nodes in any order.
+    ``horovodrun`` sets these environment variables, too. The nodes may have different numbers of ranks, and
+    the ranks of a node need not have consecutive numbers.
     """
     by_host: dict[str, list[Task]] = {}
     for task in sorted(tasks, key=lambda t: t.rank):
@@ -128,8 +134,8 @@ def listening_address(first: str, caller: str, *, alone: bool) -> str:
     """Return the address at which rank 0 listens on this node, or an empty string if rank 0 must listen at
     all addresses.
 
-    ``first`` is the name of this node. ``caller`` is the address of the node on which srun was called, which
-    may be this node.
+    If ``alone`` is true, all ranks are on this node, and the address is 127.0.0.1. ``first`` is the name of
+    this node. ``caller`` is the address of the node on which srun was called, which may be this node.
     """
     if alone:
         return "127.0.0.1"
@@ -156,7 +162,8 @@ def _read_secret(path: str) -> bytes:
         raise RendezvousFault(f"{path}: {error.strerror or error}") from None
     if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077 or len(secret) < _LEAST:
         raise RendezvousFault(
-            f"{path}: another user owns this file, other users can read or change it, or it is too short"
+            f"{path}: unsafe secret: another user owns this file, other users can read or change it, or it "
+            f"is shorter than {_LEAST} bytes; delete the file and start the job again"
         )
     return secret
 
@@ -173,7 +180,8 @@ def _make_secret(path: str) -> None:
 
 
 def first_node(nodes: str) -> str:
-    """Return the first node of a node list in Slurm's notation.
+    """Return the first node of a node list in Slurm's notation. Raise ``RendezvousFault`` if ``nodes`` is not
+    a node list.
 
     >>> first_node("rack[01-02]n[3,5],gpu7")
     'rack01n3'
@@ -181,7 +189,9 @@ def first_node(nodes: str) -> str:
     found = re.match(r"(?:[^,\[\]]|\[[^\[\]]*\])+(?=,|\Z)", nodes)
     name = re.sub(r"\[(\w+)[^\]]*\]", r"\1", found[0]) if found else ""
     if not NODE_NAME.fullmatch(name):
-        raise RendezvousFault(f"SLURM_STEP_NODELIST {nodes!r} is not a list of nodes")
+        raise RendezvousFault(
+            f"SLURM_STEP_NODELIST or SLURM_JOB_NODELIST contains {nodes!r}, which is not a list of nodes"
+        )
     return name
 
 
@@ -205,7 +215,7 @@ def interfaces() -> list[tuple[str, str]]:
 
 def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
     """Return the name of the network interface whose first address is ``address``, or an empty string if
-    there is none. Gloo uses only the first address of a network interface.
+    no interface has this first address. Gloo uses only the first address of a network interface.
     """
     first: dict[str, str] = {}
     for name, own in known:

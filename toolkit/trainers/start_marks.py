@@ -25,7 +25,7 @@ def marks() -> dict[str, float]:
     """Return the times at which the parts of the start finished, in seconds since 1970. The entry ``reads``
     is the number of read calls until the first batch.
 
-    Before the rank has trained its first batch, the result has no entry ``first_batch``.
+    Before the rank has trained its first batch, the result has no entries ``first_batch`` and ``reads``.
     """
     own = {"interpreter": BEGUN, **_MARKS}
     if (mounted := container_made(Path("/"), BEGUN)) is not None:
@@ -63,8 +63,8 @@ def container_made(root: Path, begun: float) -> float | None:
 
 
 def _process_started(stat: str, root: Path) -> float:
-    """Return the time at which this process was created, in seconds since 1970. ``stat`` is the text of
-    ``/proc/self/stat``, which contains this time in clock ticks since the boot.
+    """Return the earliest time at which this process may have been created, in seconds since 1970. ``stat``
+    is the text of ``/proc/self/stat``, which contains the creation time in clock ticks since the boot.
     """
     ticks = int(stat.rpartition(")")[2].split()[19])
     lines = (root / "proc" / "stat").read_text().splitlines()

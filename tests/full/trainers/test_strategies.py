@@ -197,8 +197,8 @@ def test_all_ranks_end_with_the_status_of_a_stop(ended, name):
             "ps-of-two",
             "--strategy ps needs at least 3 ranks (a coordinator, a server and a worker); the job has 2",
         ),
-        ("ps-of-servers", "--servers 2: this leaves no worker among 3 ranks; give at most 1"),
-        ("multiworker-without-peers", "--strategy multiworker does not know its peers"),
+        ("ps-of-servers", "and at least one rank must be a worker; use at most 1"),
+        ("multiworker-without-peers", "--strategy multiworker: cannot find the other ranks"),
         ("option-of-another", "--devices: only for --strategy mirrored or hybrid, not for single"),
     ],
 )

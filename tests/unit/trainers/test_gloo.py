@@ -654,7 +654,7 @@ def test_a_secret_behind_a_link_or_too_short_is_refused(tmp_path):
     (tmp_path / ".secret").unlink()
     (tmp_path / ".secret").write_bytes(b"short")
     (tmp_path / ".secret").chmod(0o600)
-    with pytest.raises(RendezvousFault, match="too short"):
+    with pytest.raises(RendezvousFault, match="shorter than 32 bytes"):
         rendezvous.secret_of({"TOOLKIT_JOB_DIR": str(tmp_path)}, "run", first=True, alone=False)
 
 

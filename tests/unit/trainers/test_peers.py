@@ -92,9 +92,12 @@ def test_it_can_be_told():
 @every_row(
     ("environment", "said"),
     [
-        ({}, "--strategy multiworker does not know its peers, because no launcher set the number of ranks"),
-        (MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"}, "set TOOLKIT_ROOT to the name of the node of rank 0"),
-        ({"PMIX_RANK": "2"}, "this is rank 2 of 1; start all ranks with one srun or mpirun"),
+        ({}, "--strategy multiworker: cannot find the other ranks, because no launcher set the rank of this"),
+        (
+            MPIRUN | {"OMPI_COMM_WORLD_LOCAL_SIZE": "2"},
+            "variable TOOLKIT_ROOT to the host name of rank 0's node",
+        ),
+        ({"PMIX_RANK": "2"}, "rank 2, but number of ranks 1; start all ranks with one srun or mpirun"),
         (SRUN | {"SLURM_STEP_NODELIST": "[["}, "is not a list of nodes"),
     ],
 )

@@ -1,9 +1,9 @@
 """Detect ranks that compute on the same GPU. Without this check, the only symptom of a shared GPU is low
 speed.
 
-A rank cannot see whether other ranks see the same GPUs: Slurm's ``--gpu-bind=closest`` and environment
-variables can show one GPU to several ranks. toolkit's developers tested this code only with simulated GPUs,
-not on a GPU.
+Slurm's ``--gpu-bind=closest`` or ``CUDA_VISIBLE_DEVICES`` can make one GPU visible to several ranks. A rank
+cannot detect this fault alone, so the ranks compare the numbers of their GPUs. toolkit's developers tested
+this code only with simulated GPUs, not on a GPU.
 """
 
 import os
@@ -17,16 +17,16 @@ from toolkit.trainers.trouble import Trouble
 
 _BOOT = Path("/proc/sys/kernel/random/boot_id")
 _ALWAYS_THERE = 2
-"""The number of files in ``/dev/nvidia-caps`` on a node without MIG. With MIG, each part of a GPU adds files.
+"""The number of files in ``/dev/nvidia-caps`` on a node without MIG. Each MIG instance adds files.
 """
 
 
 def check_own_gpus(world: World) -> None:
-    """Check that no two ranks use the same GPU. Call this function only after the ranks have connected,
-    because this check exchanges messages.
+    """Check that no two ranks use the same GPU. Call this function on all ranks after the ranks have
+    connected, because the ranks exchange the numbers of their GPUs.
 
     Raises:
-        Trouble: if two ranks use the same GPU; all ranks stop.
+        Trouble: if this rank uses the same GPU as a rank with a lower number. All other ranks then exit, too.
     """
     if world.size == 1:
         return
@@ -39,31 +39,33 @@ def check_own_gpus(world: World) -> None:
 
 
 def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> Trouble | None:
-    """Return the error to report if ``rank`` shares a GPU with a lower rank on the same node. Otherwise,
-    return ``None``.
+    """Return an error if ``rank`` uses the same GPU as a rank with a lower number on the same node.
+    Otherwise, return ``None``.
 
     Args:
-        rank: the rank that would report the fault.
-        found: for each rank, an ID of its node, and the kernel's numbers of the rank's GPUs.
+        rank: the rank to check.
+        found: for each rank, an ID of its node, and the numbers N of the rank's GPUs ``/dev/nvidiaN``.
     """
     node, own = found[rank]
     for other, (place, gpus) in enumerate(found[:rank]):
         if place == node and not set(gpus).isdisjoint(own):
             return Trouble(
                 f"rank {rank} on {os.uname().nodename} uses the same GPU as rank {other}, because "
-                "Slurm gave both ranks this GPU; give each rank its own GPU with --gpu-bind=single:1, or all "
-                "GPUs of the node with --gpu-bind=none"
+                "this GPU is visible to both ranks; give each rank its own GPU with --gpu-bind=single:1, or "
+                "make all GPUs of the node visible to each rank with --gpu-bind=none"
             )
     return None
 
 
 def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> list[int]:
-    """Return the kernel's numbers of the GPUs that CUDA shows to this rank. The list is empty if the numbers
-    are unknown.
+    """Return the kernel's numbers N of the GPUs ``/dev/nvidiaN`` that CUDA shows to this rank. The list is
+    empty if the numbers are unknown.
+
+    ``seen`` is the number of GPUs that the framework sees. ``devices`` is the folder of the device files.
     """
     opens = openable(devices)
     if max(opens, default=0) > 50 or len(list(devices.glob("nvidia-caps/nvidia-cap*"))) > _ALWAYS_THERE:
-        # With MIG, several ranks may correctly use different parts of the same GPU, so report no GPU numbers.
+        # With MIG, several ranks may correctly use different parts of the same GPU, so do not compare GPUs.
         return []
     named = environment.get("CUDA_VISIBLE_DEVICES")
     words = [str(index) for index in range(len(opens))] if named is None else named.split(",")

@@ -1,11 +1,12 @@
-"""Read this process's rank and size from the launcher's variables, before MPI starts."""
+"""Read this process's rank and the number of ranks from the launcher's variables, before MPI starts."""
 
 import math
 from collections.abc import Mapping
 
-# The order is: horovodrun with Gloo, Open MPI's mpirun, PMIx under srun (only the rank), PMI, Slurm.
+# The first variable that contains a number applies. The order is:
+# horovodrun with Gloo, Open MPI's mpirun, PMIx under srun (only the rank), PMI, Slurm.
 # MPICH's Hydra and srun's pmi2 set the variables of PMI.
-# Slurm's variables are last, because ranks under mpirun inherit them from mpirun or its daemon.
+# Under mpirun, Slurm's variables describe mpirun or its daemon, so Slurm's variables are last.
 _RANK = ("HOROVOD_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID")
 _SIZE = ("HOROVOD_SIZE", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS")
 
@@ -21,23 +22,25 @@ def started_size(environment: Mapping[str, str]) -> int:
 
 
 def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node: int) -> int:
-    """Return the number of CPU cores for this rank: Slurm's number of cores per task or, if Slurm did not set
-    this number, the rank's share of the allowed cores.
+    """Return the number of CPU cores for this rank: Slurm's number of cores per task (at most ``allowed``)
+    or, if Slurm did not set this number, the rank's share of the allowed cores.
 
-    ``allowed`` is the number of cores on which the kernel lets the rank run. ``node`` is the number of cores
-    of the node. If the kernel lets the ranks run only on a part of the node's cores, the function assumes
-    that each rank uses an equal share of this part.
+    ``allowed`` is the number of cores on which the kernel lets this rank run. ``node`` is the number of cores
+    of the node, and ``local_size`` is the number of ranks on the node. Several ranks may share their allowed
+    cores. The function assumes that equally many ranks share each core that the job has on the node.
     """
     given = first_number(environment, ("SLURM_CPUS_PER_TASK",), 0)
     if given:
         return min(given, allowed)
-    # If the job has only some of the node's cores, Slurm binds the ranks to these cores.
+    # ``ours`` is the number of cores that the job has on this node, which may be fewer than all cores.
     ours = max(allowed, min(node, first_number(environment, ("SLURM_CPUS_ON_NODE",), node)))
     sharing = math.ceil(local_size * allowed / ours)
     return max(1, allowed // sharing)
 
 
 def first_number(environment: Mapping[str, str], names: tuple[str, ...], default: int) -> int:
-    """Return the value of the first variable in ``names`` whose value is a number, otherwise ``default``."""
+    """Return the value of the first variable in ``names`` whose value is a number. Return ``default`` if no
+    variable has such a value.
+    """
     values = (environment.get(name, "") for name in names)
     return next((int(value) for value in values if value.isdecimal()), default)

@@ -1,4 +1,4 @@
-"""Find the other ranks of a job from the launcher's variables alone, without MPI and PMI."""
+"""Find rank 0 of a job and the number of ranks from the launcher's variables, without MPI and PMI."""
 
 import os
 import re
@@ -18,10 +18,10 @@ _STARTED = ("SLURM_PROCID", "OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "HO
 
 @dataclass(frozen=True, slots=True)
 class RankPlace:
-    """The rank and host of this process, and how the process can reach rank 0. ``run`` is a name that only
-    this run of the job has.
+    """The rank and host of this process, and how the process can reach rank 0. ``size`` is the number of
+    ranks in the job. ``run`` is a name that identifies this run of the job.
 
-    ``hosts`` lists possible addresses and names of rank 0's node, with the most likely first.
+    ``hosts`` lists possible addresses and names of rank 0's node. The most likely entry is first.
     """
 
     run: str
@@ -43,21 +43,23 @@ class RankPlace:
 
 
 def find_place(environment: Mapping[str, str], strategy: str) -> RankPlace:
-    """Return this process's rank, the number of ranks, and how to reach rank 0.
+    """Return this process's rank, the number of ranks, and how to reach rank 0. ``strategy`` is the name of
+    the strategy for error messages.
 
     Raises:
-        Trouble: if the number of ranks or the node of rank 0 is unknown.
+        Trouble: if the launcher's variables are missing or contradictory, if the node of rank 0 is unknown,
+            or if the job's secret is missing or unsafe.
     """
     if not any(environment.get(name) for name in _STARTED):
         raise Trouble(
-            f"--strategy {strategy} does not know its peers, because no launcher set the number of ranks; "
-            "start the trainer with srun or mpirun"
+            f"--strategy {strategy}: cannot find the other ranks, because no launcher set the rank of this "
+            "process; start the trainer with srun or mpirun"
         )
     rank, size = started_rank(environment), started_size(environment)
     if rank >= size:
         raise Trouble(
-            f"the launcher's variables say that this is rank {rank} of {size}; start all ranks with one srun "
-            "or mpirun"
+            f"the launcher's variables contradict each other: rank {rank}, but number of ranks {size}; start "
+            "all ranks with one srun or mpirun command"
         )
     host = environment.get("SLURMD_NODENAME") or socket.gethostname()
     hosts, run = _hosts(environment, strategy, size), _run(environment)
@@ -105,8 +107,8 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     nodes = environment.get("SLURM_JOB_NODELIST" if _by_mpirun(environment) else "SLURM_STEP_NODELIST", "")
     if not nodes:
         raise Trouble(
-            f"--strategy {strategy} does not know its peers: the ranks are on several nodes, and no Slurm "
-            f"variable names the nodes; set {_ROOT} to the name of the node of rank 0"
+            f"--strategy {strategy}: cannot find rank 0, because the ranks are on several nodes, and no "
+            f"Slurm variable lists the nodes; set the variable {_ROOT} to the host name of rank 0's node"
         )
     try:
         first = rendezvous.first_node(nodes)
@@ -115,6 +117,6 @@ def _hosts(environment: Mapping[str, str], strategy: str, size: int) -> tuple[st
     if first == environment.get("SLURMD_NODENAME"):
         return (_LOOPBACK,)
     caller = environment.get("SLURM_LAUNCH_NODE_IPADDR", "")
-    # ``caller`` is the address of the node on which srun was called. In a batch script, this node is the
-    # job's first node. Ranks can connect to the address in ``caller`` without a name service.
+    # ``caller`` is the IP address of the node on which srun was called. In a batch script, this node is the
+    # job's first node. Ranks need no name service (DNS) to connect to an IP address.
     return (first, *([caller] if re.fullmatch(r"[0-9]+(\.[0-9]+){3}", caller) else []))

@@ -21,11 +21,11 @@ class Role:
 def roles(ranks: int, servers: int = 0) -> list[Role]:
     """Return the role of each rank: first a coordinator, then the servers, then the workers.
 
-    By default, a quarter of the ranks are parameter servers, so a job has about three workers for each
-    server.
+    ``servers`` is the number of parameter servers. By default (``servers=0``), a quarter of the ranks are
+    parameter servers, so a job has about three workers for each server.
 
     Raises:
-        Trouble: if the ranks are too few for the roles.
+        Trouble: if the job has too few ranks for a coordinator, the servers and at least one worker.
 
     >>> [f"{role.kind}{role.number}" for role in roles(4)]
     ['chief0', 'ps0', 'worker0', 'worker1']
@@ -38,7 +38,8 @@ def roles(ranks: int, servers: int = 0) -> list[Role]:
     servers = servers or max(1, ranks // 4)
     if servers > ranks - 2:
         raise Trouble(
-            f"--servers {servers}: this leaves no worker among {ranks} ranks; give at most {ranks - 2}"
+            f"--servers {servers}: too many servers for {ranks} ranks, because one rank is the coordinator, "
+            f"and at least one rank must be a worker; use at most {ranks - 2}"
         )
     workers = ranks - 1 - servers
     return [
@@ -49,7 +50,10 @@ def roles(ranks: int, servers: int = 0) -> list[Role]:
 
 
 def cluster(every: list[Role], addresses: list[str]) -> dict[str, list[str]]:
-    """Return TensorFlow's cluster specification, which lists the addresses of the ranks with each role."""
+    """Return TensorFlow's cluster specification, which lists the addresses of the ranks with each role.
+
+    ``every`` has the role of each rank, and ``addresses`` has the address of each rank, in the same order.
+    """
     found: dict[str, list[str]] = {}
     for role, address in zip(every, addresses, strict=True):
         found.setdefault(role.kind, []).append(address)

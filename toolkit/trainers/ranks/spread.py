@@ -16,8 +16,11 @@ _FOR = {
 
 @dataclass(frozen=True, slots=True)
 class RankSpread:
-    """Command-line options that apply only to some strategies. For ``devices`` and ``servers``, 0 means an
-    automatic choice; for ``ksteps``, -1 means that all training steps are synchronous.
+    """Command-line options that apply only to some strategies.
+
+    ``devices`` is the number of GPUs per rank, or 0 for the rank's share of its node's GPUs. ``servers`` is
+    the number of parameter servers, or 0 for a quarter of the ranks. ``ksteps`` is the number of synchronous
+    training steps at the start, or -1 if all training steps are synchronous.
     """
 
     devices: int = 0
@@ -29,12 +32,19 @@ class RankSpread:
     def add_options(parser: argparse.ArgumentParser) -> None:
         """Add the options that apply only to some strategies to a command-line parser."""
         add = parser.add_argument_group("distribution").add_argument
-        text = "mirrored, hybrid: number of GPUs per rank, or of parts of the CPU; default: all GPUs"
+        text = (
+            "mirrored, hybrid: number of GPUs per rank or, without GPUs, number of logical CPU devices per "
+            "rank; default: the node's GPUs divided among its ranks"
+        )
         add("--devices", type=count, default=0, metavar="N", help=text)
         text = "ps: number of parameter servers; default: a quarter of the ranks"
         add("--servers", type=count, default=0, metavar="N", help=text)
-        add("--sync", action="store_true", help="ps: average the gradients of all workers before each update")
-        text = "mpi-aggregate: after K steps, each step uses the gradients of the previous step"
+        text = "ps: update the model once per step, with the average of the gradients of all workers"
+        add("--sync", action="store_true", help=text)
+        text = (
+            "mpi-aggregate: after the first K steps, each step uses the gradients of the previous step; "
+            "default: each step uses its own gradients"
+        )
         add("--ksteps", type=_steps, default=-1, metavar="K", help=text)
 
     @classmethod

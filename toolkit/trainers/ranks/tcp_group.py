@@ -1,8 +1,8 @@
 """Connect ranks over TCP without MPI, to exchange small messages and to detect a lost rank immediately.
 
 Rank 0 listens on a port, and each other rank keeps a connection to rank 0 during the job. Rank 0 forwards
-messages to all ranks. If a connection closes without a final message, the rank at the other end counts as
-lost (its process or node has failed), and all ranks stop.
+messages to all ranks. Before a rank leaves the group, it sends a closing message. If a connection closes
+without this message, the rank at the other end is lost (its process or node has failed), and all ranks stop.
 
 Both ends of a connection first prove with an HMAC that they know the job's secret. The ranks do not encrypt
 their messages.
@@ -27,14 +27,14 @@ from toolkit.trainers.rendezvous import proof, proves
 from toolkit.trainers.trouble import Trouble
 
 SECONDS = 240.0
-"""The number of seconds within which all ranks must join, because nodes need time to mount an image and load
-TensorFlow.
+"""The number of seconds within which all ranks must join. Nodes may need minutes to mount an image and to
+load TensorFlow.
 """
 
 _ANSWER_SECONDS = 5.0
 _TIME_TO_SPEAK = 3.0
-"""The number of seconds for which other ranks delay their exit, so that the failed rank can report its fault
-first.
+"""The number of seconds for which the other ranks delay their exit after a rank failed, so that the failed
+rank can report its fault first.
 """
 
 _LARGEST_HELLO = 4096
@@ -56,7 +56,7 @@ class TcpGroup:
     """
 
     def __init__(self, place: RankPlace, seconds: float = SECONDS) -> None:
-        """Connect this rank to rank 0, or rank 0 to all other ranks.
+        """Connect this rank to rank 0. On rank 0, accept the connections of all other ranks.
 
         Raises:
             Trouble: if not all ranks join within ``seconds``.
@@ -71,7 +71,7 @@ class TcpGroup:
         if place.rank == 0:
             self._links = _receive(place, seconds, self._lost)
             # Ranks on rank 0's node connect to 127.0.0.1, which ranks on other nodes cannot reach.
-            # For other nodes, use the address to which a rank on another node has connected.
+            # So the address of rank 0's node is the address to which a rank on another node has connected.
             reached = next(
                 (one.reached for one in self._links.values() if one.host != place.host), "127.0.0.1"
             )
@@ -101,7 +101,7 @@ class TcpGroup:
         return values
 
     def broadcast(self, value: bytes) -> bytes:
-        """Return rank 0's ``value`` on every rank."""
+        """Return rank 0's ``value`` on every rank. This method ignores the ``value`` of other ranks."""
         if self.rank:
             return self._links[0].take()
         for link in self._links.values():
@@ -141,12 +141,12 @@ class TcpGroup:
                 link.send(_FAIL, bytes([code if code is not None else 1]))
         if not spoken:
             if self.rank:
-                # If rank 0 is lost, each rank waits for another time, so that one rank reports first.
+                # If rank 0 is lost, each rank waits for a different time, so that one rank reports first.
                 time.sleep(min(0.3 * (self.rank - 1), _TIME_TO_SPEAK))
             where = f" on {self.members[rank].host}" if hasattr(self, "members") else ""
             print(
-                f"rank {rank}{where} is lost: its process or its node failed; the same command resumes "
-                "from the last checkpoint, if one exists",
+                f"rank {rank}{where} is lost: its process or its node failed; run the same command again "
+                "to resume from the last checkpoint, if a checkpoint exists",
                 file=sys.stderr,
                 flush=True,
             )
@@ -212,7 +212,9 @@ class Link:
 
 
 def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> dict[int, Link]:
-    """Accept connections until all ranks have joined. Return the connection of each rank."""
+    """Accept connections until all ranks have joined, and return the connection of each rank. Raise
+    ``Trouble`` if a rank does not join within ``seconds``.
+    """
     links: dict[int, Link] = {}
     deadline = time.monotonic() + seconds
     with _listening(place) as listening:
@@ -225,7 +227,9 @@ def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None],
                     link.send(_FAIL, bytes([1]))
                 absent = ", ".join(str(rank) for rank in range(1, place.size) if rank not in links)
                 raise Trouble(
-                    f"rank {absent} did not reach rank 0 on {place.host} within {seconds:g} s", code=1
+                    f"rank {absent} did not reach rank 0 on {place.host} within {seconds:g} s; check the "
+                    f"output of rank {absent}, and the firewall of rank 0's node",
+                    code=1,
                 ) from None
             rank, host = _greet_client(connection, place)
             if 0 < rank < place.size and rank not in links:
@@ -246,8 +250,8 @@ def _listening(place: RankPlace) -> socket.socket:
 
 
 def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str]:
-    """Return the rank and host of the process that opened a new connection. If the process does not know the
-    job's secret, return -1 as its rank.
+    """Return the rank and host of the process that opened a new connection. If the process does not belong to
+    this run of the job, or does not know the job's secret, return -1 as its rank.
     """
     try:
         connection.settimeout(_ANSWER_SECONDS)
@@ -265,7 +269,9 @@ def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str
 
 
 def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
-    """Try to connect to rank 0 until rank 0 accepts this rank, and return the connection."""
+    """Try to connect to rank 0 until rank 0 accepts this rank, and return the connection. Raise ``Trouble``
+    if rank 0 does not accept this rank within ``seconds``.
+    """
     deadline, pause = time.monotonic() + seconds, 0.05
     while time.monotonic() < deadline:
         for port in place.ports:
@@ -284,8 +290,8 @@ def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], N
         pause = min(1.0, pause * 1.5)
     raise Trouble(
         f"rank {place.rank} on {place.host} did not find rank 0 at {' or '.join(place.hosts)} within "
-        f"{seconds:g} s; a firewall may block the port, or the node of rank 0 has another name (set "
-        "TOOLKIT_ROOT)",
+        f"{seconds:g} s; rank 0 may have failed, a firewall may block the port, or the host name of rank 0's "
+        "node is wrong (set TOOLKIT_ROOT to the correct name)",
         code=1,
     )
 

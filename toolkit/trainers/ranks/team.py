@@ -93,8 +93,8 @@ class GradientBucket:
         """Return the mean gradients with which this step updates the model. Call :meth:`start` first.
 
         A delayed step uses the mean gradients of the previous step; the first delayed step uses zeros. The
-        first synchronous step after delayed steps uses the mean gradients of two steps, so that no gradient
-        is lost.
+        first synchronous step after delayed steps adds the mean gradients of this step and the previous step,
+        so that no gradient is lost.
         """
         import numpy as np
 
@@ -112,7 +112,9 @@ class GradientBucket:
 
 
 class Team:
-    """The threads that average the gradients of one model, and the schedule of delayed steps."""
+    """The threads that average the gradients of one model, and the schedule of delayed steps. A delayed step
+    uses the gradients of the previous step.
+    """
 
     def __init__(self, number: int, comms: "list[Comm]") -> None:
         self.number = number

@@ -1,4 +1,6 @@
-"""Command-line options for Horovod's messages. Horovod reads these settings from environment variables."""
+"""Command-line options for the size and timing of Horovod's messages. Horovod reads these settings from
+environment variables.
+"""
 
 import argparse
 from collections.abc import MutableMapping
@@ -14,8 +16,10 @@ USERS = ("horovod", "hybrid")
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """Settings for Horovod's messages: sizes in MiB and times in ms. ``timeline`` and ``autotune`` are files
-    that Horovod writes.
+    """Settings for Horovod's messages. A setting of ``None`` is not set.
+
+    ``fusion_mb`` is the largest size of a message in MiB. ``cycle_ms`` is the interval in ms at which Horovod
+    looks for gradients to send. ``timeline`` and ``autotune`` are files that Horovod writes.
     """
 
     timeline: Path | None = None
@@ -30,14 +34,15 @@ class Tuning:
             "--timeline",
             type=Path,
             metavar="FILE",
-            help="write the waiting time of each message to FILE, for chrome://tracing",
+            help="write the waiting time of each message to FILE; open FILE in chrome://tracing",
         )
         add(
             "--autotune",
             type=Path,
             metavar="FILE",
             help=(
-                "let Horovod find the fusion size and the cycle time by trial, and write the trials to FILE"
+                "let Horovod find the fastest values of --fusion-mb and --cycle-ms by trial, and write the "
+                "trials to FILE"
             ),
         )
         add(
@@ -45,8 +50,8 @@ class Tuning:
             type=positive,
             metavar="MIB",
             help=(
-                "total size of the gradients in one message; default: 8 for large models on CPUs, otherwise "
-                "Horovod's default"
+                "largest total size of the gradients in one message; default: 8 for the ImageNet trainers on "
+                "nodes without GPUs, otherwise Horovod's default"
             ),
         )
         add(
@@ -54,8 +59,8 @@ class Tuning:
             type=positive,
             metavar="MS",
             help=(
-                "interval at which Horovod looks for gradients; default: 5 for large models on CPUs, "
-                "otherwise 0.1"
+                "interval at which Horovod looks for gradients to send; default: 5 for the ImageNet trainers "
+                "on nodes without GPUs, otherwise 0.1"
             ),
         )
 
@@ -86,9 +91,9 @@ class Tuning:
         """Set Horovod's environment variables in ``environment``. Return an error if the options are wrong,
         otherwise ``None``.
 
-        ``usual`` has the model's default settings for Horovod. Options and existing environment variables
-        override the model's default settings. If the user requests Horovod's autotuning, toolkit does not set
-        the model's default settings.
+        ``strategy`` is the name of the strategy. ``usual`` has the model's default settings for Horovod.
+        Options and existing environment variables override the model's default settings. If the user requests
+        Horovod's autotuning, toolkit does not set the model's default settings.
         """
         told = self.told()
         if told and strategy not in USERS:
@@ -111,7 +116,7 @@ LARGE = Tuning(fusion_mb=8, cycle_ms=5)
 
 Horovod's thread uses the CPU cores of its rank, so a long cycle time of Horovod leaves more time for the
 model. Messages of 8 MiB stay in the CPU's cache while Horovod packs, sums and unpacks the messages. toolkit's
-developers measured ResNet50 on two ranks of one core each, relative to the speed of two independent
+developers measured the speed of ResNet50 on two ranks of one core each, relative to two independent
 trainings. With messages of 128 MiB, the relative speed was 0.92 for a cycle time of 0.1 ms and 0.95 for 5 ms.
 With messages of 8 MiB, the relative speed was 0.96 for a cycle time of 0.1 ms and 0.97 for 5 ms. Messages of
 2 MiB were as fast as messages of 8 MiB, and messages of 32 MiB were as slow as messages of 128 MiB.

@@ -53,8 +53,8 @@ class World(Protocol):
     """The number of this rank's devices. In each training step, each device computes with one batch."""
 
     wanted: int = 1
-    """The number of devices that this rank should use: a number of GPUs, or 0 for all GPUs. Without
-    GPUs, this field is a number of logical CPU devices.
+    """The number of GPUs that this rank should use, or 0 for all GPUs that the rank may use. On a node
+    without GPUs, this field is the number of logical CPU devices.
     """
 
     @property
@@ -64,7 +64,7 @@ class World(Protocol):
 
     @property
     def alone(self) -> bool:
-        """Whether this rank may exit without stopping other processes."""
+        """Whether this rank is the only process of the training."""
         return self.size == 1
 
     @property
@@ -80,7 +80,9 @@ class World(Protocol):
         return 1
 
     def begin(self) -> None:
-        """Start TensorFlow on the prepared devices. No code may call TensorFlow before this method."""
+        """Start TensorFlow on the devices that ``prepare_devices`` has selected. TensorFlow must not compute
+        anything before this call.
+        """
 
     def scope(self) -> "contextlib.AbstractContextManager[Any]":
         """Return the context manager in which the caller must create the model and the optimizer."""
@@ -93,11 +95,11 @@ class World(Protocol):
         return optimizer
 
     def share_moments(self, layer: "tf.keras.layers.BatchNormalization") -> None:
-        """Make a batch normalisation use the mean and variance over the batches of all devices."""
+        """Make the batch normalisation ``layer`` use the mean and variance over all devices' batches."""
 
     def steered(self, steer: Steer | None, optimizer: "tf.keras.optimizers.Optimizer") -> Steer | None:
-        """Return the function with which the training loop sets the learning rate in each step. Return
-        ``None`` if the training loop must not set the learning rate.
+        """Return ``steer``, with which the training loop sets the learning rate in each step. Return ``None``
+        if the training loop must not set the learning rate.
         """
         return steer
 
@@ -123,8 +125,8 @@ class World(Protocol):
         return compiled
 
     def compile_score(self, score: Step) -> Callable[..., Any]:
-        """Return a compiled function that scores a batch. The compiled function must not exchange messages,
-        because one rank may call it more often than another rank.
+        """Return a compiled function that scores a batch. The ranks must not exchange messages in the
+        compiled function, because one rank may call the function more often than another rank.
         """
         import tensorflow as tf
 
@@ -132,8 +134,8 @@ class World(Protocol):
         return compiled
 
     def step(self, step: Step, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
-        """Make a training step inside a TensorFlow graph. All devices of this rank divide the batch among
-        themselves.
+        """Make a training step inside a TensorFlow graph, and return the sum of the losses and the number of
+        correct predictions. All devices of this rank divide the batch among themselves.
         """
         return step(inputs, classes)
 
@@ -160,7 +162,7 @@ class World(Protocol):
         return value
 
     def gather(self, value: T) -> list[T]:
-        """Return the values of all ranks, in rank order, on every rank."""
+        """Return the values of all ranks, in rank order, on every rank. All ranks must call this method."""
         return [value]
 
     def agree(self, trouble: Trouble | None) -> None:
@@ -203,7 +205,8 @@ def open_world(strategy: str, spread: RankSpread = PLAIN) -> World:
     :class:`World`.
 
     Raises:
-        Trouble: if the ranks cannot connect, or their number differs from the number of started processes.
+        Trouble: if ``spread`` has an option that the strategy does not use, if the ranks cannot connect, or
+            if the number of ranks differs from the number of started processes.
     """
     if wrong := spread.misplaced(strategy):
         complain_once(wrong)

@@ -1,4 +1,4 @@
-"""The table of the strategies with their frameworks. A strategy distributes a training over ranks.
+"""The table of all strategies and their frameworks. A strategy distributes a training over ranks.
 
 :mod:`toolkit.trainers.ranks.world` defines the interface of strategies.
 """

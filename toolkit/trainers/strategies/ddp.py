@@ -108,8 +108,8 @@ class DistributedTorch(World):
         return tensor.detach()
 
     def load(self, tensors: "Sequence[torch.Tensor]", arrays: "Sequence[numpy.ndarray] | None") -> None:
-        """Copy the arrays of rank 0 into the tensors of all ranks. Other ranks may pass ``None`` as
-        ``arrays``.
+        """Copy the arrays of rank 0 into the tensors of all ranks. All other ranks may pass ``None``
+        as ``arrays``.
         """
         import torch
 

@@ -43,11 +43,11 @@ class ShardedTorch(DistributedTorch):
 
     @contextlib.contextmanager
     def exchanging(self, model: "torch.nn.Module", *, now: bool) -> Iterator[None]:
-        """If ``now`` is true, exchange gradients in this backward pass. Otherwise, keep the gradients and the
-        full parameters on each rank.
+        """If ``now`` is true, the ranks exchange gradients in this backward pass. If ``now`` is false, each
+        rank keeps its gradients and the full parameters for the next pass.
 
-        All ranks send the same messages, even if one rank splits its batch into fewer pieces than other
-        ranks.
+        Ranks may split their batches into different numbers of pieces, with one backward pass for each piece.
+        All ranks still send the same messages in a training step.
         """
         if self.size > 1:
             model.set_requires_gradient_sync(now)

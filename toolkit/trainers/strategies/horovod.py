@@ -24,11 +24,12 @@ class Horovod(World):
     """Ranks whose gradients Horovod averages, over MPI or Gloo, depending on the launcher's variables."""
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
-        # Horovod's default cycle time of 1 ms slows small networks, because a message takes only 0.1 ms.
-        # With autotuning, set no cycle time, because Horovod tunes only settings that have no value.
+        # By default, Horovod looks for gradients every 1 ms (the cycle time). This interval slows small
+        # models, whose messages take only 0.1 ms.
+        # With autotuning, do not set HOROVOD_CYCLE_TIME, because Horovod tunes only settings without a value.
         if "HOROVOD_AUTOTUNE" not in os.environ:
             os.environ.setdefault("HOROVOD_CYCLE_TIME", "0.1")
-        # Let Open MPI give up the core while Horovod's thread waits, because the wait slows the computation.
+        # Let Open MPI give up the core while Horovod's thread waits. A busy wait slows the computation.
         # With 2 ranks on 2 busy cores, mpi_yield_when_idle makes the training 2 to 5 times as fast.
         os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
         try:
@@ -99,7 +100,7 @@ class Horovod(World):
         os._exit(code)
 
     def abort(self, code: int) -> NoReturn:
-        # Without mpi4py, or with Gloo, the launcher stops the other ranks because of this exit status.
+        # Without mpi4py, or with Gloo, the launcher stops the other ranks because of this rank's exit status.
         with contextlib.suppress(ImportError):
             if self._hvd.mpi_enabled():
                 _mpi().COMM_WORLD.Abort(code)

@@ -42,7 +42,8 @@ def between(optimizer: Any, allreduce: Any) -> Any:  # noqa: ANN401 - the optimi
     """Change an optimizer so that it adds the gradients of a rank's devices, and averages the sums over all
     ranks with ``allreduce``.
 
-    Each rank calls ``allreduce`` once for each gradient, on the sum over the rank's devices.
+    Return the optimizer. Each rank calls ``allreduce`` once for each gradient, on the sum over the rank's
+    devices.
     """
     base = type(optimizer)
 

@@ -31,7 +31,9 @@ only a few sizes.
 
 
 class DistributedJax(World):
-    """Ranks with one device each. The ranks connect through ``jax.distributed`` in launch mode ``jax``."""
+    """Ranks with one device each. In a job with the launch mode ``jax``, the ranks connect through
+    ``jax.distributed``.
+    """
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
         try:
@@ -140,8 +142,8 @@ class RankLayout:
         self._sum = jax.jit(lambda rows: rows.sum(0, dtype=rows.dtype), out_shardings=self.same)
 
     def piece(self, array: "numpy.ndarray") -> "jax.Array | numpy.ndarray":
-        """Return one array over the devices of all ranks. It consists of the ranks' parts, side by side along
-        the second axis.
+        """Return one JAX array that joins the ``array`` of each rank along the second axis. Each part is on
+        the device of its rank.
         """
         import jax
 
@@ -192,8 +194,8 @@ def _numbers(*values: int) -> "numpy.ndarray":
 
 
 def _row(text: bytes, size: int) -> "numpy.ndarray":
-    """Return bytes as an array with at least ``size`` elements. The array's length is a power of two; the
-    elements after the bytes are zeros.
+    """Return the bytes ``text`` as an array with at least ``size`` elements. The array's length is a power of
+    two. If ``text`` is shorter than the array, zeros follow; if ``text`` is longer, the rest is missing.
     """
     import numpy as np
 

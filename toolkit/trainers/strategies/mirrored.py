@@ -61,8 +61,8 @@ class Mirrored(Replicas):
         if started_size(os.environ) > 1:
             complain_once(
                 f"{started_size(os.environ)} processes were started, but --strategy mirrored trains in "
-                "one process, on all GPUs of its node; start one process, or use --strategy hybrid with "
-                "one process on each node, or multiworker"
+                "one process, on all GPUs of its node; start one process, or use --strategy hybrid or "
+                "multiworker with one process on each node"
             )
 
     def begin(self) -> None:

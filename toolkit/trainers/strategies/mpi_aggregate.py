@@ -20,7 +20,7 @@ _FOREVER = 1 << 62
 
 
 class MpiAggregate(World):
-    """All ranks of MPI's world, which average gradients as one team of
+    """All ranks of ``MPI.COMM_WORLD``. Each rank averages gradients with one team (a group of threads) of
     :mod:`toolkit.trainers.ranks.aggregate`.
     """
 
@@ -91,8 +91,8 @@ class MpiAggregate(World):
 
 
 def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - the optimizer gets a class made below
-    """Change a legacy optimizer so that it replaces its gradients by the results of ``average``. Return the
-    optimizer.
+    """Change a legacy Keras optimizer so that it replaces its gradients by the results of ``average``. Return
+    the optimizer. ``average`` is a function that returns the mean of each gradient over all ranks.
     """
     base = type(optimizer)
     compute = base._compute_gradients  # noqa: SLF001 - only legacy optimizers have it

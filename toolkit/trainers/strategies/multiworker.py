@@ -71,7 +71,7 @@ def own_value(variable: "tf.Variable") -> "numpy.ndarray":
 
 def reserve() -> socket.socket:
     """Return a socket that is bound to a free port, so that no other program takes the port before
-    TensorFlow's server opens it.
+    TensorFlow's server opens the port.
     """
     # With TF_GRPC_REUSE_PORT and SO_REUSEPORT, two sockets can use the same port.
     # Connections reach TensorFlow's socket, because only TensorFlow's socket listens.

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""The number of parts into which the coordinator divides several training steps, so that a fast worker can
+"""The number of parts into which the coordinator divides the training steps of one call. A fast worker can
 compute more parts than a slow worker.
 """
 
@@ -66,7 +66,8 @@ class ParameterServers(TcpWorld):
         self.group.gather(b"")
         import tensorflow as tf
 
-        # Hide a wrong warning. TensorFlow traces the function before it sends the function to workers.
+        # Hide TensorFlow's warning that functions may run on the coordinator. TensorFlow only traces the
+        # functions on the coordinator, and then sends the functions to workers.
         logging.getLogger("tensorflow").addFilter(
             lambda one: "ClusterCoordinator.schedule" not in str(one.msg)
         )
@@ -82,7 +83,7 @@ class ParameterServers(TcpWorld):
     def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
-        # Ignore signals that request a stop. The coordinator gets them, too, and then stops this rank.
+        # Ignore signals that request a stop. The coordinator gets the same signals, and stops this rank.
         for number in (signal.SIGTERM, signal.SIGUSR1):
             signal.signal(number, signal.SIG_IGN)
         # With fewer threads, workers that wait for each other could block all threads of this server.
@@ -123,13 +124,14 @@ class ParameterServers(TcpWorld):
     def steered(self, steer: "Steer | None", optimizer: "tf.keras.optimizers.Optimizer") -> "Steer | None":
         if not self._spread.sync:
             return steer
-        # Set the learning rate once per step for all workers, so that the velocity is rescaled exactly once.
+        # Each change of the learning rate also rescales the optimizer's velocity, so update() sets the rate
+        # once per step, instead of once per worker.
         self._steer = steer
         return None
 
     def _accumulate(self, pairs: Any) -> None:  # noqa: ANN401 - as in Keras
-        """Add a worker's gradients to extra variables, which are on the same parameter servers as the model's
-        variables.
+        """Add a worker's gradients to the sums in ``_accumulated``. The sum for each variable of the model is
+        on the variable's parameter server.
         """
         import tensorflow as tf
 
