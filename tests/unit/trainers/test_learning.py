@@ -45,8 +45,8 @@ def test_every_field_is_an_option():
     ("words", "said"),
     [
         (("--learning-rate", "0"), "0.0 is not a positive number"),
-        (("--momentum", "1"), "1.0 is not at least 0 and below 1"),
-        (("--warmup-epochs", "-1"), "-1.0 is not zero or more"),
+        (("--momentum", "1"), "1.0 is not a number from 0 to below 1"),
+        (("--warmup-epochs", "-1"), "-1.0 is not a finite number of at least 0"),
         (("--decay-at", "60,30"), "each epoch must be later than the epoch before"),
         (("--accumulate", "0"), "0 is less than 1"),
     ],

@@ -2,8 +2,8 @@
 
 Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, reached its end of life in 2024. The
 LARS implementation in the TensorFlow Model Garden needs dozens of packages. This module implements LARS and
-LAMB from the publications with Keras's legacy optimizer API. Horovod supports Keras's legacy optimizer API,
-and the legacy SGD and Adam update a variable with one fused kernel.
+LAMB from the publications, as subclasses of Keras's legacy optimizer. Horovod supports Keras's legacy
+optimizers. The legacy SGD and Adam also update each variable with one fused kernel.
 """
 
 from functools import cache
@@ -26,11 +26,11 @@ def optimizer(
     trust: float,
     corrected: bool = False,
 ) -> "tf.keras.optimizers.Optimizer":
-    """Return the optimizer ``name``. ``momentum`` applies to SGD and LARS; ``trust`` is LARS's trust
-    coefficient.
+    """Return the optimizer ``name`` with the learning rate ``rate`` and the weight decay ``decay``.
 
-    If ``corrected`` and ``nesterov`` are both true, the returned SGD can rescale its velocity when the
-    learning rate changes.
+    Only SGD and LARS use ``momentum``, only SGD uses ``nesterov``, and only LARS uses ``trust``, its trust
+    coefficient. For SGD with ``nesterov`` and ``corrected``, return an optimizer of the class
+    :func:`corrected_sgd`. The caller can then rescale the velocity when the learning rate changes.
     """
     import tensorflow as tf
 
@@ -49,7 +49,7 @@ def optimizer(
 
 
 def is_spared(variable: "tf.Variable") -> bool:
-    """Return whether a variable has no weight decay, because it is a bias or part of a normalisation."""
+    """Return whether a variable is a bias or part of a normalisation, and therefore has no weight decay."""
     return len(variable.shape) <= 1
 
 
@@ -78,8 +78,9 @@ def decayed_sgd() -> "type[tf.keras.optimizers.Optimizer]":
 def corrected_sgd() -> "type[tf.keras.optimizers.Optimizer]":
     """Return a class of SGD that multiplies its velocity by ``correction`` before each update.
 
-    To rescale the velocity, set ``correction`` and do not change ``momentum``. In Nesterov's method,
-    ``momentum`` also determines the length of the look-ahead, which must not depend on the learning rate.
+    To rescale the velocity, set ``correction``, and leave ``momentum`` unchanged. In Nesterov's method,
+    ``momentum`` also determines the length of the look-ahead. A change of the learning rate must not change
+    this length.
     """
     import tensorflow as tf
 
@@ -141,7 +142,7 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
                     self.add_slot(variable, slot)
 
         def _resource_apply_sparse(self, grad: Any, var: Any, indices: Any, **_: object) -> Any:  # noqa: ANN401
-            # LARS and LAMB compute norms of whole variables, so a sparse gradient saves no computation.
+            # Make the gradient dense, because LARS and LAMB compute the norms of whole variables.
             whole = tf.scatter_nd(indices[:, tf.newaxis], grad, tf.shape(var, out_type=indices.dtype))
             return self._resource_apply_dense(whole, var)
 
@@ -185,7 +186,7 @@ def lars() -> "type[tf.keras.optimizers.Optimizer]":
 
 @cache
 def lamb() -> "type[tf.keras.optimizers.Optimizer]":
-    """Return the LAMB optimizer class, with the paper's constants (arXiv:1904.00962, algorithm 2)."""
+    """Return the LAMB optimizer class, with the constants of its paper (arXiv:1904.00962, algorithm 2)."""
     import tensorflow as tf
 
     class LAMB(_layerwise()):  # type: ignore[misc]

@@ -12,10 +12,10 @@ from toolkit.trainers.words import count, positive
 
 
 def not_negative(text: str) -> float:
-    """Return the number in ``text``. Raise ``ArgumentTypeError`` for a negative or infinite number."""
+    """Return the number in ``text``. Raise ``ArgumentTypeError`` if the number is negative or not finite."""
     value = float(text)
     if not 0 <= value < float("inf"):
-        raise argparse.ArgumentTypeError(f"{value} is not zero or more")
+        raise argparse.ArgumentTypeError(f"{value} is not a finite number of at least 0")
     return value
 
 
@@ -23,7 +23,7 @@ def share(text: str) -> float:
     """Return the number in ``text``. Raise ``ArgumentTypeError`` if the number is below 0 or at least 1."""
     value = float(text)
     if not 0 <= value < 1:
-        raise argparse.ArgumentTypeError(f"{value} is not at least 0 and below 1")
+        raise argparse.ArgumentTypeError(f"{value} is not a number from 0 to below 1")
     return value
 
 
@@ -35,7 +35,7 @@ def epochs(text: str) -> tuple[float, ...]:
     """
     found = tuple(positive(word) for word in text.split(","))
     if sorted(set(found)) != list(found):
-        raise argparse.ArgumentTypeError(f"{text}: each epoch must be later than the epoch before")
+        raise argparse.ArgumentTypeError(f"{text}: each epoch must be later than the epoch before it")
     return found
 
 
@@ -55,34 +55,40 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=positive,
         default=learning.learning_rate,
         metavar="RATE",
-        help="learning rate for one batch; the trainer scales RATE by the number of batches in an update",
+        help="learning rate for an update with --reference-batch samples; see --scaling for larger updates",
     )
     rates(
         "--reference-batch",
         type=count,
         default=learning.reference_batch,
         metavar="N",
-        help="batch size for which you chose RATE; default: the value of --batch-size",
+        help="number of samples in an update for which you chose RATE; 0 means the value of --batch-size",
     )
     rates(
         "--scaling",
         choices=get_args(Scaling),
         default=learning.scaling,
-        help="scale RATE with the number of batches in an update, or with its square root",
+        help=(
+            "how the trainer scales RATE; linear: multiply RATE by the samples in an update divided by "
+            "--reference-batch; sqrt: multiply RATE by the square root of this quotient; none: keep RATE"
+        ),
     )
     rates(
         "--warmup-epochs",
         type=not_negative,
         default=learning.warmup_epochs,
         metavar="E",
-        help="number of epochs of warm-up, in which the rate rises with each step",
+        help="length of the warm-up in epochs; in the warm-up, the learning rate rises with each step",
     )
     rates(
         "--warmup-from",
         type=not_negative,
         default=learning.warmup_from,
         metavar="RATE",
-        help="rate at the start of the warm-up; default: --learning-rate, or the scaled rate if it is lower",
+        help=(
+            "learning rate at the start of the warm-up; without this option, the lower of two rates: "
+            "--learning-rate and the scaled rate"
+        ),
     )
 
 
@@ -92,14 +98,14 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         "--decay",
         choices=get_args(Decay),
         default=learning.decay,
-        help=("how the rate falls after the warm-up"),
+        help="how the learning rate falls after the warm-up; constant: the rate does not fall",
     )
     rates(
         "--decay-at",
         type=epochs,
         default=learning.decay_at,
         metavar="E,E",
-        help="epochs after which a step decay lowers the rate; default: after 1/3, 2/3 and 8/9 of all epochs",
+        help="epochs at which --decay step lowers the rate; without this option, 1/3, 2/3, 8/9 of all epochs",
     )
     rates(
         "--decay-factor",
@@ -107,7 +113,8 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         default=learning.decay_factor,
         metavar="F",
         help=(
-            "factor by which a step decay or, in each epoch, an exponential decay multiplies the rate; "
+            "factor that multiplies the rate after each epoch of --decay-at (step) or in each epoch "
+            "(exponential); "
             f"0 means {FACTORS['step']} for step, {FACTORS['exponential']} for exponential"
         ),
     )
@@ -116,20 +123,25 @@ def _add_decay(learning: Learning, rates: Callable[..., Any]) -> None:
         type=positive,
         default=learning.decay_power,
         metavar="P",
-        help="power of a polynomial decay",
+        help="exponent of --decay polynomial",
     )
     rates(
         "--decay-to",
         type=share,
         default=learning.decay_to,
         metavar="SHARE",
-        help="share of the peak rate at which a cosine or polynomial decay ends",
+        help="last rate of --decay cosine or polynomial, as a fraction of the rate after the warm-up",
     )
 
 
 def _add_optimizer(learning: Learning, parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument_group("the optimizer").add_argument
-    add("--optimizer", choices=NAMES, default=learning.optimizer, help="LARS and LAMB are for large batches")
+    add = parser.add_argument_group("optimizer").add_argument
+    add(
+        "--optimizer",
+        choices=NAMES,
+        default=learning.optimizer,
+        help="optimizer that updates the model; lars and lamb are for large batches",
+    )
     add("--momentum", type=share, default=learning.momentum, metavar="M", help="momentum of SGD and LARS")
     yes_or_no = argparse.BooleanOptionalAction
     add("--nesterov", action=yes_or_no, default=learning.nesterov, help="use Nesterov momentum in SGD")
@@ -137,14 +149,14 @@ def _add_optimizer(learning: Learning, parser: argparse.ArgumentParser) -> None:
         "--momentum-correction",
         action=yes_or_no,
         default=learning.momentum_correction,
-        help="rescale SGD's velocity when the learning rate changes",
+        help="if the learning rate changes, multiply SGD's velocity by the new rate divided by the old rate",
     )
     add(
         "--weight-decay",
         type=not_negative,
         default=learning.weight_decay,
         metavar="W",
-        help="weight decay of all weights except biases and normalisations",
+        help="weight decay of all parameters except biases and the parameters of normalisations",
     )
     add("--trust", type=positive, default=learning.trust, metavar="T", help="trust coefficient of LARS")
 
@@ -156,36 +168,36 @@ def _add_steps(learning: Learning, parser: argparse.ArgumentParser) -> None:
         type=count,
         default=learning.accumulate,
         metavar="N",
-        help="number of batches for one update of the model",
+        help="number of batches that each device processes for one update of the model",
     )
     add(
         "--compression",
         choices=("none", "fp16"),
         default=learning.compression,
-        help="number format in which ranks send gradients; fp16: float16",
+        help="number format in which ranks send gradients; fp16: float16; none: the format of the gradients",
     )
     add(
         "--label-smoothing",
         type=share,
         default=learning.label_smoothing,
         metavar="SHARE",
-        help="label smoothing: share of the target probability to spread over all classes",
+        help="part (0 to below 1) of the target probability that label smoothing spreads over all classes",
     )
     add(
         "--mixed-precision",
         choices=get_args(precision.Mixed),
         default=learning.mixed_precision,
-        help="number format in which layers compute; weights stay float32",
+        help="number format in which layers compute; off: float32; weights are always float32",
     )
     add(
         "--xla",
         choices=("auto", "on", "off"),
         default=learning.xla,
-        help="compile the forward and backward pass with XLA; auto: off, because XLA was slower on CPUs",
+        help="compile the forward and backward pass with XLA; auto: same as off",
     )
     add(
         "--sync-batch-norm",
         action=argparse.BooleanOptionalAction,
         default=learning.sync_batch_norm,
-        help="normalise over the batches of all devices",
+        help="in batch normalisation, use the mean and variance over the batches of all devices",
     )

@@ -1,6 +1,7 @@
 """The settings of a training: the optimizer, the learning rate over time, and the precision of a step.
 
-``docs/learning.md`` explains each option, with its paper and a measurement.
+``docs/learning.md`` explains each option and cites its paper. ``docs/learning-benchmarks.md`` contains
+measurements.
 """
 
 from collections.abc import Mapping
@@ -24,9 +25,9 @@ class Learning:
     """The user's settings for learning rate, optimizer and precision. ``learning_rate`` is the learning rate
     for an update with ``reference_batch`` samples.
 
-    Without ``reference_batch``, ``learning_rate`` is the learning rate for an update with the batch of one
-    device. Without ``warmup_from``, the warm-up starts at ``learning_rate`` or at the scaled learning rate,
-    whichever is lower.
+    If ``reference_batch`` is 0, ``learning_rate`` is the learning rate for an update with one batch of one
+    device. If ``warmup_from`` is ``None``, the warm-up starts at ``learning_rate`` or at the scaled learning
+    rate, whichever is lower.
     """
 
     learning_rate: float
@@ -58,11 +59,11 @@ class Learning:
         return cls(**{name: options.pop(name) for name in cls.__slots__})  # type: ignore[arg-type]
 
     def of_batch(self, batch: int) -> Self:
-        """Return the settings. If the user set no ``reference_batch``, set it to ``batch``."""
+        """Return these settings, with ``reference_batch`` set to ``batch`` if ``reference_batch`` is 0."""
         return self if self.reference_batch else replace(self, reference_batch=batch)
 
     def settings(self) -> Mapping[str, str | int | float]:
-        """Return the settings that a user must not change when a run resumes a training."""
+        """Return the settings, which the user must not change when resuming a training."""
         chosen = {**asdict(self), "decay_at": ",".join(f"{epoch:g}" for epoch in self.decay_at)}
         return {
             **chosen,
@@ -79,15 +80,15 @@ class Learning:
         return self.optimizer == "sgd" and self.momentum > 0 and self.momentum_correction
 
     def scaled(self, world: "World", batch: int) -> float:
-        """Return the learning rate after the warm-up, if each device of each rank has ``batch`` samples in a
-        step.
+        """Return the learning rate at the end of the warm-up. ``batch`` is the number of samples in a batch.
+        For each update, each device of each rank processes ``accumulate`` batches.
         """
         samples = batch * self.accumulate * world.averaged
         return scale_rate(self.learning_rate, samples / (self.reference_batch or batch), self.scaling)
 
     def optimizer_for(self, world: "World", batch: int) -> "tf.keras.optimizers.Optimizer":
-        """Return the optimizer. The strategy of ``world`` makes this optimizer average gradients over all
-        ranks.
+        """Return an optimizer that averages the gradients over all ranks of ``world``. ``batch`` is the
+        number of samples in a batch of one device.
         """
         rates = self.rates(world, batch, 1)
         one = optimizers.optimizer(
@@ -103,8 +104,8 @@ class Learning:
         return precision.scaling(distributed) if self.mixed_precision == "float16" else distributed
 
     def kept(self, optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]":
-        """Return variables that a checkpoint must contain, but that are not in the optimizer's list of
-        variables.
+        """Return the variables that a checkpoint must contain in addition to ``optimizer.variables()``: the
+        learning rate, if it changes, and the variables of loss scaling.
         """
         kept = [optimizer.learning_rate] if self.decay != "constant" or self.warmup_epochs else []
         return kept + precision.loss_scale(optimizer)
@@ -137,8 +138,8 @@ class Learning:
 
             rate, before = tf.cast(rates.rate(done, tf), tf.float32), optimizer.learning_rate.read_value()
             if self.corrected:
-                # Keras's velocity contains the old learning rate, so rescale the velocity to the new rate
-                # (Goyal et al. 2017, arXiv:1706.02677, equation 10).
+                # In Keras, the velocity includes the old learning rate, so rescale the velocity to the new
+                # rate (Goyal et al. 2017, arXiv:1706.02677, equation 10).
                 factor = tf.where(before > 0, tf.math.divide_no_nan(rate, before), 1.0)
                 if self.nesterov:
                     optimizer.correction.assign(factor)

@@ -1,8 +1,8 @@
 """Pool the output of a convolution before bias and ReLU. Keras pools after bias and ReLU.
 
-Bias, ReLU and rounding do not change which value of a window is the largest. The output is bitwise the same
-whether pooling comes before or after bias and ReLU. After pooling with windows of 2 x 2, bias, ReLU and their
-gradients process only a quarter of the values.
+Adding a bias and applying ReLU keep the order of the values in a window, even with rounding errors. The
+output is therefore bitwise the same whether pooling comes before or after bias and ReLU. After pooling with
+windows of 2 x 2, bias, ReLU and their gradients process only a quarter of the values.
 """
 
 from collections.abc import Callable
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def pool_first(model: "tf.keras.Model") -> int:
-    """Find convolutions whose output goes only to a max-pooling layer, and apply bias and ReLU after the
-    pooling.
+    """Change each convolution whose output goes only to a max-pooling layer: apply its bias and activation
+    (ReLU or none) after the pooling.
 
     Return the number of changed convolutions. The layers keep their Keras classes, so that Keras saves the
     model as a plain Keras model. Do not build another model on the output of a changed convolution, because

@@ -1,8 +1,8 @@
 """Train with mixed precision: layers compute in 16 bits, and weights and updates stay in float32.
 
-With float16, Keras multiplies the loss by an adaptive factor, because small gradients otherwise round to zero
-(Micikevicius et al. 2018, arXiv:1710.03740). bfloat16 has the range of float32 and needs no loss scaling
-factor.
+With float16, Keras multiplies the loss by an adaptive factor (loss scaling). Without this factor, small
+gradients would round to zero (Micikevicius et al. 2018, arXiv:1710.03740). bfloat16 has the range of float32
+and needs no loss scaling.
 """
 
 from typing import TYPE_CHECKING, Literal
@@ -41,8 +41,8 @@ def loss_scale(optimizer: "tf.keras.optimizers.Optimizer") -> "list[tf.Variable]
 
 
 def enlarge_loss(loss: "tf.Tensor", optimizer: "tf.keras.optimizers.Optimizer") -> "tf.Tensor":
-    """Return the loss multiplied by the optimizer's loss scaling factor. Without loss scaling, return the
-    loss itself.
+    """Return the loss multiplied by the optimizer's loss scaling factor. If the optimizer has no loss
+    scaling, return the loss unchanged.
     """
     import tensorflow as tf
 

@@ -1,8 +1,8 @@
 """Compute the learning rate at each point of a training, with scaling to the batch, warm-up and decay.
 
 The learning rate is a function of the number of trained epochs, which may be a fraction. A resumed training
-continues at the same point of the learning rate schedule, even with another number of ranks.
-``docs/learning.md`` explains each option, with its paper.
+continues at the point of the schedule at which the previous run stopped, even with another number of ranks.
+``docs/learning.md`` explains each option and cites its paper.
 """
 
 import math
@@ -13,7 +13,7 @@ Scaling = Literal["linear", "sqrt", "none"]
 Decay = Literal["constant", "step", "exponential", "cosine", "polynomial"]
 
 FACTORS = {"step": 0.1, "exponential": 0.9}
-"""The default decay factor for each kind of learning rate decay that has a factor."""
+"""The default factors of the two kinds of learning rate decay that have a factor."""
 
 
 def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
@@ -21,8 +21,8 @@ def scale_rate(rate: float, batches: float, scaling: Scaling) -> float:
     as the batch for which the user chose ``rate``.
 
     ``linear`` multiplies the rate by ``batches`` (Goyal et al. 2017, arXiv:1706.02677). ``sqrt`` multiplies
-    the rate by the square root of ``batches``, which keeps the noise of an update constant (Krizhevsky 2014,
-    arXiv:1404.5997).
+    the rate by the square root of ``batches``, which keeps the variance of an update constant (Krizhevsky
+    2014, arXiv:1404.5997). ``none`` returns the rate unchanged.
     """
     return rate * {"linear": batches, "sqrt": math.sqrt(batches), "none": 1.0}[scaling]
 
@@ -35,8 +35,9 @@ class Rates:
     A step decay multiplies the learning rate by ``factor`` after each epoch that ``at`` lists, counted from
     the start of the training. If ``at`` is empty, a step decay lowers the rate after 1/3, 2/3 and 8/9 of the
     training (Goyal et al.: after 30, 60 and 80 of 90 epochs). An exponential decay multiplies the learning
-    rate by ``factor`` in each epoch. Cosine decay (Loshchilov and Hutter 2017, arXiv:1608.03983) and
-    polynomial decay with exponent ``power`` finish at ``to`` times the peak rate.
+    rate by ``factor`` in each epoch after the warm-up. If ``factor`` is 0, both use :data:`FACTORS`. Cosine
+    decay (Loshchilov and Hutter 2017, arXiv:1608.03983) and polynomial decay with exponent ``power`` finish
+    after ``epochs`` epochs at ``to`` times the peak rate.
     """
 
     peak: float
@@ -64,8 +65,8 @@ class Rates:
         return ops.where(done < self.warmup, cold, self.peak * self._remaining_share(done, ops))
 
     def _remaining_share(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
-        """Return the learning rate after ``done`` epochs of warm-up and decay, as a share (0 to 1) of the
-        peak rate.
+        """Return the learning rate of the decay after ``done`` epochs, as a fraction of the peak rate. The
+        value is valid only after the warm-up.
         """
         warm = ops.maximum(done - self.warmup, 0.0 * done)
         share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)

@@ -45,35 +45,40 @@ REFUSALS = (
         "sync_batch_norm",
         True,
         ("ps", "mpi-aggregate", "hybrid", *_TORCH),
-        "this strategy cannot share the statistics of a batch; use horovod, mirrored or multiworker",
+        "this strategy cannot normalise over all devices; use --strategy horovod, mirrored or multiworker",
     ),
     Refusal(
         "xla",
         "on",
         ("ps",),
-        "XLA cannot compile code that reads a model in other processes; leave out the option",
+        "XLA cannot compile code that reads variables from parameter servers; leave out the option --xla",
     ),
     Refusal(
         "mixed_precision",
         "float16",
         ("ps",),
-        "workers compute on CPUs, and cannot agree on a loss scaling factor; use bfloat16",
+        "the workers cannot agree on a loss scaling factor; use --mixed-precision bfloat16",
     ),
     Refusal(
         "sync_batch_norm",
         True,
         _JAX,
-        ("JAX always normalises over the batches of all devices; leave out the option"),
+        "JAX trainers always normalise over all devices; leave out the option --sync-batch-norm",
     ),
-    Refusal("xla", "on", _JAX, "JAX always compiles every step with XLA; leave out the option"),
-    Refusal("xla", "on", _TORCH, "XLA compiles only TensorFlow; leave out the option"),
+    Refusal("xla", "on", _JAX, "JAX always compiles every step with XLA; leave out the option --xla"),
+    Refusal("xla", "on", _TORCH, "toolkit does not compile PyTorch with XLA; leave out the option --xla"),
     *(
-        Refusal("mixed_precision", kind, rows, f"{title} models compute in float32; leave out the option")
+        Refusal(
+            "mixed_precision",
+            kind,
+            rows,
+            f"toolkit's {title} models compute only in float32; leave out the option --mixed-precision",
+        )
         for title, rows in (("PyTorch", _TORCH), ("JAX", _JAX))
         for kind in ("float16", "bfloat16")
     ),
     *(
-        Refusal("optimizer", name, rows, f"{title} does not have this optimizer; use --optimizer sgd or adam")
+        Refusal("optimizer", name, rows, f"not available with {title}; use --optimizer sgd or adam")
         for title, rows in (("PyTorch", _TORCH), ("JAX", _JAX))
         for name in ("lars", "lamb")
     ),
@@ -90,14 +95,14 @@ _ONLY = (
     ("decay_to", "decay", ("cosine", "polynomial")),
     ("reference_batch", "scaling", ("linear", "sqrt")),
 )
-"""Options that have an effect only with certain values of another option. An entry has the option's name, the
-name of the other option, and the values of the other option.
+"""Options that have an effect only with certain values of a second option. Each entry contains the name of
+the option, the name of the second option, and these values of the second option.
 """
 
 
 def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
-    """Return an error message about the first option that is unsupported or has no effect. Return an empty
-    string if all options are correct.
+    """Return an error message about an option that ``strategy`` does not support or that has no effect.
+    Return an empty string if there is no such option.
 
     ``default`` contains the trainer's default settings. If an option has its default value, the user did not
     choose this value, so toolkit accepts the option even if it has no effect.
@@ -121,11 +126,9 @@ def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
     if framework == "tensorflow":
         return ""
     if not options.batch_size:
-        return (
-            f"--batch-size auto and --strategy {strategy}: only TensorFlow tries batch sizes; give a number"
-        )
+        return f"--batch-size auto and --strategy {strategy}: only with TensorFlow; use --batch-size N"
     if options.tensorboard:
-        why = "only TensorFlow writes TensorBoard's files; read metrics.jsonl instead"
+        why = "only with TensorFlow; leave out --tensorboard and read metrics.jsonl"
         return f"--tensorboard and --strategy {strategy}: {why}"
     return ""
 
@@ -134,12 +137,12 @@ def _refuse_combination(chosen: Learning) -> str:
     if chosen.sync_batch_norm and chosen.xla == "on":
         return (
             "--xla on and --sync-batch-norm: cannot be combined, because XLA cannot compile messages "
-            "between ranks; choose one"
+            "between ranks; leave out one of them"
         )
     if chosen.sync_batch_norm and chosen.accumulate > 1:
         return (
             "--accumulate and --sync-batch-norm: cannot be combined, because some ranks may accumulate "
-            "fewer batches in the last step; choose one"
+            "fewer batches in the last step of an epoch; leave out one of them"
         )
     return ""
 

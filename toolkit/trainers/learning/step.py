@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from toolkit.trainers.ranks.world import World
 
 Gradients = Callable[["tf.Tensor", "tf.Tensor", "tf.Tensor"], "tuple[Any, Any, Any]"]
-"""A function that computes the gradients of a batch from the inputs, the classes, and the number of samples
-over which to average the loss. The function returns the sum of the losses, the number of correct predictions,
-and the gradients of the mean loss.
+"""A function that computes the gradients of a batch. Its arguments are the inputs, the classes (correct
+labels), and the number of samples over which to average the loss. The function returns the sum of the losses,
+the number of correct predictions, and the gradients of the mean loss.
 """
 
 
 class GivenGradients:
-    """An object with the interface of ``tf.GradientTape``. It returns gradients that were computed before."""
+    """A substitute for ``tf.GradientTape`` that returns the gradients passed to the constructor."""
 
     def __init__(self, gradients: "Sequence[tf.Tensor]") -> None:
         self._gradients = gradients
@@ -35,7 +35,7 @@ class GivenGradients:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Do nothing. Because the method returns None, Python raises an error of the ``with`` block again."""
+        """Return ``None``, so that Python does not suppress an exception of the ``with`` block."""
 
 
 def training(
@@ -46,7 +46,8 @@ def training(
     *,
     compiled: bool = False,
 ) -> "Step":
-    """Return the training step: a function that updates the model with the inputs and classes of a batch.
+    """Return the training step: a function that updates the model with the inputs and classes of a batch. The
+    training step returns the sum of the losses and the number of correct predictions.
 
     If ``compiled`` is true, XLA compiles the forward and backward pass. XLA never compiles the optimizer's
     update, because the update may send messages between ranks.
@@ -62,7 +63,7 @@ def training(
             loss, hits, found = compute(inputs, classes, tf.shape(classes)[0])
         else:
             loss, hits, found = _accumulate(compute, model, inputs, classes, learning.accumulate)
-        # Do not call apply_gradients(): in Horovod 0.28, it applies this rank's gradients without averaging.
+        # Horovod 0.28 averages gradients in minimize(), but not in apply_gradients().
         optimizer.minimize(loss, model.trainable_variables, tape=GivenGradients(found))
         return tf.cast(loss, tf.float64), hits
 
@@ -84,7 +85,7 @@ def _gradients(
             count = tf.cast(samples, tf.float32)
             mean = tf.reduce_sum(each) / (count * world.summed)
             if model.losses:
-                # Scale the regularisation losses, because this batch may be only a part of a larger batch.
+                # Scale the regularisation losses, because with --accumulate, this is only a piece of a batch.
                 part = tf.cast(tf.shape(classes)[0], tf.float32) / (count * world.summed)
                 mean += part * tf.add_n(model.losses)
             mean = enlarge_loss(mean, optimizer)

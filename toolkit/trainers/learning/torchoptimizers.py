@@ -1,4 +1,4 @@
-"""Create PyTorch's Adam or SGD with the options of a trainer, and return an optimizer's state as tensors."""
+"""Create PyTorch's AdamW or SGD with a trainer's options, and list the tensors of an optimizer's state."""
 
 from typing import TYPE_CHECKING
 
@@ -12,11 +12,11 @@ _SLOTS = {"adam": ("step", "exp_avg", "exp_avg_sq"), "sgd": ("momentum_buffer",)
 """The names of the state values that an optimizer has for each parameter (torch/optim/adam.py, sgd.py)."""
 
 _EPSILON = 1e-7
-"""Adam's epsilon, with the default value of Keras; PyTorch's default is 1e-8."""
+"""Adam's epsilon: the default of Keras. PyTorch's default is 1e-8."""
 
 
 def optimizer(model: "torch.nn.Module", learning: Learning, rates: Rates) -> "torch.optim.Optimizer":
-    """Return PyTorch's Adam or SGD, without weight decay for biases and normalisations."""
+    """Return PyTorch's AdamW or SGD, without weight decay for biases and normalisations."""
     import torch
 
     weights = [one for one in model.parameters() if one.ndim > 1]
