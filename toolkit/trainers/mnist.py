@@ -1,12 +1,14 @@
-"""The dense network of the classic tutorial, on MNIST: ``python -m toolkit.trainers.mnist``.
+"""Train a dense network on MNIST: ``python -m toolkit.trainers.mnist``.
 
-With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs. In an epoch, each rank trains on as many
-samples as the data set has. With ``--epochs 4``, two ranks train two epochs each and together see every image
-four times, as in the tutorial. In the tutorial, each rank shuffles all images independently. In this trainer,
-the ranks divide each shuffled pass among themselves, so that each image occurs once in each pass (see
-:mod:`toolkit.trainers.data.shares`). If two ranks shared only one pass per epoch, an epoch would have half as
-many steps. Measured with three seeds, two epochs with half as many steps reach a test accuracy of 0.9715 to
-0.9773. Two epochs of this trainer on two ranks reach a test accuracy of 0.9769 to 0.9803.
+With ``--epochs 4``, each of N ranks trains ceil(4 / N) epochs, as in Horovod's MNIST tutorial. In an epoch,
+each rank trains on as many samples as the data set has. With ``--epochs 4``, two ranks thus train two epochs
+each, and together process every image four times. In the tutorial, each rank shuffles all images
+independently. In this trainer, the ranks divide each shuffled pass over the data among themselves, so that
+each image occurs once in each pass (see :mod:`toolkit.trainers.data.shares`).
+
+Two epochs of this trainer on two ranks reach a test accuracy of 0.9769 to 0.9803 (three seeds). If the two
+ranks shared one pass per epoch, an epoch would have half as many steps. With half as many steps, two epochs
+reach a test accuracy of 0.9715 to 0.9773.
 """
 
 from functools import partial
@@ -56,7 +58,7 @@ def _part(folder: Path, part: str) -> Samples:
     digits = idx.read(labels, 1)
     if digits.max() >= CLASSES:
         raise Trouble(
-            f"{labels}: the file contains the label {digits.max()}, but the last digit is 9; {idx.FIX}"
+            f"{labels}: the file contains the label {digits.max()}, but labels must be 0 to 9; {idx.FIX}"
         )
     return Samples(idx.read(images, 3), digits)
 

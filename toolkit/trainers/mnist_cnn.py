@@ -1,8 +1,8 @@
-"""Convolutional networks on MNIST: ``python -m toolkit.trainers.mnist_cnn``.
+"""Train convolutional networks on MNIST: ``python -m toolkit.trainers.mnist_cnn``.
 
 ``--model classic`` has two convolutions of 3 x 3. Early examples of Keras and the course of the Jülich
 Supercomputing Centre (``docs/courses/julich.md``) train this network for 12 epochs. ``--model tutorial`` is
-the network of TensorFlow's tutorial, with two convolutions of 5 x 5 and two poolings.
+the network of TensorFlow's tutorial, with two convolutions of 5 x 5, each followed by max-pooling.
 """
 
 import argparse

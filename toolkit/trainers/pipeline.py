@@ -4,10 +4,11 @@ The program splits the layers of a network over two devices, as for a model that
 Without micro-batches, the second device is idle while the first device computes. With micro-batches, the
 second device processes one micro-batch while the first device processes the next, as in GPipe (Huang et al.
 2019, arXiv:1811.06965). The program sums the gradients of all micro-batches before the update, so the result
-is the same as on one device, as ``--compare`` shows.
+is the same as on one device, up to rounding. ``--compare`` trains again on one device and prints the largest
+difference between the losses.
 
-Without GPUs, the two devices are halves of the CPU, so the program shows how pipelining works but is not
-faster.
+Without GPUs, the program uses two logical devices of the same CPU. Training on these two devices is not
+faster than on one device, but shows how pipelining works.
 """
 
 import argparse
@@ -32,7 +33,7 @@ class Pipeline:
     """A network whose layers form several stages. Each stage runs on a different device."""
 
     def __init__(self, stages: "Sequence[tf.keras.Model]", devices: Sequence[str], pieces: int) -> None:
-        """Store the stages, the devices of their variables, and the number of micro-batches (``pieces``)."""
+        """Store the stages, the device of each stage, and the number of micro-batches (``pieces``)."""
         self.stages, self._devices, self._pieces = stages, devices, pieces
 
     @property
@@ -41,7 +42,8 @@ class Pipeline:
         return [variable for stage in self.stages for variable in stage.trainable_variables]
 
     def gradients(self, inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, list[tf.Tensor]]":
-        """Compute the mean loss of a batch and the gradients of this loss, inside a TensorFlow graph.
+        """Return the mean loss of a batch and the gradients of this loss. Call this method in a
+        ``tf.function``.
 
         TensorFlow starts a stage as soon as the inputs of the stage are ready. Two stages can process
         different micro-batches at the same time, in the forward and the backward pass.
@@ -68,8 +70,10 @@ class Pipeline:
 def train(
     devices: Sequence[str], samples: Samples, *, pieces: int, batch: int, steps: int, rate: float
 ) -> tuple[list[float], float]:
-    """Train a dense network that has two stages. Return the loss of each step, and the total time in seconds
-    of all steps except the first step.
+    """Train a dense network in two stages, one on each device. Return the loss of each step, and the total
+    time in seconds of all steps except the first step.
+
+    ``pieces`` is the number of micro-batches in a batch, and ``rate`` is the learning rate.
     """
     import numpy as np
     import tensorflow as tf
@@ -111,7 +115,7 @@ def two_devices() -> list[str]:
     gpus = tf.config.list_physical_devices("GPU")
     if len(gpus) == 1:
         raise Trouble(
-            "two stages need two GPUs, but this node has one; hide the GPU to use the CPU: "
+            "two stages need two GPUs, but this node has one; to use the CPU instead, set "
             "CUDA_VISIBLE_DEVICES=-1"
         )
     if not gpus:
@@ -128,12 +132,12 @@ def main(words: list[str] | None = None) -> int:
         description="Train a network whose layers are on two devices.",
         formatter_class=argparse.ArgumentDefaultsHelpFormatter,
     )
-    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with MNIST")
+    parser.add_argument("--data", type=Path, required=True, metavar="DIR", help="folder with MNIST's files")
     parser.add_argument("--steps", type=count, default=100)
     parser.add_argument("--batch-size", type=count, default=256, help="samples per step")
-    parser.add_argument("--micro-batches", type=count, default=4, help="number of parts of a batch")
+    parser.add_argument("--micro-batches", type=count, default=4, help="number of micro-batches in a batch")
     parser.add_argument("--learning-rate", type=positive, default=0.1)
-    parser.add_argument("--compare", action="store_true", help="train again on one device")
+    parser.add_argument("--compare", action="store_true", help="train again on one device; compare losses")
     options = parser.parse_args(words)
     os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
     import_tensorflow()

@@ -3,9 +3,9 @@
 Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as the launcher
 started, and that MPI messages arrive. The preflight also checks the network's speed and the state of every
 node. The preflight does not load TensorFlow and takes about a second. Without a preflight, you may notice
-only after hours that the ranks of a job did not connect correctly. ``docs/preflight.md`` describes the checks
-and what they prove. Exit status: 0 if all checks passed; 1 with a sentence for each fault; 3 if mpi4py is not
-installed.
+only after hours that the ranks of a job did not connect correctly. ``docs/preflight.md`` describes the
+checks. The exit status is 0 if all checks passed, 1 if a check failed, and 3 if Python cannot load mpi4py. If
+a check failed, rank 0 prints a sentence for each fault.
 """
 
 import array
@@ -32,8 +32,8 @@ reports the fault before the launcher stops all ranks.
 """
 
 _LINES = 5
-"""The largest number of faults that the preflight prints. On thousands of nodes, more lines would hide the
-important faults.
+"""The largest number of faults, and of warnings, that the preflight prints. A job on thousands of nodes can
+have thousands of faults.
 """
 
 _NUMBERS = 1 << 16
@@ -43,7 +43,7 @@ messages with different protocols. Gradients are long messages, so the test mess
 
 
 def main(words: list[str] | None = None) -> int:
-    """Run the checks, and return the exit status."""
+    """Run the checks with the options in ``words``, and return the exit status."""
     wanted = parse(words)
     begun = time.monotonic()
     if ring.connect_ring():
@@ -68,7 +68,7 @@ def main(words: list[str] | None = None) -> int:
 
 
 def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerdict:
-    """Check all nodes and the network between the nodes. Return rank 0's verdict."""
+    """Check all nodes and the network between the nodes. Return the same verdict on all ranks."""
     rank, hosts = world.Get_rank(), world.allgather(host)
     first = hosts.index(host) == rank
     facts = read_facts(wanted, rank, host, first=first)
@@ -92,7 +92,7 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
             print(f"preflight: warning: {warning}.", file=sys.stderr, flush=True)
     if verdict.failures:
         more = len(verdict.failures) - _LINES
-        rest = [f"and {more} more"] if more > 0 else []
+        rest = [f"and {more} more faults"] if more > 0 else []
         return _fail(*verdict.failures[:_LINES], *rest)
     if started_rank(os.environ) == 0:
         took = time.monotonic() - begun
@@ -106,8 +106,8 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
 
 
 def check_messages(world: "Comm") -> str:
-    """Check MPI's messages: let MPI sum an array over all ranks. Return an error message if the sum is wrong,
-    or an empty string if the sum is correct.
+    """Check that MPI numbers the ranks correctly, and that MPI sums an array correctly over all ranks. Return
+    an error message, or an empty string if both are correct.
     """
     rank, size = world.Get_rank(), world.Get_size()
     if sorted(world.allgather(rank)) != list(range(size)):
@@ -117,7 +117,7 @@ def check_messages(world: "Comm") -> str:
     world.Allreduce(sent, received)
     wanted = size * (size + 1) / 2
     wrong = sum(number != wanted for number in received)
-    # Sum the errors over all ranks, so that all ranks return the same result.
+    # Sum the wrong values over all ranks, so that all ranks return the same result.
     # If only some ranks returned a fault, the other ranks would hang in check_nodes().
     if world.allreduce(wrong):
         return f"MPI's messages are lost or damaged: the sum over {size} ranks is wrong"

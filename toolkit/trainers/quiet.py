@@ -1,7 +1,7 @@
-"""Import TensorFlow without the lines that TensorFlow 2.21 writes at each import.
+"""Import TensorFlow, and hide the lines that TensorFlow 2.21 writes to standard error at each import.
 
-TensorFlow 2.21 writes these lines before it reads ``TF_CPP_MIN_LOG_LEVEL``
-(tensorflow: tensorflow/core/util/port.cc).
+The variable ``TF_CPP_MIN_LOG_LEVEL`` does not hide these lines, because TensorFlow 2.21 reads the variable
+only after writing the lines (tensorflow: tensorflow/core/util/port.cc).
 """
 
 import contextlib
@@ -16,7 +16,7 @@ _HIDDEN = (
     "oneDNN custom operations are on.",
 )
 _SECONDS = 5.0
-"""Time limit in seconds for the filter to write its last lines."""
+"""Time limit in seconds for ``grep`` to write its last lines."""
 
 
 def import_tensorflow() -> None:
@@ -29,8 +29,8 @@ def import_tensorflow() -> None:
 def without_lines(hidden: tuple[str, ...]) -> Iterator[None]:
     """Hide the lines on standard error that contain one of the texts ``hidden``.
 
-    Another process, ``grep``, filters the lines. If this process crashes, ``grep`` still writes the lines
-    that it received. Without ``grep``, no line is hidden.
+    A child process, ``grep``, filters the lines. If the Python process crashes, ``grep`` still writes the
+    lines that it received. If ``grep`` is not installed, the function hides no lines.
     """
     texts = [word for text in hidden for word in ("-e", text)]
     words = ["grep", "--text", "--line-buffered", "--invert-match", "--fixed-strings", *texts]

@@ -53,7 +53,7 @@ def test_an_empty_data_set_is_refused(tmp_path):
 
 def test_a_label_that_is_no_digit_is_refused(data):
     (data / "train-labels-idx1-ubyte").write_bytes(idx((6,), bytes((0, 1, 2, 3, 4, 11))))
-    with pytest.raises(Trouble, match="contains the label 11, but the last digit is 9"):
+    with pytest.raises(Trouble, match="contains the label 11, but labels must be 0 to 9"):
         load(data)
 
 

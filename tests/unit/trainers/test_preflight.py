@@ -100,7 +100,7 @@ def test_of_many_failures_the_first_are_told_and_the_rest_counted(capsys):
     )
     assert (code, out) == (1, "")
     assert err.splitlines()[0] == "preflight: rank 0 on n0: no."
-    assert err.splitlines()[5] == "preflight: and 1995 more."
+    assert err.splitlines()[5] == "preflight: and 1995 more faults."
     assert len(err.splitlines()) == 6
 
 

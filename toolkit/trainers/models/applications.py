@@ -15,8 +15,8 @@ each model).
 
 
 def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.keras.Model":
-    """Return an untrained model of ``keras.applications`` that first resizes images of ``shape`` to ``side``
-    x ``side`` pixels.
+    """Return the untrained model ``name`` of ``keras.applications`` with ``classes`` output classes. The
+    model first resizes images of ``shape`` to ``side`` x ``side`` pixels.
 
     Raises:
         Trouble: if Keras has no model ``name``, or ``side`` is too small for this model.
@@ -25,7 +25,9 @@ def application(name: str, shape: Shape, classes: int, *, side: int) -> "tf.kera
 
     make = getattr(tf.keras.applications, name, None) if name in names() else None
     if make is None:
-        raise Trouble(f"--model {name}: no such model; choices: {', '.join(names())}")
+        raise Trouble(
+            f"--model {name}: keras.applications has no such model; choose one of: {', '.join(names())}"
+        )
     layers = tf.keras.layers
     inputs = x = layers.Input(shape)
     if shape[:2] != (side, side):

@@ -115,8 +115,11 @@ def convolution(
     bias: bool = True,
     normal: bool = False,
 ) -> JaxModel:
-    """Return a convolution layer for images of the shape (height, width, channels). If ``normal`` is true,
-    the initial weights have He's normal distribution.
+    """Return a convolution layer for images of the shape (height, width, channels). The layer has ``before``
+    input channels, ``filters`` output channels, and windows of ``size`` x ``size`` pixels.
+
+    If ``normal`` is true, the initial weights have He's normal distribution. If ``normal`` is false, they
+    have Glorot's uniform distribution.
     """
 
     def init(key: "jax.Array") -> dict[str, Array]:
@@ -130,7 +133,7 @@ def convolution(
     def apply(own: dict[str, Array], images: Array) -> Array:
         import jax
 
-        # Pad both sides by half of the window's size, as PyTorch does, because XLA's SAME pads differently.
+        # Pad both sides by size // 2, as PyTorch does. XLA's SAME may pad the two sides differently.
         around = [(size // 2, size // 2)] * 2 if padding == "SAME" else padding
         found = jax.lax.conv_general_dilated(
             images,
@@ -145,8 +148,8 @@ def convolution(
 
 
 def normalisation(channels: int) -> JaxModel:
-    """Return a batch normalisation layer that uses the mean and variance over the batches of all ranks. The
-    state of a batch normalisation layer consists of moving averages.
+    """Return a batch normalisation layer. In training, the layer uses the mean and variance over the batches
+    of all ranks. In evaluation, the layer uses the moving averages in its state.
     """
 
     def init(_: "jax.Array") -> tuple[Any, Any]:
@@ -183,7 +186,7 @@ def dropout(share: float) -> JaxModel:
 
         if key is None:
             return values, state
-        # JAX draws bytes faster than 16-bit numbers, and bytes suffice if ``share`` is a multiple of 1/256.
+        # Draw bytes if ``share`` is a multiple of 1/256, because JAX draws bytes faster than 16-bit numbers.
         bits = 8 if (share * 256).is_integer() else 16
         draws = jax.random.bits(key, values.shape, f"uint{bits}")
         return jax.numpy.where(draws < round(share * 2**bits), 0.0, values / (1 - share)), state
@@ -199,8 +202,8 @@ def relu(values: Array) -> Array:
 
 
 def pool(images: Array) -> Array:
-    """Return the maximum of each window of 2 x 2 pixels. If the number of rows or columns is odd, ignore the
-    last row or column.
+    """Return the maximum of each window of 2 x 2 pixels. If the number of rows is odd, ignore the last
+    row; if the number of columns is odd, ignore the last column.
     """
     count, height, width, channels = images.shape
     even = images[:, : height // 2 * 2, : width // 2 * 2]

@@ -1,8 +1,8 @@
 """The networks of the trainers in JAX. Inputs are unscaled bytes; outputs are logits.
 
-Layers and layer sizes are as in :mod:`toolkit.trainers.models.networks`. The initial weights have the same
-distributions: Glorot's uniform distribution as in Keras, He's normal distribution for the residual network,
-and biases of zero.
+The networks have the same layers as the Keras networks in :mod:`toolkit.trainers.models.networks`. As in
+Keras, the initial weights have Glorot's uniform distribution. In the residual network, the initial weights of
+convolutions have He's normal distribution. Initial biases are zero.
 """
 
 from functools import partial
@@ -12,7 +12,7 @@ from toolkit.trainers.models.jaxlayers import JaxModel
 
 
 def dense(side: int, classes: int) -> JaxModel:
-    """Return the network of the classic MNIST tutorial: Flatten, Dense 512, Dense."""
+    """Return the dense MNIST network: Flatten, Dense with 512 outputs, Dense with ``classes`` outputs."""
     return layers.sequential(
         layers.function(partial(_scale_inputs, factor=1 / 255)),
         layers.function(_flat),
@@ -22,7 +22,7 @@ def dense(side: int, classes: int) -> JaxModel:
 
 def two_convolutions(side: int, classes: int) -> JaxModel:
     """Return Keras's classic MNIST network with dropout: 3 x 3 convolutions with 32 and 64 filters, pooling,
-    then Dense 128.
+    and Dense layers with 128 and ``classes`` outputs.
     """
     inner = (side - 4) // 2
     rectified = layers.function(layers.relu)
@@ -41,7 +41,7 @@ def two_convolutions(side: int, classes: int) -> JaxModel:
 
 def five_by_five(side: int, classes: int) -> JaxModel:
     """Return the network of TensorFlow's tutorial: 5 x 5 convolutions with 32 and 64 filters, each with
-    pooling, then Dense 1024.
+    pooling, and Dense layers with 1024 and ``classes`` outputs.
     """
     inner = side // 4
     rectified, pooled = layers.function(layers.relu), layers.function(layers.pool)
@@ -57,8 +57,8 @@ def five_by_five(side: int, classes: int) -> JaxModel:
 def residual(classes: int, *, depth: int) -> JaxModel:
     """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
 
-    ``depth`` is the number of layers, 6 n + 2. The network has n blocks with 16 filters, n blocks with 32 and
-    n blocks with 64. Images have the shape (height, width, colours).
+    ``depth`` is the number of layers, which must be 6 n + 2. The network has n blocks with 16 filters, n
+    blocks with 32 filters and n blocks with 64 filters. Images have the shape (height, width, colours).
     """
     parts = [layers.function(partial(_scale_inputs, factor=1 / 127.5, offset=-1.0)), *_convolution(3, 16)]
     parts.append(layers.function(layers.relu))
@@ -73,8 +73,8 @@ def residual(classes: int, *, depth: int) -> JaxModel:
 def _scale_inputs(
     inputs: layers.Array, *, factor: float, offset: float = 0.0, channels: int = 0
 ) -> layers.Array:
-    """Return the inputs as scaled floats. If ``channels`` is 1, add a last axis to images
-    without channels.
+    """Return ``inputs * factor + offset`` as float32. If ``channels`` is 1, append an axis of size 1 for the
+    channel.
     """
     return (inputs[..., None] if channels else inputs).astype("float32") * factor + offset
 

@@ -12,7 +12,7 @@ Shape = tuple[int, int, int]
 
 
 def dense(side: int, classes: int) -> "tf.keras.Model":
-    """Return the network of the classic MNIST tutorial: Flatten, Dense 512, Dense."""
+    """Return the dense MNIST network: Flatten, Dense with 512 outputs, Dense with ``classes`` outputs."""
     import tensorflow as tf
 
     layers = tf.keras.layers
@@ -29,7 +29,7 @@ def dense(side: int, classes: int) -> "tf.keras.Model":
 
 def two_convolutions(side: int, classes: int) -> "tf.keras.Model":
     """Return Keras's classic MNIST network with dropout: 3 x 3 convolutions with 32 and 64 filters, pooling,
-    then Dense 128.
+    and Dense layers with 128 and ``classes`` outputs.
     """
     import tensorflow as tf
 
@@ -53,7 +53,7 @@ def two_convolutions(side: int, classes: int) -> "tf.keras.Model":
 
 def five_by_five(side: int, classes: int) -> "tf.keras.Model":
     """Return the network of TensorFlow's tutorial: 5 x 5 convolutions with 32 and 64 filters, each with
-    pooling, then Dense 1024.
+    pooling, and Dense layers with 1024 and ``classes`` outputs.
     """
     import tensorflow as tf
 
@@ -78,8 +78,8 @@ def five_by_five(side: int, classes: int) -> "tf.keras.Model":
 def residual(shape: Shape, classes: int, *, depth: int) -> "tf.keras.Model":
     """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
 
-    ``depth`` is the number of layers, 6 n + 2. The network has n blocks with 16 filters, n blocks with 32 and
-    n blocks with 64.
+    ``depth`` is the number of layers, which must be 6 n + 2. The network has n blocks with 16 filters, n
+    blocks with 32 filters and n blocks with 64 filters.
     """
     import tensorflow as tf
 

@@ -1,8 +1,8 @@
 """The networks of the trainers in PyTorch. Inputs are unscaled bytes; outputs are logits.
 
-Layers and layer sizes are as in :mod:`toolkit.trainers.models.networks`. The initial weights have the same
-distributions: Glorot's uniform distribution as in Keras, He's normal distribution for the residual network,
-and biases of zero.
+The networks have the same layers as the Keras networks in :mod:`toolkit.trainers.models.networks`. As in
+Keras, the initial weights have Glorot's uniform distribution. In the residual network, the initial weights of
+convolutions have He's normal distribution. Initial biases are zero.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def dense(side: int, classes: int) -> "torch.nn.Module":
-    """Return the network of the classic MNIST tutorial: Flatten, Dense 512, Dense."""
+    """Return the dense MNIST network: Flatten, Dense with 512 outputs, Dense with ``classes`` outputs."""
     from torch import nn
 
     layers = [
@@ -27,7 +27,7 @@ def dense(side: int, classes: int) -> "torch.nn.Module":
 
 def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
     """Return Keras's classic MNIST network with dropout: 3 x 3 convolutions with 32 and 64 filters, pooling,
-    then Dense 128.
+    and Dense layers with 128 and ``classes`` outputs.
     """
     from torch import nn
 
@@ -44,7 +44,7 @@ def two_convolutions(side: int, classes: int) -> "torch.nn.Module":
 
 def five_by_five(side: int, classes: int) -> "torch.nn.Module":
     """Return the network of TensorFlow's tutorial: 5 x 5 convolutions with 32 and 64 filters, each with
-    pooling, then Dense 1024.
+    pooling, and Dense layers with 1024 and ``classes`` outputs.
     """
     from torch import nn
 
@@ -62,8 +62,8 @@ def five_by_five(side: int, classes: int) -> "torch.nn.Module":
 def residual(classes: int, *, depth: int) -> "torch.nn.Module":
     """Return the small residual network for CIFAR of He et al. 2015 (arXiv:1512.03385, section 4.2).
 
-    ``depth`` is the number of layers, 6 n + 2. The network has n blocks with 16 filters, n blocks with 32 and
-    n blocks with 64. Images have the shape (height, width, colours).
+    ``depth`` is the number of layers, which must be 6 n + 2. The network has n blocks with 16 filters, n
+    blocks with 32 filters and n blocks with 64 filters. Images have the shape (height, width, colours).
     """
     from torch import nn
 
@@ -105,7 +105,7 @@ def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> "
     from torch import nn
 
     layer = nn.Conv2d(before, filters, size, stride, padding=size // 2, bias=False)
-    # PyTorch's momentum is the weight of the new value, so 0.1 in PyTorch equals 0.9 in Keras.
+    # In PyTorch, momentum is the weight of the new batch, so 0.1 in PyTorch equals 0.9 in Keras.
     return [layer, nn.BatchNorm2d(filters, eps=1e-3, momentum=0.1)]
 
 

@@ -45,13 +45,13 @@ _state = _State()
 
 
 def init_mpi() -> None:
-    """Start MPI, if this process has not started MPI yet.
+    """Start MPI, unless another part of this process has started MPI before.
 
     Raises:
-        Trouble: if mpi4py is missing, or this MPI does not support MPI_THREAD_MULTIPLE.
+        Trouble: if mpi4py is missing, or the MPI library does not support MPI_THREAD_MULTIPLE.
     """
-    # Let Open MPI give up the core while a thread waits for messages. A wait that uses the core slows the
-    # training.
+    # Let a thread that waits for messages yield its core. By default, Open MPI's threads occupy their cores
+    # while they wait, which slows the training.
     os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")
     try:
         from mpi4py import MPI
@@ -60,16 +60,18 @@ def init_mpi() -> None:
     if not MPI.Is_initialized():
         MPI.Init_thread(MPI.THREAD_MULTIPLE)
     if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-        raise Trouble("this MPI does not let several threads send at once (MPI_THREAD_MULTIPLE)", code=1)
+        raise Trouble(
+            "the MPI library must support MPI_THREAD_MULTIPLE, but does not; use another MPI", code=1
+        )
     _state.comm = _state.comm or MPI.COMM_WORLD.Dup()
 
 
 def init(threads: int, teams: int, elements: int, framework: str = "tensorflow") -> None:
-    """Start ``teams`` groups of ``threads`` threads each, which average the gradients of models with up to
-    ``elements`` parameters.
+    """Start ``teams`` teams of ``threads`` threads each. Each team averages the gradients of one model, which
+    may have up to ``elements`` parameters.
 
     Raises:
-        Trouble: if teams already exist, a number is below 1, or the framework is not TensorFlow.
+        Trouble: if ``init`` was already called, a number is below 1, or the framework is not TensorFlow.
     """
     comm = communicator()
     if _state.teams:
@@ -137,7 +139,7 @@ def rank_directory(base: str | Path) -> Path:
 
 
 def broadcast(variables: "Sequence[Any]", root: int = 0) -> "list[numpy.ndarray]":
-    """Return, on all ranks, the values that variables or arrays have on the rank ``root``."""
+    """Send the values of variables or arrays from the rank ``root`` to all ranks, and return these values."""
     import numpy as np
 
     comm = communicator()
@@ -193,7 +195,10 @@ def average(array: "numpy.ndarray") -> None:
 
 
 def check_buffers_match(arrays: "Sequence[numpy.ndarray]", verbosity: int = 0) -> int:
-    """Return the number of arrays that are not bitwise equal on all ranks."""
+    """Return the number of arrays that are not bitwise equal on all ranks.
+
+    If ``verbosity`` is not 0, rank 0 prints the indices of these arrays.
+    """
     import numpy as np
 
     own = [hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest() for array in arrays]

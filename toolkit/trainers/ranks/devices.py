@@ -46,8 +46,8 @@ def own_cores(world: World) -> int:
 
 
 def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
-    """Return the number of GPUs that CUDA shows to this rank. ``opens`` is the number of GPUs that the rank
-    can open.
+    """Return the number of GPUs that CUDA shows to this rank. ``opens`` is the number of GPUs whose device
+    files the rank can open.
     """
     named = environment.get("CUDA_VISIBLE_DEVICES")
     if named is None or not opens:
@@ -94,13 +94,14 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
 
 
 def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens: int) -> bool:
-    """Return whether no other rank sees the GPUs that this rank sees.
+    """Return whether the caller may assume that no other rank sees the GPUs that this rank sees.
 
-    ``opens`` is the number of the node's GPUs that the rank can open, or 0 if unknown. If the function
-    returns False, the ranks of a node divide their visible GPUs among themselves. In a doubtful case, the
-    function returns False, because two ranks then never use the same GPU. The function returns True in two
-    cases. In the first case, a division would leave too few GPUs for a rank. In the second case, the rank
-    wants all GPUs that it sees, and Slurm or the kernel gives these GPUs to no other rank.
+    ``seen`` is the number of GPUs that this rank sees. ``opens`` is the number of the node's GPUs that the
+    rank can open, or 0 if unknown. If the function returns False, the caller divides the visible GPUs among
+    the ranks of a node, so that two ranks never use the same GPU. In a doubtful case, the function returns
+    False. The function returns True in two cases. In the first case, a division would leave too few GPUs for
+    a rank. In the second case, the rank wants all GPUs that it sees, and Slurm or the kernel gives these GPUs
+    to no other rank.
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if seen * world.local_size > (node or each * world.local_size):
@@ -109,8 +110,8 @@ def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens:
         return False
     if seen < world.local_size * max(1, world.wanted):
         return True
-    # If this rank wants all GPUs that it sees, it owns them in two cases: Slurm allocated as many GPUs to
-    # each task, or the kernel blocks the node's other GPUs.
+    # If this rank wants all GPUs that it sees, no other rank sees these GPUs in two cases: Slurm allocated
+    # the same number of GPUs to each task, or the kernel blocks the node's other GPUs.
     # CUDA_VISIBLE_DEVICES alone proves nothing, because all ranks may have the same value.
     return world.wanted == 0 and (seen == each or seen == opens < node)
 

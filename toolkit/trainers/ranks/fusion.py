@@ -1,5 +1,5 @@
-"""Assign gradients to messages, and decide which training steps use gradients of the previous step. All ranks
-come to the same result.
+"""Assign gradients to messages, and decide which training steps use gradients of the previous step. The
+results depend only on the arguments, so that all ranks compute the same results.
 """
 
 from collections.abc import Iterable, Sequence
@@ -47,8 +47,8 @@ def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
 
 
 def split(sizes: Iterable[int]) -> list[tuple[int, int]]:
-    """Return the start and the end of each tensor in a bucket; ``sizes`` lists the sizes of the bucket's
-    tensors.
+    """Return the index of the first value of each tensor in a bucket, and the index after the last value.
+    ``sizes`` contains the number of values of each tensor.
     """
     places, at = [], 0
     for size in sizes:
