@@ -18,11 +18,11 @@ def without_hash(name: str) -> str:
 
 
 def plain(soname: str) -> str:
-    """Return the soname that a library had before auditwheel changed it: ``libpmix.so.2`` for
+    """Return the original soname of a library whose soname auditwheel changed: ``libpmix.so.2`` for
     ``libpmix-1a2b3c4d.so.2.13.7``.
 
-    auditwheel replaces the soname with the file name, which contains the full version. If a name has no hash
-    from auditwheel, the function returns the name unchanged.
+    auditwheel replaces a library's soname with its new file name, which contains the hash and the full
+    version. If ``soname`` has no hash from auditwheel, the function returns ``soname`` unchanged.
     """
     name = without_hash(soname)
     return name if name == soname else _NUMBERS.sub(r"\1", name)

@@ -1,4 +1,6 @@
-"""Apptainer and Singularity: write the command line of a container, and read the probe's output."""
+"""Apptainer and Singularity: write the command line that starts a container, and read the facts about the
+installation from the output of ``toolkit probe``.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -9,8 +11,8 @@ from toolkit.model.job import JobSpec
 from toolkit.runtime.aspects import Answer, Aspect
 
 COMMAND = "singularity"
-"""The command that toolkit uses if the host's facts are unknown. Apptainer usually installs a command with
-this name, too.
+"""The command that toolkit uses if it has no facts about the host. An installation of Apptainer usually
+provides both commands, ``apptainer`` and ``singularity``.
 """
 
 NAMES: tuple[str, ...] = ("apptainer", "singularity", "singularity-ce", "singularity-pro")
@@ -29,7 +31,7 @@ MOUNTS_IMAGES = True
 IMAGE_BIND = ":image-src=/,ro"
 """The end of a ``--bind`` value that mounts a file system image (Apptainer user guide, "Image Mounts").
 
-Without ``ro``, Apptainer warns that it cannot write to the file.
+Without ``ro``, Apptainer warns that it cannot write to the image file.
 """
 
 _ALL = frozenset({"-C", "--containall", "--compat"})
@@ -48,12 +50,12 @@ SHARES: Mapping[Aspect, str] = {}
 
 _VERSION = re.compile(r"^(apptainer|singularity(?:-ce|-?pro)?)\s+version\s+(\S+)", re.IGNORECASE)
 _PRO = "singularity-pro"
-"""SingularityPRO's name in its output ``SingularityPRO version 3.11-7.el8``.
+"""The name that toolkit uses for SingularityPRO, which prints ``SingularityPRO version 3.11-7.el8``.
 
 Source: sylabs/singularity:e2e/version/version.go.
 """
 _NUMBER_ALONE = re.compile(r"^\d+\.\d+\S*$", re.ASCII)
-"""A pattern for the version output of Singularity 2, such as ``2.6.1-dist``.
+"""A pattern for the version that Singularity 2 prints without a program name, such as ``2.6.1-dist``.
 
 Source: sylabs/singularity:bin/singularity.in at 2.6.1.
 """
@@ -76,7 +78,7 @@ def words(command: str, options: Iterable[str], binds: Iterable[str]) -> list[st
 
 
 def image(spec: JobSpec) -> tuple[str, ...]:
-    """Return the path of the image file, which every node reads."""
+    """Return the word of the command line that names the image: the path of the image file."""
     return (spec.image,)
 
 
@@ -86,21 +88,22 @@ def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - th
 
 
 def workdir(folder: str) -> tuple[str, ...]:
-    """Return the option that sets the working directory in the container."""
+    """Return the option that makes ``folder`` the working directory in the container."""
     return ("--pwd", folder)
 
 
 def bind(source: str, target: str | None = None, *, read_only: bool = False) -> str:
-    """Return the value of Apptainer's option ``--bind`` that mounts a path.
+    """Return the value of Apptainer's option ``--bind`` that mounts the host's path ``source`` at ``target``
+    in the container. Without ``target``, the path in the container is the same as on the host.
 
     Raises:
-        BadInput: if a path contains a comma or a colon, at which ``--bind`` splits its value.
+        BadInput: if a path contains a line break, or a comma or colon, at which ``--bind`` splits its value.
     """
     for path in (source, target or ""):
         if bad := next((c for c in ",:\n" if c in path), None):
             raise BadInput(
-                f"{path!r} contains {bad!r}, which is a separator for singularity's --bind",
-                fix="use a folder whose path has no comma, colon or line break",
+                f"{path!r} contains {bad!r}, which a path in Apptainer's option --bind cannot contain",
+                fix="use a path that has no comma, colon or line break",
             )
     if not target and not read_only:
         return source
@@ -108,18 +111,19 @@ def bind(source: str, target: str | None = None, *, read_only: bool = False) -> 
 
 
 def bind_image(file: str, target: str) -> str:
-    """Return the value of Apptainer's option ``--bind`` that mounts a squashfs file.
+    """Return the value of Apptainer's option ``--bind`` that mounts the squashfs image ``file`` at ``target``
+    in the container.
 
     Raises:
-        BadInput: if the path has a comma or a colon.
+        BadInput: if the path ``file`` contains a comma, a colon or a line break.
     """
     bind(file)
     return f"{file}:{target}{IMAGE_BIND}"
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Return the facts in the section ``runtime`` of the probe's output. Return ``None`` if the host lacks
-    Apptainer and Singularity.
+    """Return the facts about Apptainer or Singularity from the section ``runtime`` of the probe's output.
+    Return ``None`` if the host has neither.
     """
     path = next(iter(answer.values("path")), "")
     if not path:

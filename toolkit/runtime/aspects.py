@@ -1,14 +1,17 @@
-"""Define two types: a part of a node that a container may share, and a section of the probe's output."""
+"""Define two types: a part of a node that a container may share with the node, and a section of the output of
+``toolkit probe``.
+"""
 
 from typing import Literal, Protocol
 
 Aspect = Literal[
     "environment", "tmp", "shm", "processes", "users", "network", "home", "identity", "descriptors"
 ]  # fmt: skip
-"""A part of the node that a container may share, such as a namespace or a folder.
+"""A part of the node that a container may share with the node, such as a namespace or a folder.
 
-``users`` is the user namespace of the other ranks on the node. ``identity`` is the user ID outside the
-container. ``descriptors`` are open file descriptors, such as the socket for PMI.
+A container shares ``users`` if all ranks on the node are in the same user namespace. A container shares
+``identity`` if processes have the same user ID in the container as on the node. ``descriptors`` are open file
+descriptors, such as the socket for PMI.
 """
 
 
@@ -21,5 +24,5 @@ class Answer(Protocol):
         ...
 
     def values(self, word: str) -> tuple[str, ...]:
-        """Return the rest of each line that starts with ``word``, in this section of the probe's output."""
+        """Return the text after ``word`` from each line of this section that starts with ``word``."""
         ...

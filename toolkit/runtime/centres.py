@@ -1,4 +1,4 @@
-"""Runtimes of single centres: podman-hpc and Shifter of NERSC, Sarus of CSCS.
+"""Container runtimes that computing centres develop: podman-hpc and Shifter of NERSC, and Sarus of CSCS.
 
 toolkit's developers have run neither podman-hpc nor Shifter nor Sarus. Sources: NERSC/podman-hpc:README.md
 (podman-hpc wraps podman; ``podman-hpc load`` and ``migrate`` put an image into podman-hpc's store;
@@ -15,14 +15,16 @@ _ARCHIVES = frozenset({"docker-archive", "oci-archive"})
 
 
 def _name(image: str) -> str:
-    """Return an archive's name in the centre's image store: the name of the archive's file without its
-    suffix.
+    """Return the name of an archive in the centre's image store: the archive's file name in lower case,
+    without the suffix.
     """
     return posixpath.splitext(posixpath.basename(image))[0].lower()
 
 
 def _mounts(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
-    """Return Sarus's options for binds. The options omit ``ro``, because Sarus mounts every bind writable."""
+    """Return Sarus's options for bind mounts. The options omit ``ro``, because Sarus makes every mount
+    writable.
+    """
     return tuple(f"--mount=type=bind,source={source},destination={target}" for source, target, _ in binds)
 
 

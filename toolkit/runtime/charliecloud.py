@@ -1,7 +1,8 @@
 """Charliecloud: ``ch-run`` starts a command in an image folder or a squashfs image.
 
-Source: ch-run(1) of Charliecloud 0.38. ch-run passes all variables of the host, and mounts the node's
-``/dev``, ``/proc``, ``/sys`` and ``/tmp``. ``--join`` puts the ranks of a node into one user namespace.
+Source: ch-run(1) of Charliecloud 0.38. ch-run passes all environment variables into the container, and
+mounts the node's ``/dev``, ``/proc``, ``/sys`` and ``/tmp``. ``--join`` puts the ranks of a node into one
+user namespace.
 """
 
 from toolkit.runtime.described import Described, option

@@ -1,4 +1,4 @@
-"""Describe container runtimes that need no separate module, because toolkit needs only their command line."""
+"""Describe a container runtime by its command-line options, so that the runtime needs no separate module."""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,9 +12,10 @@ from toolkit.runtime.aspects import Answer, Aspect
 class Described:
     """The attributes of :class:`toolkit.runtime.Runtime`, for a runtime without its own module.
 
-    ``bind`` returns the command-line words for all bind mounts, each given as ``(SOURCE, TARGET, OPTIONS)``.
-    ``name`` returns the words for an image path, and ``folder`` returns the words for a working directory.
-    ``start`` has the words after the runtime's command, such as ``run``.
+    ``bind`` returns the command-line words for all bind mounts, and receives each mount as ``(SOURCE, TARGET,
+    OPTIONS)``. ``name`` returns the words for an image path, and ``folder`` returns the words for a working
+    directory. ``start`` has the words directly after the runtime's command, such as ``run``. ``options`` has
+    the options of every launch.
     """
 
     NAMES: tuple[str, ...]
@@ -78,7 +79,10 @@ class Described:
 
 
 def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
-    """Return a function that writes each bind as one word, such as ``--mount=SOURCE:TARGET:ro``."""
+    """Return a function that writes each bind mount as one word, such as ``--mount=SOURCE:TARGET:ro``.
+
+    ``start`` is the text before the source. ``between`` separates the source, the target and the options.
+    """
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         return tuple(start + between.join(part for part in bind if part) for bind in binds)
@@ -89,7 +93,11 @@ def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, st
 def joined_binds(
     start: str, between: str, flags: str
 ) -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
-    """Return a function that writes all binds as one word; ``flags`` is the text before a bind's options."""
+    """Return a function that writes all bind mounts as one word of the command line.
+
+    ``start`` is the text before the first mount, ``between`` separates two mounts, and ``flags`` is the text
+    before the options of a mount.
+    """
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         texts = (f"{source}:{target}{flags + more if more else ''}" for source, target, more in binds)

@@ -21,7 +21,7 @@ FILE = "toolkit-image.toml"
 
 @dataclass(slots=True)
 class ByFile(Described):
-    """A runtime that reads the image's path and the mounts from a file."""
+    """A runtime that reads the image's path and the mounts from an environment definition file."""
 
     def image(self, spec: JobSpec) -> tuple[str, ...]:
         """Return srun's option that names the environment definition file."""
@@ -46,5 +46,5 @@ CE = ByFile(
     IN_LAUNCHER=True,
     bind=lambda binds: (),  # noqa: ARG005 - the file contains the binds
     name=lambda image: (image,),
-    folder=lambda folder: (),  # noqa: ARG005 - the file contains the folder
+    folder=lambda folder: (),  # noqa: ARG005 - the file contains the working directory
 )

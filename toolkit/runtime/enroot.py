@@ -1,8 +1,8 @@
 """Enroot: the command ``enroot``, and the options that the SPANK plugin pyxis adds to srun.
 
 toolkit's developers have not run Enroot. Sources: NVIDIA/enroot:doc/cmd/start.md (a squashfs image starts
-without ``enroot create``; ``--env`` passes one variable); NVIDIA/enroot:doc/standard-hooks.md (a hook passes
-PMI and PMIx); NVIDIA/pyxis:README.md.
+without ``enroot create``; ``--env`` passes one variable); NVIDIA/enroot:doc/standard-hooks.md (a hook makes
+PMI and PMIx available in the container); NVIDIA/pyxis:README.md.
 """
 
 from toolkit.runtime.described import Described, joined_binds, option
@@ -25,7 +25,7 @@ RUNTIME = Described(
 
 PYXIS = Described(
     NAMES=("pyxis",),
-    # enroot's hook sees the variables of the job step, because pyxis passes them to the hook.
+    # pyxis passes the environment variables of the job step to enroot's hook 98-nvidia.sh.
     GPUS=(f"--export=ALL,{VISIBLE}=all",),
     FORMATS=frozenset({"squashfs"}),
     IN_LAUNCHER=True,

@@ -1,4 +1,4 @@
-"""Rootless podman: write the command line of a container, and read the probe's output.
+"""Rootless podman: write the command line that starts a container, and read the output of ``toolkit probe``.
 
 podman-run(1) documents the options. toolkit's developers ran podman 5.4.2 and crun 1.21 with the options of
 this module on cgroup v1 (tests/matrix, flavour ``podman``). toolkit does not use ``--cgroups=disabled``,
@@ -111,13 +111,13 @@ def definition(spec: JobSpec, binds: Iterable[str]) -> str:  # noqa: ARG001 - th
 
 
 def workdir(folder: str) -> tuple[str, ...]:
-    """Return the option that sets the working directory in the container."""
+    """Return the option that makes ``folder`` the working directory in the container."""
     return (f"--workdir={folder}",)
 
 
 def read(answer: Answer) -> ContainerRuntime | None:
-    """Return the facts in the section ``podman`` of the probe's output. Return ``None`` if the host does not
-    have podman.
+    """Return the facts about podman from the section ``podman`` of the probe's output. Return ``None`` if the
+    host does not have podman.
     """
     path = next(iter(answer.values("path")), "")
     if not path:

@@ -18,17 +18,18 @@ class Scheduler(Protocol):
     NAME: str
     """The name of the scheduler in site profiles."""
     TEMPLATE: str
-    """The template of the job script below ``slurm/``."""
+    """The file name of the job script's template in the folder ``slurm/``."""
     SUBMIT_DIR: str
     """The shell variable, with ``$``, that contains the folder in which the user submitted the job."""
     JOB: str
     """The shell expression for the job id."""
     NODES: str
     """A shell command that prints the names of the job's nodes, one per line; the job script runs on the
-    first node."""
+    first of these nodes."""
     ADDRESS: str
-    """A shell command that prints the address of the node ``$first``, for clusters on which the node's name
-    does not resolve; empty if the scheduler has no such command.
+    """A shell command that prints the network address of the job's first node, whose name is in ``$first``.
+    The job script needs the address on clusters that cannot resolve node names. ``ADDRESS`` is empty if the
+    scheduler has no such command.
     """
 
     def header(self, spec: JobSpec, site: Site | None = None) -> list[str]:

@@ -56,7 +56,9 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
 
 
 def _chunk(spec: JobSpec, site: Site | None) -> str:
-    """Return the resources of one node as PBS writes them in a ``select`` statement (pbs_resources(7B))."""
+    """Return the resources that the job requests on each node, as text of a ``select`` statement
+    (pbs_resources(7B)).
+    """
     gpus = spec.gpus_per_node if site is None or site.gpus.ask == "gres" else None
     cores = spec.cpus_per_rank * spec.ranks_per_node if spec.cpus_per_rank else None
     pairs = [

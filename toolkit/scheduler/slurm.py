@@ -20,7 +20,7 @@ runs a job script on the job's first node.
 """
 
 SIGNAL = "USR1"
-"""The signal that Slurm sends to the job script before the time limit."""
+"""The signal that Slurm sends to the job script ``spec.warning`` seconds before the job's time limit."""
 
 
 def header(spec: JobSpec, site: Site | None = None) -> list[str]:
@@ -33,7 +33,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     pairs = [
         ("job-name", spec.name),
         ("nodes", _nodes(spec)),
-        # The number of ranks of an elastic job depends on the number of nodes that the job gets.
+        # The number of ranks of an elastic job depends on how many nodes Slurm allocates to the job.
         ("ntasks", None if spec.elastic else spec.ranks),
         ("ntasks-per-node", spec.ranks_per_node),
         ("cpus-per-task", spec.cpus_per_rank),
@@ -48,7 +48,7 @@ def header(spec: JobSpec, site: Site | None = None) -> list[str]:
     # With B: in --signal, Slurm signals only the job script, which then asks the trainer to stop.
     lines += [f"--signal=B:{SIGNAL}@{spec.warning}"] * bool(spec.warning)
     lines += [f"--output={spec.output}", *([f"--error={spec.error}"] if spec.error else [])]
-    # With --open-mode=append, a job that Slurm starts again appends to its earlier output.
+    # With --open-mode=append, Slurm keeps the earlier output of a restarted job, and appends new output.
     return [*lines, "--open-mode=append", *dict.fromkeys((*site_lines, *spec.sbatch))]
 
 

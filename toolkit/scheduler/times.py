@@ -7,7 +7,7 @@ NO_LIMIT = frozenset({"UNLIMITED", "INFINITE"})
 def minutes(time: str) -> int | None:
     """Return a time limit in minutes, rounded up, or ``None`` for no limit.
 
-    Zero also means no limit (sbatch(1)).
+    A time of zero means no limit, as does ``UNLIMITED`` (sbatch(1)).
 
     >>> [minutes(t) for t in ("90", "1:30", "1:00:01", "1-2", "2-0:30", "UNLIMITED", "0")]
     [90, 2, 61, 1560, 2910, None, None]
