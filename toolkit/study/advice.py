@@ -1,5 +1,7 @@
-"""Suggest a fusion threshold (the largest size of a message) and a cycle time (the time between two checks
-for ready gradients) for Horovod from a timeline, with reasons (pure functions).
+"""Suggest Horovod's fusion threshold and cycle time from a timeline, with reasons (pure functions).
+
+The fusion threshold is the largest size of a fused allreduce. The cycle time is the time between two checks
+for ready gradients.
 
 The gradients of a training step have ``B`` bytes in total, and become ready one after another within the time
 ``R``. If Horovod reduces the gradients in ``k`` groups, each reduction takes the time ``a + b B/k``: a fixed
@@ -32,7 +34,10 @@ class Advice:
 
     Sizes are in bytes, times in milliseconds, and ``rate`` is in bytes per second.
 
-    ``now`` is the measured number of reductions per training step, and ``groups`` is the suggested number.
+    ``threshold`` is the suggested fusion threshold, and ``cycle`` is the suggested cycle time. ``now`` is the
+    measured number of reductions per training step, and ``groups`` is the suggested number. ``gradient`` is
+    the total size of the gradients of a step, which become ready within the time ``ready``. ``start`` is the
+    fixed time of a reduction, and ``cycle_now`` is the measured cycle time; ``None`` means unknown.
     """
 
     threshold: int
@@ -52,7 +57,9 @@ class Advice:
 
 
 def advise(tally: Tally) -> Advice | None:
-    """Return suggested settings of Horovod, or ``None`` for fewer than three steps or no allreduces."""
+    """Return suggested settings of Horovod. Return ``None`` if the timeline has fewer than three training
+    steps or no allreduces.
+    """
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None
@@ -92,18 +99,19 @@ def _reasons(advice: Advice) -> list[str]:
     size, rate = format_size(advice.gradient), f"{format_size(advice.rate)}/s"
     at_once = advice.ready < _LEAST_CYCLE
     within = "all at once" if at_once else f"within {advice.ready:.2g} ms"
-    lines = [f"the gradients of a step are {size}, and become ready {within}"]
+    lines = [f"the gradients of a step have a total size of {size}, and become ready {within}"]
     if advice.start is None:
         lines.append(
-            f"reductions run at {rate}; all reductions have the same size, so the cost of a small reduction "
-            f"is unknown"
+            f"reductions run at {rate}; the timeline does not show how long a very small reduction takes"
         )
     else:
-        lines.append(f"even a small reduction takes {advice.start:.2g} ms, and reductions run at {rate}")
-    now = f"now {advice.now:.1f}"
+        lines.append(
+            f"each reduction takes {advice.start:.2g} ms, plus the time to reduce its data at {rate}"
+        )
+    now = f"measured: {advice.now:.1f}"
     if advice.groups == 1:
         lines.append(
-            f"one reduction per step is best ({now}), so the fusion threshold is larger than all gradients"
+            f"one reduction per step is best ({now}), so the suggested threshold is at least the total size"
         )
     else:
         first = "the first reductions run during the computation of later gradients"
@@ -122,7 +130,9 @@ def _whole(size: float) -> int:
 
 
 def _nice(value: float) -> float:
-    """Return the value rounded up to 1, 2, 2.5 or 5 times a power of ten."""
+    """Return a time in milliseconds, rounded up to 1, 2, 2.5 or 5 times a power of ten. For zero, return
+    the smallest cycle time.
+    """
     if value <= 0:
         return _LEAST_CYCLE
     power = 10 ** math.floor(math.log10(value))

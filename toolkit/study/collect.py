@@ -25,8 +25,10 @@ new run to the same file.
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
-    """Return the measured values of a training on ``ranks`` ranks, from its metrics. An epoch is one pass
-    over the data.
+    """Return the measured values of a training on ``ranks`` ranks. An epoch is one pass over the data.
+
+    ``content`` is the content of the trainer's metrics file. ``warm_up`` is the number of epochs to ignore at
+    the start.
 
     Raises:
         CheckFailed: if the training did not finish, was resumed from a checkpoint, has no epoch after the
@@ -66,7 +68,10 @@ def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
 
 
 def _check_size(header: MetricsHeader, ranks: int) -> None:
-    """Raise ``CheckFailed`` if the training had another number of ranks than the study requested."""
+    """Raise ``CheckFailed`` if the training did not have the number of ranks that the study requested.
+
+    The function does not check strategies in which one rank uses the other ranks as devices.
+    """
     if header.strategy in trainers().strategies.apart or header.world_size == ranks:
         return
     raise CheckFailed(
@@ -128,7 +133,8 @@ def of_output(texts: Iterable[str], pattern: str, warm_up: int) -> Figures:
     values = [_number(value, pattern) for value in figures][warm_up:]
     if not values:
         raise CheckFailed(
-            f"--pattern {pattern!r} finds {len(figures)} values, but toolkit leaves out {warm_up} as warm-up",
+            f"--pattern {pattern!r} finds {len(figures)} values, but toolkit leaves out the first {warm_up} "
+            "as warm-up",
             fix="give `--warm-up 0` to use all values, or let the program print more values",
         )
     if group == "seconds":

@@ -1,5 +1,5 @@
-"""Collect the scaling evidence that a computing centre demands: measured values by number of nodes, and unmet
-demands (pure functions).
+"""Collect the scaling evidence that a computing centre demands (pure functions): the measured values for
+each number of nodes, and whether the study meets each demand.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +16,10 @@ class NodeRow:
     """The measured values for one number of nodes, from the runs with the most ranks on this number of nodes.
 
     ``seconds`` is the time in seconds of an epoch, or of 1,000 units of work if the study measured only a
-    rate. ``wall`` is the time of the whole job in seconds, or None if unknown. ``speedup`` is the time on the
-    fewest nodes divided by the time on this number of nodes. ``efficiency`` is the speed-up divided by the
-    growth of the number of ranks. For example, the growth is 4 if a job on the fewest nodes has 2 ranks, and
-    a job on this number of nodes has 8. ``gpu`` is the median GPU utilisation from 0 to 1.
+    rate. ``wall`` is the median time of a whole job in seconds, or None if unknown. ``speedup`` is the time
+    on the fewest nodes divided by the time on this number of nodes. ``efficiency`` is the speed-up divided by
+    the growth of the number of ranks. For example, the growth is 4 if a job on the fewest nodes has 2 ranks,
+    and a job on this number of nodes has 8. ``gpu`` is the median GPU utilisation from 0 to 1.
     """
 
     nodes: int
@@ -118,7 +118,7 @@ def _demands(
     if form.nodes:
         low, high = form.nodes
         outside = [str(row.nodes) for row in rows if not low <= row.nodes <= high]
-        text = f"{low} to {high} nodes" + (f"; outside: {', '.join(outside)}" if outside else "")
+        text = f"all runs on {low} to {high} nodes" + (f"; outside: {', '.join(outside)}" if outside else "")
         yield FormDemand(text, not outside, "start a separate study without these sizes" if outside else "")
     samples = {point.figures.samples for point in points if point.figures}
     same = len(samples) <= 1
@@ -132,7 +132,9 @@ def _demands(
             "the GPU utilisation"
             + (f"; the study did not record the GPU utilisation for {', '.join(bare)} nodes" if bare else ""),
             not bare,
-            "run the study with --gpus-per-node; the job records what nvidia-smi reports" if bare else "",
+            "run the study with --gpus-per-node; each job then records what nvidia-smi reports"
+            if bare
+            else "",
         )
     if form.script:
         fix = "" if script else "make the report on the machine that ran `toolkit scale`"
@@ -143,25 +145,27 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
     largest = rows[-1]
     compared = len(rows) > 1
     if form.efficiency:
-        reached = f"; {100 * largest.efficiency:.0f} % on {largest.nodes} nodes" if compared else ""
+        reached = f"; measured: {100 * largest.efficiency:.0f} % on {largest.nodes} nodes" if compared else ""
         met = compared and largest.efficiency >= form.efficiency
         good = [row.nodes for row in rows[1:] if row.efficiency >= form.efficiency]
-        fix = f"ask for at most {good[-1]} nodes" if good else "give each rank more work" if compared else ""
+        fix = (
+            f"apply for at most {good[-1]} nodes" if good else "give each rank more work" if compared else ""
+        )
         yield FormDemand(
             f"parallel efficiency of {100 * form.efficiency:.0f} % or more{reached}", met, "" if met else fix
         )
     if form.doubling:
         pairs = [(small, large) for small in rows for large in rows if large.nodes == 2 * small.nodes]
         poor = [
-            f"{small.nodes} to {large.nodes} nodes: {large.speedup / small.speedup:.2f}"
+            f"measured from {small.nodes} to {large.nodes} nodes: {large.speedup / small.speedup:.2f}"
             for small, large in pairs
             if large.speedup / small.speedup < form.doubling
         ]
-        text = f"{form.doubling:g} times as fast on twice the nodes"
+        text = f"at least {form.doubling:g} times as fast on twice the nodes"
         fix = (
             ""
             if pairs and not poor
-            else "also measure on twice as many nodes"
+            else "add a size with twice as many nodes as a measured size"
             if not pairs
             else "use fewer nodes"
         )
@@ -170,7 +174,8 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
     """Return the further numbers of nodes that the study must measure to meet the form's demand, as a text
-    such as ``4 and 8``.
+    such as ``4 and 8``. Return ``other numbers of`` if there is no
+    further number within the form's limits.
     """
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)
@@ -180,4 +185,4 @@ def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
         if nodes not in known:
             sizes.append(nodes)
         nodes *= 2
-    return " and ".join(str(size) for size in sizes) or "other"
+    return " and ".join(str(size) for size in sizes) or "other numbers of"

@@ -29,8 +29,8 @@ _LONGEST = 2000
 
 
 def figures(text: str) -> dict[str, float]:
-    """Return the last value of each metric in a program's output. If lines have rank labels, the function
-    reads only the lines of rank 0.
+    """Return the last value of each metric in a program's output. If lines have rank labels (such as
+    ``0: `` from ``srun --label``), the function reads only the lines of rank 0.
 
     >>> figures("0: epoch 1 loss: 0.7\\n0: epoch 2 loss: 0.5, val_accuracy=0.9")
     {'loss': 0.5, 'val_accuracy': 0.9}
@@ -69,8 +69,10 @@ def _of_line(line: str) -> dict[str, float]:
 
 
 def best(rows: Mapping[int, Mapping[str, float | None]]) -> dict[str, int]:
-    """Return, for each metric, the number of the task with the best value. ``nan`` is never the
-    best value.
+    """Return, for each metric, the number of the array task with the best value.
+
+    ``rows`` maps the number of each task to the task's metrics. NaN and infinity are never the best value.
+    The result leaves out metrics with fewer than two finite values.
     """
     names = dict.fromkeys(name for row in rows.values() for name in row)
     figures_by_name = {}

@@ -2,8 +2,8 @@
 and check the predictions (pure functions).
 
 To find the uncertainty of a prediction, toolkit repeats the fit many times. In each repetition, called a
-draw, toolkit changes the measured times at random within their errors and fits the model again. The range of
-a prediction contains the results of 95 of 100 draws. The measurements cannot decide between choices of the
+draw, toolkit changes each measured time by a random error and fits the model again. The range of a
+prediction contains the results of 95 of 100 draws. The measurements cannot decide between choices of the
 model's terms that fit nearly equally well. Therefore, each repetition keeps all choices that fit nearly as
 well as the best choice. The range of a prediction also allows for the measurement error of the future run.
 """
@@ -39,8 +39,8 @@ class Fit:
     """The scaling model, fitted to one curve.
 
     ``weights`` are the fitted factors of the model's three terms: ``P``, ``K``, and ``W`` or ``L`` in
-    :mod:`toolkit.study.model`. ``draws`` has the relative error and the fitted factors of each random
-    repetition of the fit.
+    :mod:`toolkit.study.model`. Each of the ``draws`` has the relative error of a future run, and the fitted
+    factors of one random repetition of the fit. ``base_ranks`` is the smallest measured number of ranks.
     """
 
     scaling: Scaling
@@ -80,7 +80,10 @@ class Fit:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitCheck:
-    """A check of the model: the predicted and the measured time in seconds on the largest number of ranks."""
+    """A check of the model: the predicted and the measured time in seconds on the largest number of ranks.
+
+    The prediction uses only the times on fewer ranks.
+    """
 
     ranks: int
     predicted: MedianSpread
@@ -100,7 +103,7 @@ def fit(curve: Curve) -> Fit | None:
 
 def check(curve: Curve) -> FitCheck | None:
     """Predict the time on the largest number of ranks from the points with fewer ranks. Return ``None`` for a
-    curve of fewer than three points.
+    curve of fewer than three points, or if all points except the last have the same number of ranks.
     """
     if len(curve.points) < 3:
         return None
@@ -114,10 +117,11 @@ def check(curve: Curve) -> FitCheck | None:
 
 
 def further(curve: Curve) -> tuple[int, ...]:
-    """Return the numbers of ranks to predict: two, four and eight times the largest measured number.
+    """Return the numbers of ranks for which the report predicts times: two, four and eight times the largest
+    measured number.
 
-    The result is empty for a curve of two points, because two points cannot separate serial work from
-    communication.
+    The result is empty for a curve of fewer than three points, because two points cannot separate serial work
+    from communication.
     """
     if len(curve.points) < 3:
         return ()
@@ -127,7 +131,7 @@ def further(curve: Curve) -> tuple[int, ...]:
 
 def bandwidth(curve: Curve, model: Fit) -> float | None:
     """Return the bandwidth in bytes per second with which ranks exchange gradients, according to the model.
-    Return ``None`` if the bandwidth is unknown.
+    Return ``None`` for strong scaling, or if the measured values do not determine the bandwidth.
     """
     parameters, steps = curve.base.figures.parameters, curve.steps
     if curve.scaling != "weak" or not parameters or not steps or model.weights[2] <= 0:
@@ -137,7 +141,7 @@ def bandwidth(curve: Curve, model: Fit) -> float | None:
 
 def latency(curve: Curve, model: Fit) -> float | None:
     """Return the time in seconds of one exchange in a ring allreduce, according to the model. Return ``None``
-    if the time is unknown.
+    for weak scaling, or if the measured values do not determine the time.
     """
     steps = curve.steps
     if curve.scaling != "strong" or not steps or model.weights[2] <= 0:
@@ -157,7 +161,7 @@ def _fit(scaling: Scaling, points: Sequence[MeasuredPoint]) -> Fit | None:
     # If the measured times differ from the fitted times by more than the errors, increase the errors.
     factor = max(1.0, math.sqrt(best / freedom)) if freedom > 0 else 1.0
     draws = _draws(scaling, ranks, times, [error * factor for error in errors])
-    # Users compare a prediction with a future run, so add the typical error of a run to the prediction.
+    # Users compare a prediction with a future run, so include the typical error of a run in the prediction.
     typical = median(errors) * factor
     return Fit(
         scaling=scaling,
@@ -182,7 +186,7 @@ def _draws(
 
 def _single_error(points: Sequence[MeasuredPoint]) -> float:
     """Return the relative error of the time of one run. toolkit estimates this error from the points with
-    more than one run.
+    more than one run. If there are no such points, return ``_SINGLE_ERROR``.
     """
     squares, freedom = 0.0, 0
     for point in points:

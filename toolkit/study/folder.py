@@ -45,7 +45,7 @@ def load(folder: Path) -> Study:
     except DECODE_ERRORS as error:
         raise BadInput(f"{file}: not a study: {error}") from error
     if study.schema != _SCHEMA:
-        raise BadInput(f"{file}: unknown schema {study.schema}; this toolkit reads {_SCHEMA}")
+        raise BadInput(f"{file}: unknown schema {study.schema}; this release of toolkit reads only {_SCHEMA}")
     for fault in faults(study):
         raise BadInput(f"{file}: {fault}")
     return study

@@ -16,11 +16,11 @@ class Form(Row, frozen=True, kw_only=True):
     name: str
     title: str
     sizes: int
-    """How many different numbers of nodes the study must at least measure."""
+    """The study must measure times on at least this many different numbers of nodes."""
     nodes: tuple[int, int] | None = None
-    """The smallest and the largest number of nodes that the study may measure."""
+    """The smallest and the largest number of nodes that the study may measure; ``None`` for no limits."""
     efficiency: float = 0.0
-    """The minimum parallel efficiency of the largest size, from 0 to 1; 0 if the form has no such demand."""
+    """The minimum parallel efficiency on the largest number of nodes, from 0 to 1; 0 for no such demand."""
     doubling: float = 0.0
     """The minimum speed-up if the number of nodes doubles; 0 if the form has no such demand."""
     script: bool = False
@@ -52,4 +52,6 @@ def form_of(name: str) -> Form:
     try:
         return forms()[name]
     except KeyError:
-        raise BadInput(f"--for {name}: no such form", fix=f"forms: {', '.join(forms())}") from None
+        raise BadInput(
+            f"--for {name}: no such form", fix=f"give one of these forms: {', '.join(forms())}"
+        ) from None

@@ -5,8 +5,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Fusion:
-    """The total size in bytes and the total time in microseconds of all reductions. The other fields are sums
-    from which :meth:`line` computes the cost of a reduction. Each reduction combines one or several tensors.
+    """Sums over the reductions in a timeline. Each reduction combines one or several tensors.
+
+    ``groups`` is the number of reductions, and ``tensors`` is the number of reduced tensors. ``size_sum`` is
+    the total size in bytes, and ``time_sum`` is the total time in microseconds. From ``size_square`` and
+    ``size_time``, :meth:`line` computes the cost of a reduction.
 
     Several tensors belong to the same reduction if all their allreduces begin before the first of these
     allreduces ends.
@@ -39,7 +42,9 @@ class Fusion:
         self._sizes[pid] = size
 
     def _close(self) -> None:
-        """Add the last reduction to the sums, because the sizes of its tensors are now known."""
+        """Add the previous reduction to the sums when the next reduction begins. The sizes of all tensors in
+        the previous reduction are then known.
+        """
         size = sum(self._sizes.get(pid, 0) for pid in self._pids)
         # Ignore an unfinished reduction, and a reduction whose size is unknown.
         if self._pids and self._time > 0 and size > 0:

@@ -23,8 +23,8 @@ def faults(study: Study) -> Iterator[str]:
             yield f"{field}: expected one line of printable text, at most {_LONGEST} characters"
     for number, size in enumerate(study.sizes):
         if size.nodes < 1 or size.ranks < size.nodes or size.ranks % size.nodes:
-            yield f"sizes[{number}]: expected a number of ranks that divides evenly among the nodes"
+            yield f"sizes[{number}]: expected a number of ranks that can be divided evenly among the nodes"
     if study.repeats < 1:
         yield "repeats: expected at least 1"
     if study.repeats * len(study.sizes) * max(1, len(study.values)) > _MOST_RUNS:
-        yield f"repeats: expected at most {_MOST_RUNS} runs in all"
+        yield f"repeats: expected at most {_MOST_RUNS} runs in total for all sizes and values"

@@ -17,16 +17,18 @@ this fraction.
 """
 
 _WORTH = 0.05
-"""The smallest fraction of a step's time, from 0 to 1, that the report mentions."""
+"""The report mentions a cause of lost time only if the cause takes at least this fraction of a training
+step, from 0 to 1.
+"""
 
 
 _INPUT = (
-    "{on} each rank waits for its samples {part} of the time. Use more cores for reading and decoding, "
+    "{on} each rank waits for training samples {part} of the time. Use more cores for reading and decoding, "
     "faster storage, or fewer and larger files"
 )
 _SHARED = (
     "{on} the computation between allreduces takes {slower:.2g} times as long as expected from the smallest "
-    "size, so ranks share cores, memory bandwidth or a disk"
+    "size, so the ranks probably share cores, memory bandwidth or a disk"
 )
 _LESS = "a larger batch needs fewer allreduces, and a faster network makes each allreduce shorter"
 
@@ -64,7 +66,10 @@ def _why(curve: Curve) -> Iterator[str]:
     if point is None or point.shares is None:
         yield from _known_limits(largest)
         if largest.efficiency.value < _WELL:
-            yield "The parts of a step were not measured; `toolkit scale --profile` measures them."
+            yield (
+                "The study did not measure the phases of a training step; `toolkit scale --profile` measures "
+                "these phases."
+            )
         return
     causes = sorted(_causes(curve, point, point.shares), reverse=True)
     texts = [text for part, text in causes if part >= _WORTH]
@@ -79,8 +84,11 @@ def _threads(curve: Curve) -> Iterator[str]:
     base, largest = curve.base, curve.points[-1]
     few, many = largest.figures.threads, base.figures.threads
     if few and many and few != many:
-        had = f"each rank has {many} with {_ranks(base)}, but {few} with {_ranks(largest)}"
-        yield f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to make the number equal."
+        had = f"each rank has {many} in the run with {_ranks(base)}, but {few} with {_ranks(largest)}"
+        yield (
+            f"The number of cores per rank differs: {had}. Set `--cpus-per-rank` to use the same number "
+            "in all runs."
+        )
 
 
 def _causes(curve: Curve, point: MeasuredPoint, shares: Shares) -> Iterator[tuple[float, str]]:

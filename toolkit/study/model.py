@@ -1,19 +1,20 @@
 """The model of the time of an epoch, and its fit by non-negative least squares (pure functions).
 
-The time of an epoch on ``n`` ranks is
+In weak and strong scaling, the time of an epoch on ``n`` ranks is
 
     weak    P/n + K + W * 2(n-1)/n**2
     strong  P/n + K + L * 2(n-1)
 
-``P`` is the work that ranks divide, and ``K`` is the serial part in Amdahl's law. ``W`` is the cost of the
-limited bandwidth, and ``L`` is the cost of latency. A ring allreduce on ``n`` ranks makes 2(n-1) exchanges of
+``P``, ``K``, ``W`` and ``L`` are times in seconds. ``P`` is the work that ranks divide among themselves, and
+``K`` is the serial part in Amdahl's law. ``W`` is the cost of the limited bandwidth, and ``L`` is the cost of
+latency. A ring allreduce on ``n`` ranks makes 2(n-1) exchanges of
 one n-th of the gradient. The allreduce of a training step costs 2(n-1) latencies, and 2(n-1)/n times the
 gradient divided by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak scaling,
 an epoch on ``n`` ranks has 1/n as many steps as on one rank. In weak scaling, latency adds a term 2(n-1)/n,
 which a fit cannot separate from the serial part ``K`` and the divided work ``P``. In strong scaling, the
 limited bandwidth adds a term 2(n-1)/n, which a fit cannot separate from the serial part ``K`` and the divided
-work ``P``. The fitted ``K`` includes the latency or the bandwidth, so it is an upper limit of the serial
-part.
+work ``P``. The fitted ``K`` can include this cost of latency or bandwidth, so ``K`` is an upper limit of
+the serial part.
 """
 
 from collections.abc import Callable, Sequence

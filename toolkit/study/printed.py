@@ -8,7 +8,9 @@ from toolkit.study.figures import history
 
 
 class PrintedFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """The metrics in each line of a job's output. In JSON, NaN and infinity are null."""
+    """The metrics in a job's output. ``rows`` has one entry for each line that contains metrics. In JSON, NaN
+    and infinity are null.
+    """
 
     schema: str = "toolkit.figures/1"
     job: str

@@ -227,7 +227,7 @@ def test_what_ranks_wait_for_samples_is_in_plot_table_and_words(tmp_path, monkey
     text = page(report, [])
     assert "<th>waiting for samples</th>" in text
     assert "<td>30 %</td>" in text
-    assert "each rank waits for its samples 30 % of the time" in text
+    assert "each rank waits for training samples 30 % of the time" in text
     rows = list(csv.DictReader(io.StringIO(study_tables.csv_of(report))))
     assert [row["waiting"] for row in rows[:2]] == ["0.2", "0.3"]
 

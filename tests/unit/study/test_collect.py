@@ -87,7 +87,7 @@ def test_a_named_group_says_that_it_is_a_time():
     ("text", "pattern", "said"),
     [
         ("nothing", r"(\d+) img", "finds nothing"),
-        ("5 img", r"(\d+) img", "finds 1 values, but toolkit leaves out 1"),
+        ("5 img", r"(\d+) img", "finds 1 values, but toolkit leaves out the first 1"),
         ("x img\ny img", r"(\w) img", "is not a number"),
         ("5 img\n0 img", r"(\d+) img", "but a time or a speed must be a positive number"),
     ],

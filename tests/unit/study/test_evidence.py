@@ -60,21 +60,21 @@ def test_missing_sizes_are_named():
 def test_sizes_outside_of_the_form_are_named():
     form = msgspec.structs.replace(PLAIN, nodes=(2, 3))
     (demand,) = unmet(form, runs(8.0, 4.0, 2.0))
-    assert demand.text == "2 to 3 nodes; outside: 1, 4"
+    assert demand.text == "all runs on 2 to 3 nodes; outside: 1, 4"
 
 
 def test_poor_efficiency_names_the_largest_size_that_passes():
     form = msgspec.structs.replace(PLAIN, efficiency=0.75)
     (demand,) = unmet(form, runs(8.0, 4.0, 4.0))
-    assert demand.text == "parallel efficiency of 75 % or more; 50 % on 4 nodes"
-    assert demand.fix == "ask for at most 2 nodes"
+    assert demand.text == "parallel efficiency of 75 % or more; measured: 50 % on 4 nodes"
+    assert demand.fix == "apply for at most 2 nodes"
     assert not unmet(form, runs(8.0, 4.0, 2.6))
 
 
 def test_each_doubling_is_compared():
     form = msgspec.structs.replace(PLAIN, doubling=1.5)
     (demand,) = unmet(form, runs(8.0, 4.0, 3.0))
-    assert demand.text == "1.5 times as fast on twice the nodes; 2 to 4 nodes: 1.33"
+    assert demand.text == "at least 1.5 times as fast on twice the nodes; measured from 2 to 4 nodes: 1.33"
 
 
 def test_other_data_are_noticed():

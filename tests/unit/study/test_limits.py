@@ -58,7 +58,8 @@ def test_ranks_that_had_different_numbers_of_cores_are_told():
     alone = msgspec.structs.replace(alone, figures=msgspec.structs.replace(alone.figures, threads=2))
     words = said([alone, point(2, 4.0)])
     assert any(
-        "each rank has 2 with 1 rank, but 1 with 2 ranks. Set `--cpus-per-rank" in text for text in words
+        "each rank has 2 in the run with 1 rank, but 1 with 2 ranks. Set `--cpus-per-rank" in text
+        for text in words
     )
 
 
@@ -92,7 +93,7 @@ def test_figures_are_said_with_the_digits_that_matter():
 def test_input_is_named_where_it_limits():
     words = said([point(1, 8.0), point(2, 6.6, waiting=0.35), timeline(2, reduce=0.3, negotiate=0.1)])
     assert words[1].startswith(
-        "What limits the speed most: on 2 ranks each rank waits for its samples 35 % of the time"
+        "What limits the speed most: on 2 ranks each rank waits for training samples 35 % of the time"
     )
     assert "the allreduce takes 30 %" in words[2]
 
@@ -100,7 +101,7 @@ def test_input_is_named_where_it_limits():
 def test_computation_that_waits_for_samples_is_no_slower_computation():
     shares = timeline(2, compute=0.95, reduce=0.05, negotiate=0.0, copy=0.0)
     words = said([point(1, 8.0, waiting=0.0), point(2, 7.8, waiting=0.45), shares])
-    assert "waits for its samples 45 % of the time" in words[1]
+    assert "waits for training samples 45 % of the time" in words[1]
     assert not any("as long as expected" in text for text in words)
 
 
