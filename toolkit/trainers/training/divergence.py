@@ -13,18 +13,19 @@ if TYPE_CHECKING:
 
 
 def refuse(world: "World", loss: float, epoch: int) -> None:
-    """Stop all ranks if the sum of the losses in this epoch is not finite.
+    """Stop all ranks if ``loss`` is infinite or NaN. ``loss`` is the sum of losses of all ranks in an epoch,
+    and ``epoch`` is the number of this epoch, counted from 0.
 
     Raises:
-        Trouble: if the sum is not finite.
+        Trouble: on rank 0, if ``loss`` is infinite or NaN.
     """
     if not math.isfinite(loss):
-        world.agree(divergence_error(epoch, "the loss is not a number"))
+        world.agree(divergence_error(epoch, "the loss is infinite or NaN"))
 
 
 def divergence_error(epoch: int, why: str) -> Trouble:
-    """Return the exception for a training that diverged in ``epoch``, counted from 0. ``why`` is the reason
-    in the message.
+    """Return the exception for a training that diverged in ``epoch``, counted from 0. ``why`` is a clause
+    that gives the reason, for the message.
     """
     return Trouble(f"the training diverged in epoch {epoch + 1}: {why}; lower --learning-rate", code=1)
 
