@@ -5,7 +5,7 @@ _BINARY_UNITS = ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
 
 
 def format_size(size: float) -> str:
-    """Return a number of bytes with three digits and a decimal unit: ``312 B``, ``1.63 MB``, ``289 MB``."""
+    """Return a size in bytes as text with three digits and a decimal unit: ``312 B``, ``1.63 MB``."""
     for factor, unit in _UNITS:
         if size >= 0.9995 * factor:
             return f"{size / factor:.{_decimals(size / factor)}f} {unit}"
@@ -13,7 +13,7 @@ def format_size(size: float) -> str:
 
 
 def format_memory(size: int) -> str:
-    """Return a number of bytes with a binary unit: ``312 B``, ``64 KiB``, ``1.5 GiB``."""
+    """Return a size in bytes as text with a binary unit: ``312 B``, ``64 KiB``, ``1.5 GiB``."""
     for factor, unit in _BINARY_UNITS:
         if size >= 0.99995 * factor:
             return f"{size / factor:.1f}".removesuffix(".0") + f" {unit}"

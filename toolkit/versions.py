@@ -57,7 +57,7 @@ def older(left: str | None, right: str | None) -> bool:
 
 @lru_cache(maxsize=4096)
 def within(text: str, bounds: str) -> bool:
-    """Return whether a version satisfies every clause of ``bounds``, as in ``">=4.0,<5"``.
+    """Return whether the version ``text`` satisfies every clause of ``bounds``, such as ``">=4.0,<5"``.
 
     A pre-release is older than its release, so ``6.0.0rc2`` is within ``<6``. Every text satisfies empty
     ``bounds``. A text without a version satisfies only empty ``bounds``.
@@ -70,7 +70,7 @@ def within(text: str, bounds: str) -> bool:
 
 
 def is_rounded(text: str, bounds: str) -> bool:
-    """Return whether a version has too few components to decide whether it is within ``bounds``.
+    """Return whether the version ``text`` has too few components to decide whether it is within ``bounds``.
 
     For example, ``20.11`` may mean 20.11.0 or 20.11.9, and only 20.11.9 is within ``>=20.11.3``.
     """
@@ -106,7 +106,9 @@ def _clause(text: str) -> tuple[str, Version]:
 
 
 def meets(text: str, wish: str) -> bool:
-    """Return whether a version matches a constraint such as ``*``, ``2.15.*``, ``>=4.1,<5`` or ``4.1.4``."""
+    """Return whether the version ``text`` matches the constraint ``wish``, such as ``*`` (every version),
+    ``2.15.*``, ``>=4.1,<5`` or ``4.1.4``.
+    """
     if wish == "*":
         return True
     if wish.endswith(".*"):

@@ -32,8 +32,8 @@ class Network:
     """A model in PyTorch or JAX.
 
     ``model`` returns a new model, as in :mod:`toolkit.trainers.models.torchnetworks` or
-    :mod:`toolkit.trainers.models.jaxnetworks`. ``augment`` changes the inputs of a batch at random in
-    training.
+    :mod:`toolkit.trainers.models.jaxnetworks`. ``augment`` changes the inputs of each training batch at
+    random.
     """
 
     model: Callable[[], Any]
@@ -47,9 +47,9 @@ class Trainer:
     ``data`` is the name of the data set. If the name is empty, the trainer needs no ``--data``. ``fetched``
     says whether ``toolkit data get`` can download the data set. ``check`` checks the data without loading it.
     ``load`` returns the samples for training and testing. ``model`` returns a Keras model that computes
-    logits from the stored inputs. ``model`` is ``None`` if the trainer has only PyTorch or JAX models, in
-    ``networks``. ``variant`` contains the settings, such as the model's name, that distinguish the trainings
-    of one trainer. A run can resume a training only if both have the same ``variant``.
+    logits from the inputs that ``load`` returns. ``model`` is ``None`` if the trainer has only PyTorch or JAX
+    models, in ``networks``. ``variant`` contains the settings, such as the model's name, that distinguish the
+    trainings of one trainer. A run can resume a training only if both have the same ``variant``.
 
     ``passes`` defines how many passes over the data an epoch has. With ``each``, every rank trains on as many
     samples as the data set has, so N ranks make N passes over the data. With ``shared``, all ranks together
@@ -68,7 +68,7 @@ class Trainer:
     tuning: Tuning = UNTUNED
     """Horovod's message settings for this model if ranks compute on CPUs."""
     augment: "Augment | None" = None
-    """A function that changes the inputs of a batch at random in training."""
+    """A function that changes the inputs of each training batch of the Keras model at random."""
     networks: Mapping[FrameworkName, Network] = field(default_factory=dict)
     """The trainer's model in PyTorch and JAX, under the keys ``pytorch`` and ``jax``."""
     passes: Passes = "shared"
@@ -76,12 +76,14 @@ class Trainer:
     add_options: Callable[[argparse.ArgumentParser], None] = nothing
     """A function that adds this trainer's options to the command line."""
     configured: "Callable[[Trainer, argparse.Namespace], Trainer] | None" = None
-    """A function that returns the trainer as the parsed options configure it, or raises ``Trouble``."""
+    """A function that returns a copy of the trainer, changed as the parsed options require. The function
+    raises ``Trouble`` if an option is wrong.
+    """
     unused: tuple[str, ...] = ()
     """Common options that this trainer does not use, such as ``--tensorboard``."""
     run: "Callable[[Trainer, Options, World, int], None] | None" = None
-    """A function that replaces the training loop. Its arguments are the trainer, the options, the ranks, and
-    the number of cores.
+    """A function that runs instead of the training loop. Its arguments are the trainer, the options, the
+    ranks (:class:`~toolkit.trainers.ranks.world.World`), and the number of CPU cores for each rank.
     """
 
     @property
@@ -105,12 +107,12 @@ class Trainer:
 @dataclass(frozen=True)
 class Options:
     """The user's options. ``epochs`` is the number of passes over the data that all ranks together make, and
-    ``batch_size`` is the number of samples per device.
+    ``batch_size`` is the number of samples in a batch of one device.
 
-    If ``batch_size`` is 0, the trainer tries batch sizes up to ``batch_limit``. If ``fresh`` is true, the
-    trainer ignores existing checkpoints. ``keep`` is the number of checkpoints to keep.
-    ``checkpoint_seconds`` is the time in seconds between checkpoints within an epoch, and ``log_seconds`` is
-    the time in seconds between log lines.
+    If ``batch_size`` is 0, the trainer tries batch sizes up to ``batch_limit`` and chooses a fast batch size.
+    If ``fresh`` is true, the trainer ignores the checkpoints of earlier jobs. The trainer keeps the newest
+    ``keep`` checkpoints. ``checkpoint_seconds`` is the time in seconds between checkpoints within an epoch,
+    and ``log_seconds`` is the time in seconds between log lines.
     """
 
     data: Path | None

@@ -1,4 +1,4 @@
-"""Parse numbers and sizes from a command line, and format them for messages."""
+"""Parse numbers and sizes from a command line, and format sizes for messages."""
 
 import argparse
 
@@ -39,7 +39,7 @@ def seed(text: str) -> int:
 
 
 def size(text: str) -> int:
-    """Return the number of bytes in ``text``, an integer with an optional unit K, M, G or T.
+    """Return the number of bytes that ``text`` states: an integer with an optional binary unit K, M, G or T.
 
     >>> size("2G") == 2 * 1024**3
     True
@@ -51,7 +51,7 @@ def size(text: str) -> int:
 
 
 def format_bytes(count: float) -> str:
-    """Return a number of bytes as text with a binary unit.
+    """Return a number of bytes as text, with three significant digits and a binary unit.
 
     >>> format_bytes(1.5 * 2**30)
     '1.5 GiB'

@@ -1,4 +1,8 @@
-"""Send the samples to each worker once, at the start. In each training step, send only the sample numbers."""
+"""Pass samples to the workers of the strategy ``ps``.
+
+If the samples are in memory, the coordinator sends all samples to each worker once, at the start. Later, the
+coordinator sends only the numbers of the samples for the next training steps.
+"""
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Resident:
-    """Samples that each worker keeps in memory, or that a worker reads or generates when it needs them."""
+    """A feed for the workers (see :class:`toolkit.trainers.data.feed.Feed`). If the data
+    are ``Samples``, each worker keeps all samples in memory. Each worker reads or generates the samples of
+    other data when a training step needs them.
+    """
 
     def __init__(self, data: Data, coordinator: Any) -> None:  # noqa: ANN401 - from TensorFlow
         import tensorflow as tf
@@ -26,7 +33,7 @@ class Resident:
         # Use a private method, because TensorFlow's public method gives each worker a fixed set of samples.
         hold = coordinator._create_per_worker_resources  # noqa: SLF001
         self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
-        # Use the coordinator's tensor specifications, because their names differ from the names in ``parts``.
+        # Use the specifications of the coordinator's tensors: the tensors in ``parts`` have other names.
         specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
         self.signature = (*specs, rows)
 
@@ -50,8 +57,8 @@ class Resident:
 
 
 class Numbers:
-    """A part of a table of sample numbers, with one row per step. The workers divide the columns of the table
-    among themselves.
+    """A table of sample numbers with one row per training step. In each step, each worker trains on some
+    columns of the row.
     """
 
     def __init__(self, held: tuple[Any, ...], table: "numpy.ndarray") -> None:
@@ -63,7 +70,8 @@ class Numbers:
     def part(self, start: int, stop: int, worker: int, workers: int) -> tuple[Any, ...]:
         """Return the arguments of a worker's training function for the steps ``start`` to ``stop`` - 1.
 
-        The first workers may get one sample more per step than the other workers.
+        If the workers cannot share the columns of the table equally, the first workers get one sample more
+        per step than the other workers.
         """
         each, more = divmod(self._table.shape[1], workers)
         first = worker * each + min(worker, more)

@@ -43,8 +43,7 @@ class Steps:
 
     If TensorFlow knows the number of samples per step when it compiles the steps, ResNet50 trains 3 % faster
     on a CPU. A training with several ranks cannot use this class, because all ranks must run the same
-    compiled function. In a smaller last step of an epoch, one rank may have one sample more than another
-    rank.
+    compiled function. The ranks may have different numbers of samples in the last step of an epoch.
     """
 
     def __init__(self, compile_for: Callable[..., Any], signature: Sequence[Any]) -> None:

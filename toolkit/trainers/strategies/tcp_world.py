@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _TIME_TO_NOTICE = 2.0
-"""The number of seconds within which the TCP group of the ranks detects a lost rank."""
+"""The number of seconds within which the TCP group detects a lost rank (a rank whose process or node
+failed).
+"""
 
 
 class TcpWorld(World):
@@ -33,8 +35,8 @@ class TcpWorld(World):
         """Connect to the other ranks.
 
         Raises:
-            Trouble: if the launcher's variables do not identify the other ranks, or the ranks cannot be
-                reached.
+            Trouble: if the launcher's environment variables do not identify the other ranks, or the other
+                ranks cannot be reached.
         """
         place = find_place(os.environ, strategy)
         self.group = TcpGroup(place)
@@ -49,8 +51,8 @@ class TcpWorld(World):
         os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's name is in lower case
 
     def refuse(self, trouble: Trouble) -> NoReturn:
-        """Stop all ranks because of a fault that every rank has found. Rank 0 raises the exception
-        ``trouble`` and reports it; the other ranks only exit.
+        """Stop all ranks because of a fault that every rank has found. Rank 0 raises ``trouble``, so that
+        the trainer reports the fault once. The other ranks exit without a message.
         """
         if self.rank:
             time.sleep(WAIT_TO_BE_ENDED)
@@ -77,7 +79,7 @@ class TcpWorld(World):
         return [sum(column) for column in zip(*every, strict=True)]
 
     def tell(self, value: T) -> T:
-        # unpickle() accepts only certain classes, because pickled bytes could otherwise call any function.
+        # unpickle() accepts only certain classes. Python's unpickler would let a sender call any function.
         told: T = unpickle(self.group.broadcast(pickle.dumps(value) if self.rank == 0 else b""))
         return told
 

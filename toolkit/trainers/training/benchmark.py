@@ -1,5 +1,5 @@
-"""Measure the training speed. The benchmark makes untimed warm-up steps, then several timed iterations of
-equally many steps.
+"""Measure the training speed. The benchmark makes untimed warm-up steps, and then several timed iterations.
+Each timed iteration has the same number of training steps.
 
 The benchmark does not evaluate the model, and writes only the metrics (see ``docs/metrics.md``).
 """
@@ -37,8 +37,20 @@ class Protocol:
 
     def add_options(self, parser: argparse.ArgumentParser) -> None:
         add = parser.add_argument_group("measurement").add_argument
-        add("--warm-up", type=count, default=self.warm_up, metavar="N", help="number of untimed steps")
-        add("--steps", type=count, default=self.steps, metavar="N", help="steps per timed iteration")
+        add(
+            "--warm-up",
+            type=count,
+            default=self.warm_up,
+            metavar="N",
+            help="untimed training steps before the measurement",
+        )
+        add(
+            "--steps",
+            type=count,
+            default=self.steps,
+            metavar="N",
+            help="training steps in each timed iteration",
+        )
         add(
             "--iterations",
             type=count,
@@ -111,8 +123,8 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
 
 
 def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], images: int) -> None:
-    """Write the speed to the metrics file and to the log. ``rates`` has the images per second of each
-    iteration, and each iteration trains on ``images`` images.
+    """Write the speed to the metrics file and to the log. ``rates`` contains the images per second of each
+    iteration. ``images`` is the number of images on which all ranks together train in one iteration.
     """
     speed = Speed.of(rates)
     metrics.result(
@@ -129,8 +141,8 @@ def _write_speed(metrics: Metrics, world: "World", rates: Sequence[float], image
 def _time_iterations(
     protocol: Protocol, loop: Loop, images: int, world: "World", metrics: Metrics
 ) -> list[float]:
-    """Run all iterations. Log and return the images per second of each iteration. In each iteration, all
-    ranks together train on ``images`` images.
+    """Run all iterations. Log and return the images per second of each iteration. ``images`` is the number of
+    images on which all ranks together train in one iteration.
     """
     rates = []
     for number in range(1, protocol.iterations + 1):

@@ -1,5 +1,4 @@
-"""Write and read checkpoints. A checkpoint is either complete or absent, and a trainer does not load a
-damaged checkpoint.
+"""Write and read checkpoints. A trainer never loads an incomplete or damaged checkpoint.
 
 A checkpoint is a folder with two files. ``state.npy`` contains the arrays of model and optimizer, one after
 another, in the format of ``numpy.save``. ``manifest.json`` contains the progress of the training, the digest
@@ -36,9 +35,11 @@ class EpochPart:
     """The progress of an epoch.
 
     ``images`` is the number of samples that all ranks together have used. ``loss`` and ``right`` are the sums
-    of losses and correct predictions. ``waited`` is the total time in seconds that training steps spent
-    waiting for samples. In a checkpoint, ``loss``, ``right`` and ``waited`` cover all ranks; otherwise, they
-    cover only this rank. ``seconds`` is the training time in this epoch.
+    of losses and correct predictions. ``seconds`` is the training time in this epoch. ``waited`` is the total
+    time in seconds that training steps waited for samples.
+
+    In a checkpoint, ``loss``, ``right`` and ``waited`` are sums over all ranks. During the training, each
+    rank counts only its own values. With JAX, ``loss`` and ``right`` on rank 0 always cover all ranks.
     """
 
     images: int = 0
@@ -53,7 +54,7 @@ class TrainingProgress:
     """The progress of a training: ``epochs`` complete epochs, and a ``part`` of the next epoch.
 
     A run that resumes this training must have the same ``settings``. ``passes`` is the number of passes over
-    the data in an epoch. ``records`` contains the lines of the metrics so far.
+    the data in an epoch. ``records`` contains the lines of ``metrics.jsonl`` so far.
     """
 
     epochs: int
@@ -91,7 +92,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # A checkpoint of this name is damaged. This run would have resumed from a correct checkpoint.
+                # This run did not resume from the checkpoint of this name, so that checkpoint is damaged.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -114,7 +115,8 @@ def newest(folder: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]] | None
     each damaged checkpoint.
 
     Raises:
-        Trouble: if all checkpoints are damaged, because a new start would remove them.
+        Trouble: if all checkpoints are damaged. The trainer does not start a new training in this case,
+            because a new training would remove the checkpoints.
     """
     known = names(folder)
     for name in known:
@@ -135,7 +137,7 @@ def read(path: Path) -> "tuple[TrainingProgress, list[numpy.ndarray]]":
 
     Raises:
         CheckpointDamage: if any byte differs from the bytes that the trainer wrote.
-        Trouble: if the checkpoint cannot be read, or has another format.
+        Trouble: if the checkpoint cannot be read, or has a format that this toolkit release does not read.
     """
     import numpy as np
 
@@ -217,7 +219,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 @contextlib.contextmanager
 def _reading(path: Path) -> Iterator[None]:
-    """Raise ``CheckpointDamage`` if the file is missing, and ``Trouble`` if it exists but is unreadable."""
+    """Run the body of the ``with`` statement, which reads the file ``path``. Raise ``CheckpointDamage`` if
+    the file is missing, and ``Trouble`` if the file exists but is unreadable.
+    """
     try:
         yield
     except FileNotFoundError:
@@ -247,13 +251,15 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, written: str, keep: int) -> None:
-    """Keep the checkpoint ``written`` and the ``keep`` - 1 checkpoints before it. Also remove checkpoints
-    with more progress than ``written``, because :func:`newest` would otherwise return such a checkpoint.
+    """Remove all checkpoints except ``written`` and the ``keep`` - 1 checkpoints with the next less progress.
+
+    If checkpoints with more progress than ``written`` stayed, :func:`newest` would try them before
+    ``written``.
     """
     known = names(folder)
     at = known.index(written)
     for name in [*known[:at], *known[at + keep :]]:
-        # If an old checkpoint cannot be removed, continue, because the checkpoint only uses disk space.
+        # If a checkpoint cannot be removed, continue, because the training does not need the removal.
         with contextlib.suppress(OSError):
             _remove(folder / name)
 

@@ -1,4 +1,6 @@
-"""Run the epochs of a training, with checkpoints, metrics and log lines between and within epochs."""
+"""Run the epochs of a training. After each epoch, write a checkpoint, a metrics line and a log line. In long
+epochs, also write checkpoints and log lines during the epoch.
+"""
 
 import math
 from collections.abc import Sequence
@@ -38,7 +40,9 @@ class EpochResult:
     test_loss: float
     test_accuracy: float
     input_seconds: float | None
-    """The part of ``seconds`` that a rank spent waiting for samples, as the mean over all ranks."""
+    """The part of ``seconds`` that a rank waited for samples, as the mean over all ranks; ``None`` if
+    unknown.
+    """
     learning_rate: float
     """The learning rate of the epoch's last step."""
     memory_bytes: int
@@ -55,8 +59,11 @@ class EpochResult:
 
 @dataclass(frozen=True, slots=True)
 class Course:
-    """The objects that all epochs of a run use. ``samples`` is the number of samples in one pass over the
-    data.
+    """The objects that all epochs of a run use.
+
+    ``samples`` is the number of samples in one pass over the training data. ``passes`` is the number of
+    passes in an epoch. ``test`` contains the samples for the evaluation after each epoch. ``progress`` makes
+    the log lines during an epoch; it is ``None`` on all ranks except rank 0.
     """
 
     loop: "TrainingLoop"
@@ -74,7 +81,7 @@ class Course:
         """Train until ``epochs`` epochs are complete, and write a checkpoint after each epoch.
 
         Raises:
-            Stopped: on all ranks, after a request to stop; a checkpoint is written first.
+            Stopped: on all ranks, if the user or Slurm requests a stop; rank 0 has then written a checkpoint.
         """
         part = start.part
         for number in range(start.epochs, epochs):
@@ -137,7 +144,9 @@ class Course:
 
 
 def totals(records: Sequence[Record]) -> dict[str, Value]:
-    """Compute the fields of the result line in the metrics file from the earlier lines."""
+    """Return fields of the line ``result`` in the metrics file. ``records`` contains the earlier lines of
+    this file.
+    """
     done = [record for record in records if record["record"] == "epoch"]
     seconds = sum(float(str(record["seconds"])) for record in done)
     images = sum(int(str(record["images"])) for record in done)

@@ -1,4 +1,4 @@
-"""Compute the values in the first line of a training's metrics, and the first lines of the training's log."""
+"""Compute the values in the first line of ``metrics.jsonl``, and the first log lines of a training."""
 
 import platform
 from typing import TYPE_CHECKING
@@ -29,7 +29,7 @@ def settings(trainer: Trainer, options: Options, samples: int) -> Settings:
 
 def resumable_settings(options: Options, world: "World", threads: int, seconds: float) -> dict[str, Value]:
     """Return the values in the metrics header that may change when a run resumes the training. ``seconds`` is
-    the time that the start of the run took.
+    the time in seconds from the start of ``train`` or ``measure`` until now.
     """
     return {
         "world_size": world.size,
@@ -53,7 +53,9 @@ def _versions(world: "World") -> dict[str, str]:
 
 
 def ranks(world: "World") -> str:
-    """Return a phrase with the numbers of ranks, devices and nodes."""
+    """Return a phrase with the number of ranks, of devices per rank (if more than one), and of nodes. For one
+    rank, omit the nodes.
+    """
     devices = f" of {world.devices} devices" * (world.devices > 1)
     if world.size == 1:
         return f"1 rank{devices}"
@@ -67,8 +69,8 @@ def say(world: "World", line: str) -> None:
 
 
 def tell_epochs(asked: int, each: int) -> str:
-    """Return a phrase with the number of epochs per rank. Return an empty string if the number of epochs per
-    rank equals the value of ``--epochs``.
+    """Return a phrase for the log with the number of epochs per rank (``each``). Return an empty string if
+    ``each`` equals ``asked``, the value of ``--epochs``.
     """
     if each == asked:
         return ""

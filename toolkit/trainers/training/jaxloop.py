@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 _EVALUATION_BATCH = 1000
 
 JaxAugment = Callable[[Array, "jax.Array"], Array]
-"""A function that changes a batch of inputs at random, with a random key, as part of a compiled step."""
+"""A function that changes a batch of inputs at random, as part of a compiled step. The second argument is a
+JAX random key.
+"""
 
 Values = tuple[Any, Any, Any]
 """Three trees of arrays: the model's parameters, the model's state, and the optimizer's state."""
@@ -109,6 +111,8 @@ class JaxLoop(Rounds):
     def _step(self, rows: "numpy.ndarray", at: float) -> "tuple[jax.Array, jax.Array]":
         """Update the model with the samples whose numbers are in ``rows``. Return the sum of losses and the
         number of correct predictions.
+
+        ``at`` is the number of epochs trained before this step, with its fractional part, such as 2.25.
         """
         import numpy as np
 
@@ -118,8 +122,8 @@ class JaxLoop(Rounds):
         return loss, right
 
     def _step_inputs(self, rows: "numpy.ndarray", at: float) -> tuple[Any, Any, Any]:
-        """Return the batch of all ranks for a step, the seed of the step's random numbers, and its learning
-        rate.
+        """Return the batch of all ranks for a step, the seed of the step's random numbers, and the learning
+        rate of the step.
         """
         import numpy as np
 
@@ -131,8 +135,11 @@ class JaxLoop(Rounds):
     def _batch_of(
         self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
     ) -> tuple[Array, Array, Array]:
-        """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts. If a
-        rank has too few samples, it repeats samples to fill the batch; repeated samples have the weight 0.
+        """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts.
+
+        ``rows`` contains this rank's sample numbers, and ``most`` is the largest number of samples of any
+        rank. If this rank has too few samples to fill equally large parts, the method repeats samples.
+        Repeated samples have the weight 0.
         """
         import numpy as np
 
@@ -155,7 +162,7 @@ class JaxLoop(Rounds):
 
     @property
     def parameters(self) -> int:
-        """The number of the model's parameters including moving averages, as in Keras."""
+        """The number of the model's parameters, including the moving averages of batch normalisation."""
         import jax
 
         return sum(leaf.size for leaf in jax.tree.leaves(self._values[:2]))
@@ -258,8 +265,8 @@ def _step(
     draw: Array,
     rate: Array,
 ) -> tuple[Values, Array, Array]:
-    """Update the model once with a whole batch. Return the new values of model and optimizer, the sum of
-    losses, and the number of correct predictions.
+    """Update the model once with the batch of all ranks. Return the new values of model and optimizer, the
+    sum of losses, and the number of correct predictions.
     """
     import jax
     import jax.numpy as jnp

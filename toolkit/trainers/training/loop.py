@@ -1,5 +1,5 @@
-"""The training loop for TensorFlow. Each call of the compiled training function makes as many training steps
-as take a few seconds.
+"""The training loop for TensorFlow. Each call of the compiled training function makes several training steps,
+which together take about two seconds.
 """
 
 import time
@@ -27,7 +27,9 @@ _EVALUATION_BATCH = 1000
 _STREAMED_BATCH = 64
 
 Augment = Callable[["tf.Tensor", "tf.Tensor"], "tf.Tensor"]
-"""A function that changes a batch of inputs at random, with a seed of two int32, in a TensorFlow graph."""
+"""A function that changes a batch of inputs at random, in a TensorFlow graph. The second argument is a random
+seed: a tensor of two int32 values.
+"""
 
 
 class Loop(Rounds):
@@ -79,10 +81,10 @@ class Loop(Rounds):
 
     def timed(self, steps: int, batch: int = 0) -> tuple[float, Score]:
         """Make ``steps`` training steps. Return the time in seconds until all ranks have finished the steps,
-        and the score over the samples of the steps.
+        and the score over the samples of these steps.
 
         Each device processes ``batch`` samples per step. If ``batch`` is 0, each device processes as many
-        samples per step as in the training.
+        samples per step as in :meth:`epoch`.
         """
         import numpy as np
 
@@ -156,7 +158,7 @@ class Loop(Rounds):
 
 
 def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
-    """Yield this rank's share of the evaluation samples as large batches of inputs and classes."""
+    """Yield this rank's share of the evaluation samples in batches: the inputs and the classes."""
     import numpy as np
 
     if isinstance(data, Samples):
@@ -177,8 +179,8 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
-    """Return a function that augments a batch. The function's arguments are the inputs and the training's
-    progress, from which the function derives the random seed.
+    """Return a function that augments a batch. The returned function has two arguments: the inputs, and the
+    training's progress in epochs. It computes the random seed from ``seed``, ``rank`` and the progress.
     """
     import tensorflow as tf
 
@@ -199,10 +201,10 @@ def _steps(
     """Return a function that trains on a portion, which is the input of several steps. The returned function
     returns the new sum of losses and the new number of correct predictions.
 
-    The first arguments of the returned function are the portion and its number of steps. Then follow the
-    number of trained epochs and the fraction of an epoch that one step covers. The last two arguments are the
-    sum of losses and the number of correct predictions so far. The returned function is TensorFlow graph
-    code.
+    The first arguments of the returned function are the portion and its number of steps. The next arguments
+    are the number of epochs trained before the portion, and the fraction of an epoch that one step covers.
+    The last two arguments are the sum of losses and the number of correct predictions so far. TensorFlow
+    compiles the returned function to a graph.
     """
     import tensorflow as tf
 

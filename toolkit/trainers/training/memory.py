@@ -8,8 +8,8 @@ _NO_LIMIT = 1 << 62
 _CGROUPS = Path("/sys/fs/cgroup")
 _V2 = ("memory.max", "memory.current", "memory.stat")
 _V1 = ("memory.limit_in_bytes", "memory.usage_in_bytes", "memory.stat")
-"""The names of a cgroup's memory files in cgroup versions 2 and 1: the limit, the usage, and the usage by
-kind.
+"""The names of a cgroup's memory files (``_V2`` for cgroup version 2, ``_V1`` for version 1). In this order,
+the files contain the limit, the memory in use, and the memory in use by kind, such as file cache.
 """
 
 
@@ -19,8 +19,8 @@ def resident() -> int:
 
 
 def available() -> int:
-    """Return the memory in bytes that this process can still use: the smallest free memory among the node and
-    the cgroups of this process.
+    """Return the memory in bytes that this process can still use. This is the free memory of the node, or
+    less if a cgroup of this process has less free memory.
     """
     lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     node = int(lines["MemAvailable"].split()[0]) * 1024
@@ -64,7 +64,9 @@ def _upwards(top: Path, path: str) -> Iterator[Path]:
 
 
 def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
-    """Return the free memory of a cgroup in bytes, including the inactive file cache."""
+    """Return the free memory of a cgroup in bytes, including the inactive file cache. Return ``_NO_LIMIT`` if
+    the cgroup has no memory limit, or its memory files cannot be read.
+    """
     try:
         most, now = limit.read_text().strip(), int(used.read_text())
         told = dict(line.split() for line in stat.read_text().splitlines())

@@ -26,7 +26,8 @@ Record = Mapping[str, Value]
 
 
 class Metrics:
-    """Writes the metrics of one run to ``folder``. Ranks other than 0 pass ``None`` and write nothing.
+    """Writes the metrics of one run to ``folder``. On ranks other than 0, ``folder`` is ``None``, and the
+    class writes nothing.
 
     When a run writes its first line, the new file replaces the metrics file of an earlier run. A run that
     fails before its first line leaves the metrics file of an earlier run unchanged. If a write fails, the
@@ -82,7 +83,7 @@ class Metrics:
     def _write(self, values: Record) -> None:
         if self._file and self._path:
             self.records.append(values)
-            # JSON has no NaN, so known() has already replaced each NaN by null.
+            # JSON cannot represent NaN. For measured values, known() has already replaced NaN by None.
             line = json.dumps(values, allow_nan=False) + "\n"
             with writing(self._path):
                 self._file.write(line)
@@ -98,7 +99,7 @@ class Metrics:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._file:
-            # After a failed write, which the trainer has already reported, close() fails, too.
+            # If a write failed, close() fails again. Ignore this error, because the write raised Trouble.
             with contextlib.suppress(OSError):
                 self._file.close()
 
@@ -127,7 +128,8 @@ def is_finished(folder: Path) -> bool:
 
 
 def write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """Call ``write`` with a temporary name, and rename the file, so that ``path`` is never partly written.
+    """Call ``write`` with a temporary path, and then rename the written file to ``path``, so that ``path`` is
+    never a partly written file.
 
     Raises:
         Trouble: if the file cannot be written.

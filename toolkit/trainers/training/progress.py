@@ -1,4 +1,6 @@
-"""Write the log lines during a long epoch. A log line has the progress of the epoch and the recent loss."""
+"""Make the log lines during a long epoch. A log line shows the progress of the epoch, and the mean loss since
+the previous log line.
+"""
 
 import time
 from collections.abc import Callable
@@ -9,7 +11,9 @@ Clock = Callable[[], float]
 
 
 class ProgressLine:
-    """Makes a log line every ``seconds`` seconds. The line shows the mean loss of rank 0's samples."""
+    """Makes a log line every ``seconds`` seconds. The line shows the mean loss since the previous log line,
+    from the losses that rank 0 knows.
+    """
 
     def __init__(
         self, seconds: float, epochs: int, images: int, size: int, clock: Clock = time.monotonic
@@ -27,7 +31,7 @@ class ProgressLine:
         self._part, self._told = EpochPart(), clock()
 
     def begin(self, part: EpochPart) -> None:
-        """Start the measurement for the next log line. ``part`` is the present progress of the epoch."""
+        """Start measuring speed and loss for the next log line. ``part`` is the epoch's present progress."""
         self._part, self._told = part, self._clock()
 
     def line(self, number: int, part: EpochPart) -> str:
@@ -47,7 +51,8 @@ class ProgressLine:
 
 
 def _minutes(seconds: float) -> str:
-    """Return a duration in seconds as text in hours and minutes.
+    """Return a duration as text: in seconds if it is below 100 s, in minutes if it is below 1 h, or in hours
+    and minutes.
 
     >>> _minutes(4000)
     '1 h 7 min'

@@ -1,4 +1,4 @@
-"""Make rank 0 read and write the checkpoints of a training, and broadcast the result to all ranks."""
+"""Let rank 0 read and write the checkpoints of a training, and broadcast the results to all ranks."""
 
 import contextlib
 import os
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Settings = Mapping[str, str | int | float]
 _NOTHING = EpochPart()
 _OWNER = ".job"
-"""The name of a file beside the checkpoints. The file contains the name of the job that removed all earlier
-checkpoints.
+"""The name of a file in the folder of the checkpoints. The file contains the name of the job that last
+removed all checkpoints from this folder.
 """
 
 
@@ -31,7 +31,8 @@ class TrainingStart:
     """The point at which a training starts: epoch 0, or the checkpoint ``name``.
 
     ``passes`` is the number of passes over the data in an epoch. A resumed training keeps its number of
-    passes per epoch, even with another number of ranks. ``records`` and ``arrays`` are set only on rank 0.
+    passes per epoch, even with another number of ranks. ``epochs``, ``part`` and ``settings`` are the values
+    in the checkpoint. ``records`` (the metrics lines) and ``arrays`` are set only on rank 0.
     """
 
     passes: int
@@ -44,7 +45,7 @@ class TrainingStart:
 
     def sentence(self, count: int, size: int) -> str:
         """Return a sentence for the log that says from which checkpoint and epoch the training resumes. The
-        data set has ``count`` samples, and the run has ``size`` ranks.
+        data set has ``count`` samples, and all ranks of this run together have ``size`` devices.
         """
         images = self.passes * count
         done = f", of which {self.part.images:,} of {images:,} samples are done" * bool(self.part.images)
@@ -101,14 +102,18 @@ class RankCheckpoints:
         return None
 
     def are_of(self, job: str) -> bool:
-        """Return whether :meth:`clear` recorded this job as the owner of the folder of the checkpoints."""
+        """Return whether :meth:`clear` recorded the job named ``job`` as the owner of the checkpoint
+        folder.
+        """
         try:
             return bool(job) and (self.folder / _OWNER).read_bytes() == os.fsencode(job)
         except OSError:
             return False
 
     def clear(self, job: str = "") -> None:
-        """Remove the checkpoints of an earlier training, and record ``job`` as the owner of the folder."""
+        """Remove the checkpoints of an earlier training. If ``job`` is not empty, record the job with this
+        name as the owner of the checkpoint folder.
+        """
         with self._at("removed"):
             if self._first:
                 checkpoint.remove_all(self.folder)

@@ -1,5 +1,5 @@
-"""The base class of the training loops. It divides an epoch into slices of several training steps and adds up
-the results of the slices.
+"""The base class of the training loops. The base class divides an epoch into slices of several training
+steps, and adds up the results of the slices.
 """
 
 import time
@@ -25,7 +25,8 @@ at most one slice.
 """
 
 _FIRST_SLICE = 32
-"""The number of training steps in a run's first slice. toolkit measures the duration of a step in this slice.
+"""The number of training steps in a run's first slice. toolkit measures the duration of a step in this slice,
+to choose the number of steps in the next slice.
 """
 
 Pause = Callable[[EpochPart, int], int]
@@ -45,8 +46,9 @@ class Score:
 
 @dataclass(frozen=True, slots=True)
 class Slice:
-    """Several consecutive training steps. ``rows`` has the sample numbers of each step, and ``last`` is true
-    for the last slice of an epoch.
+    """Several consecutive training steps. ``portion`` is the input of these steps in the form that the
+    framework needs. ``rows`` has the sample numbers of each step. ``last`` is true for the last slice of an
+    epoch.
     """
 
     portion: Any
@@ -127,13 +129,14 @@ class Rounds:
         raise NotImplementedError
 
     def collect(self) -> None:
-        """If each rank stores only a part of the values (shards), collect all parts on rank 0. This default
-        implementation does nothing, because every rank has all values.
+        """If each rank stores only a part of the model's and optimizer's values (shards), collect all parts
+        on rank 0. This default implementation does nothing, because every rank has all values.
         """
 
     def epoch(self, number: int, passes: int, part: EpochPart, pause: Pause) -> Trained:
         """Make the training steps that remain in epoch ``number``, counted from 0. Return the results of the
-        whole epoch, including its earlier steps.
+        whole epoch, including its earlier steps. ``part`` is the progress of the epoch so far. Call ``pause``
+        after each slice except the last slice of the epoch.
 
         Raises:
             Trouble: if the training diverged.
@@ -181,7 +184,7 @@ class Rounds:
         before, begun = self.waited, time.monotonic()
         done, each = number + part.images / images, self._batch * self._world.width / images
         with reading(self._data, one.rows.flat):
-            # Pass on the sums of earlier slices, so that rounding does not depend on the length of a slice.
+            # Add to the sums of earlier slices, so that rounding does not depend on the length of a slice.
             loss, right = self._make_steps(one.portion, len(one.rows), done, each, part.loss, part.right)
         mark("first_batch")
         seconds = time.monotonic() - begun
@@ -202,7 +205,7 @@ class Rounds:
 
 
 def paced_steps(steps: int, seconds: float) -> int:
-    """Return how many steps take about two seconds, if ``steps`` steps took ``seconds`` seconds.
+    """Return the number of steps that take about two seconds, if ``steps`` steps took ``seconds`` seconds.
 
     The result is at most ten times ``steps``, because the first slices are slower and too short for a good
     measurement.

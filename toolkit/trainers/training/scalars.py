@@ -1,4 +1,7 @@
-"""Write the metrics of each epoch a second time, for TensorBoard: ``tensorboard --logdir OUTPUT``."""
+"""Write the metrics of each epoch not only to ``metrics.jsonl``, but also to files for TensorBoard.
+
+``tensorboard --logdir OUTPUT`` shows these files. OUTPUT is the trainer's output folder.
+"""
 
 import importlib.util
 import shutil
@@ -21,8 +24,8 @@ _TAGS = {
 
 
 class Scalars:
-    """Writes metrics for TensorBoard. When a run starts a new metrics file, this class replaces TensorBoard's
-    files of the earlier run, so that TensorBoard does not show an epoch twice.
+    """Writes metrics for TensorBoard. When a run starts a new ``metrics.jsonl``, this class removes
+    TensorBoard's files of the earlier run, so that TensorBoard does not show an epoch twice.
     """
 
     def __init__(self, output: Path) -> None:

@@ -86,6 +86,8 @@ class TorchLoop(Rounds):
     def _step(self, rows: "numpy.ndarray", at: float) -> tuple[float, int]:
         """Update the model with the samples whose numbers are in ``rows``. Return the sum of losses and the
         number of correct predictions.
+
+        ``at`` is the number of epochs trained before this step, with its fractional part, such as 2.25.
         """
         import numpy as np
 
@@ -111,7 +113,7 @@ class TorchLoop(Rounds):
         inputs = torch.from_numpy(self._samples.inputs[rows])
         classes = torch.from_numpy(self._samples.classes[rows].astype("int64"))
         if self._augment:
-            # The seed depends only on rank and progress, so a resumed training draws the same numbers.
+            # The seed depends on --seed, rank and progress, so a resumed training draws the same numbers.
             draws = torch.Generator().manual_seed(
                 fold_seed(self._seed, round(at * 1e9) * self._world.size + self._world.rank)
             )
@@ -125,7 +127,7 @@ class TorchLoop(Rounds):
 
     @property
     def parameters(self) -> int:
-        """The number of the model's parameters including moving averages, as in Keras."""
+        """The number of the model's parameters, including the moving averages of batch normalisation."""
         counted = [one for one in self.model.state_dict().values() if one.ndim]
         return sum(one.numel() for one in counted)
 
@@ -134,8 +136,8 @@ class TorchLoop(Rounds):
         return [*self.model.state_dict().values(), *torchoptimizers.slots(self._optimizer, self._learning)]
 
     def collect(self) -> None:
-        """If each rank stores only a part of the values (shards), collect all parts on rank 0. All ranks must
-        call this method before ``state`` and ``save``.
+        """Copy the values of model and optimizer to rank 0, even if each rank stores only a part of the
+        values (shards). All ranks must call this method before rank 0 calls ``state`` or ``save``.
         """
         self._whole = []
         for tensor in self._tensors():
@@ -144,7 +146,7 @@ class TorchLoop(Rounds):
                 self._whole.append(value.cpu())
 
     def state(self) -> "list[numpy.ndarray]":
-        """Return the variables of model and optimizer that :meth:`collect` copied, as arrays."""
+        """Return as arrays the variables of model and optimizer that :meth:`collect` copied to rank 0."""
         return [tensor.numpy() for tensor in self._whole]
 
     def restore(self, arrays: "Sequence[numpy.ndarray] | None") -> None:
@@ -160,9 +162,7 @@ class TorchLoop(Rounds):
         self._ranks.load(tensors, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model's ``state_dict`` to a file. The saved values are the values that :meth:`collect`
-        copied to rank 0.
-        """
+        """Write the model's ``state_dict`` to a file. :meth:`collect` has copied its values to rank 0."""
         import torch
 
         values = dict(zip(self.model.state_dict(), self._whole, strict=False))
@@ -179,7 +179,7 @@ class TorchLoop(Rounds):
         loss = right = 0.0
         self.model.eval()
         with torch.no_grad():
-            # All ranks make equally many forward passes: each pass of a sharded model needs all ranks.
+            # Make equally many forward passes on all ranks, because a sharded model needs all ranks in each.
             for at in range(0, -(-len(data) // size), _EVALUATION_BATCH):
                 rows = inputs[at : at + _EVALUATION_BATCH]
                 batch = torch.from_numpy((rows if len(rows) else data.inputs[:1]).copy())

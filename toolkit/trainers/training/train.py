@@ -24,8 +24,8 @@ from toolkit.trainers.trouble import Trouble
 
 
 def epochs_each(epochs: int, size: int) -> int:
-    """Return the number of epochs that each rank must train, so that ``size`` ranks together train at least
-    ``epochs`` epochs.
+    """Return the number of epochs that each rank trains, so that all ranks together make at least ``epochs``
+    passes over the data. In an epoch, all ranks together make ``size`` passes.
     """
     return math.ceil(epochs / size)
 
@@ -36,7 +36,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     If the output folder has checkpoints of an earlier run, the training resumes from the newest checkpoint.
 
     Raises:
-        Stopped: on all ranks, after a request to stop; a checkpoint is written first.
+        Stopped: on all ranks, if the user or Slurm requests a stop; rank 0 has then written a checkpoint.
     """
     begun, framework = time.monotonic(), framework_of(world)
     check_own_gpus(world)
@@ -80,7 +80,9 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
 
 
 def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Path, model: str) -> None:
-    """Let rank 0 write the file ``model`` and the result line of the metrics, and log the test accuracy."""
+    """Let rank 0 save the trained model in the file ``model``, write the result line of the metrics, and log
+    the test accuracy.
+    """
     loop.collect()
     if world.rank:
         return
@@ -93,8 +95,9 @@ def _write_result(loop: TrainingLoop, metrics: Metrics, world: World, output: Pa
 def _find_start(
     trainer: Trainer, options: Options, world: World, checkpoints: RankCheckpoints
 ) -> TrainingStart:
-    """Return the point at which the training starts. With ``--fresh``, ignore the checkpoints of other jobs:
-    a job that Slurm restarted resumes from the checkpoints that the job itself wrote.
+    """Return the point at which the training starts. With ``--fresh``, ignore the checkpoints of other jobs.
+    If Slurm or the job script restarted this job, resume from the job's own checkpoints, even with
+    ``--fresh``.
     """
     own = was_restarted(os.environ) and checkpoints.are_of(name_job(os.environ))
     fresh = world.tell(options.fresh and not own)
@@ -112,7 +115,8 @@ def _open_metrics(
     first: Mapping[str, Value],
     resumable: Mapping[str, Value],
 ) -> None:
-    """Write the first lines of the metrics: the lines of the checkpoint, or a new header.
+    """Write the first lines of the metrics: a new header, or if the training resumes, the lines in the
+    checkpoint and a line ``resumed``.
 
     Args:
         metrics: the metrics file.
@@ -132,7 +136,7 @@ def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:
     try:
         return trainer.load(data or Path())
     except OSError as error:
-        # The data passed the check before the training: since then, a file server failed or a file vanished.
+        # The data passed an earlier check, so a file server has failed or a file has vanished since.
         where = error.filename or data
         raise Trouble(f"{where}: can no longer be read: {error.strerror or error}", code=1) from error
 
@@ -160,8 +164,8 @@ def _complete(output: Path, model: str) -> bool:
 
 
 def _from(start: TrainingStart) -> dict[str, Value]:
-    """Return the fields of the metrics line ``resumed``: the checkpoint, the epoch, and the number of samples
-    that the epoch has already used.
+    """Return the fields of the metrics line ``resumed``: the checkpoint's name, the number of the epoch, and
+    the number of samples that earlier runs have used in this epoch.
     """
     return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
 

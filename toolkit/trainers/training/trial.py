@@ -1,4 +1,5 @@
-"""``--batch-size auto``: double the batch size until the memory is full, and choose the fastest size.
+"""``--batch-size auto``: double the batch size until the memory is full. Then choose the smallest batch size
+that is nearly as fast as the fastest batch size.
 
 All ranks measure the batch sizes at the same time, so that each node has the same load as in the training.
 The ranks exchange no messages during a measurement.
@@ -27,8 +28,8 @@ if TYPE_CHECKING:
 SMALLEST, LARGEST = 16, 4096
 _SECONDS = 1.0
 _SHARE = 0.8
-"""The share of the free memory that a trial of a batch size may use. The remaining memory is for data that an
-epoch needs but a trial does not need.
+"""The share of the free memory that the trial of a batch size may use. The rest of the free memory is for
+data that an epoch needs, but a trial does not need.
 """
 
 _LONGEST = 20.0
@@ -69,8 +70,10 @@ def with_batch(
     *,
     repeated: bool = False,
 ) -> Options:
-    """Return the options with a batch size. If the user sets no batch size, a resumed training uses the batch
-    size in ``before``, the settings of the earlier run. A new training then finds the batch size by trial.
+    """Return the options with a batch size. If the user sets a batch size, return the options unchanged.
+
+    If the user sets no batch size, a resumed training uses the batch size in ``before``, the settings of the
+    earlier run. A new training without a batch size finds the batch size by trial.
 
     ``repeated`` is true if one training step of all ranks may use a sample several times.
 
@@ -103,7 +106,7 @@ def batch_size(
     seed: int,
     repeated: bool = False,
 ) -> int:
-    """Find the batch size per device by trial; it is at most ``limit``. All ranks return the same size.
+    """Find a batch size per device by trial, at most ``limit``. All ranks return the same batch size.
 
     ``repeated`` is true if one training step of all ranks may use a sample several times.
 
@@ -131,8 +134,9 @@ def batch_size(
 
 
 def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[int, str]:
-    """Return the largest batch size that toolkit tries, and the reason why toolkit tries no larger batch
-    size.
+    """Return the largest batch size that toolkit tries, and a text for the log that says why toolkit tries no
+    larger batch size. ``samples`` is the number of samples in the data set; ``width`` is the number of all
+    devices.
     """
     share = max(1, samples // width)
     if repeated or limit <= share:
@@ -147,9 +151,10 @@ def fastest(tried: Sequence[BatchSpeed]) -> int:
 
 
 def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
-    """Measure the speed with batch sizes that double each time. Return the speeds, and the reason why toolkit
-    did not try a larger batch. ``limit`` is the largest batch size to try; ``most`` is a text for the log
-    that says why toolkit tries no larger size.
+    """Measure the speed with batch sizes that double each time. Return the speeds, and a text for the log
+    that says why toolkit did not try a larger batch size.
+
+    ``limit`` is the largest batch size to try. ``most`` is the returned text if toolkit reaches ``limit``.
     """
     import tensorflow as tf
 
@@ -160,8 +165,8 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # The next batch size is twice as large. Assume that it needs twice the memory that this size added,
-        # or the memory that all sizes so far have added together, if this is more.
+        # The next batch size is twice as large. Estimate how much more memory it needs: twice the growth with
+        # this batch size, or the growth since the start of the trial, whichever is larger.
         # Divide the available memory by the number of ranks that share this node's memory.
         need, left = (
             2 * max(grown, (before - first) // 2),

@@ -23,7 +23,9 @@ _Handler = Callable[[int, FrameType | None], object] | int | None
 
 @dataclass(frozen=True, slots=True)
 class NextSteps:
-    """The next action of all ranks: stop the training, write a checkpoint, or make ``steps`` steps."""
+    """What all ranks do next. If ``stop`` is true, they write a checkpoint and stop the training. If ``save``
+    is true, they write a checkpoint. If they do not stop, they then make ``steps`` training steps.
+    """
 
     stop: bool
     save: bool
@@ -59,8 +61,8 @@ class Watch:
     """
 
     def __init__(self, world: World, seconds: float, file: Path) -> None:
-        """Store the arguments. ``seconds`` is the time between two checkpoints. If a file exists at the path
-        ``file``, a stop is requested.
+        """Store the arguments. ``seconds`` is the time between two checkpoints. The user or the job script
+        requests a stop by creating ``file``.
         """
         self._world, self._seconds, self._file = world, seconds, file
         self._asked = False
@@ -69,7 +71,8 @@ class Watch:
 
     def look(self, steps: int) -> NextSteps:
         """Return the next action of all ranks. Rank 0 decides for all ranks, but a signal to any other rank
-        also requests a stop.
+        also requests a stop. ``steps`` is the number of training steps that this rank proposes; only rank 0's
+        proposal counts.
         """
         stop, save = self._asked, False
         if self._world.rank == 0:
