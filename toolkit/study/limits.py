@@ -124,7 +124,7 @@ def _last(shares: Shares) -> str:
         return ""
     rank, part = max(shares.last_ranks.items(), key=lambda item: item[1])
     fair = 1 / len(shares.last_ranks)
-    return f"; rank {rank} is the last in {percent(part)} of the negotiations" if part > 1.3 * fair else ""
+    return f"; rank {rank} is the last in {percent(part)} of these waits" if part > 1.3 * fair else ""
 
 
 def _model(curve: Curve, model: Fit | None) -> Iterator[str]:

@@ -92,7 +92,7 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
             print(f"preflight: warning: {warning}.", file=sys.stderr, flush=True)
     if verdict.failures:
         more = len(verdict.failures) - _LINES
-        rest = [f"and {more} more faults"] if more > 0 else []
+        rest = [f"and {more} more fault{'s' if more > 1 else ''}"] if more > 0 else []
         return _fail(*verdict.failures[:_LINES], *rest)
     if started_rank(os.environ) == 0:
         took = time.monotonic() - begun

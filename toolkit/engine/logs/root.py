@@ -236,7 +236,7 @@ def _of_raised(one: Raised) -> Clue | None:
 
 
 def _choose(output: Output, causes: list[Cause], endings: list[Clue], others: list[Clue]) -> Cause | None:
-    """Return the root line and the frame of its traceback.
+    """Return the root line and the frame that raised its exception; ``None`` if no line reports a failure.
 
     If the line from :func:`_strongest` may be a consequence of another rank's exit, return the earlier
     exception that stopped the other rank, if the output has such an exception.

@@ -78,8 +78,8 @@ def class_of_text(text: str) -> str | None:
 
 
 def class_of_exception(text: str) -> str | None:
-    """Return the fault class that the module, the name, or the first word of the message of an exception
-    shows; ``None`` if none of these parts shows a fault class.
+    """Return the fault class of an exception, from its module, its name or the first word of its message;
+    ``None`` if none of these parts shows a fault class.
 
     The function ignores the other words of the message, because they may be names and values from the
     program.

@@ -190,8 +190,8 @@ def host_launcher_other_family(case: Case) -> Hit | None:
     own MPI, each rank that PALS starts is rank 0 (ALCF user guide for Polaris, containers).
 
     In a Slurm allocation, Hydra starts its proxies (one process on each node) with srun. If Slurm's default
-    for ``--mpi`` is PMIx, Hydra's ranks inherit the PMIx identity of a step with one process on each node.
-    With one rank on each node, this PMIx identity is correct, so an Open MPI in the image works by chance.
+    for ``--mpi`` is PMIx, srun gives each proxy a PMIx rank number, which all ranks of this proxy inherit.
+    With one rank on each node, this number is correct, so an Open MPI in the image works by chance.
     """
     case.ask("host.mpis", "image.mpi.interfaces")
     host, mpi, found = host_launcher(case.host), case.image.mpi, offer(case)

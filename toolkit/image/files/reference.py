@@ -1,6 +1,6 @@
 """Parse the name of an image: a path, a name in the Docker engine, or a name with a transport prefix.
 
-Apptainer and skopeo use the same transport prefixes.
+Apptainer and skopeo define the transport prefixes, such as ``docker-daemon:``.
 """
 
 import re

@@ -122,7 +122,7 @@ def _proven(config: Any, layers: list[_Blob], blobs: Path) -> Iterator[_Layer]: 
 def _unpacked_digest(file: Path) -> tuple[str, str]:
     """Return the digest of a layer's unpacked content, and the media type suffix of the layer's compression.
 
-    Both are empty if toolkit does not recognize a compression.
+    Both are empty if the layer is not compressed, or if toolkit does not know its compression.
     """
     budget = Budget("a layer from the Docker engine")
     budget.add_stored(file.stat().st_size)

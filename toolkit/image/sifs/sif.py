@@ -244,6 +244,6 @@ def _metadata(sif: Path) -> bytes:
 def _full(where: str) -> CheckFailed:
     return CheckFailed(
         f"the disk is full: {where}",
-        fix="free space on that disk, or set TMPDIR to a folder on a larger disk; toolkit removed its "
-        "incomplete file",
+        fix="free space on that disk, or use a larger disk: `-o` for the SIF, APPTAINER_TMPDIR for temporary "
+        "files; toolkit removed its incomplete file",
     )

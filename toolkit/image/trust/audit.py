@@ -80,7 +80,8 @@ def wheels(tree: FileTree, lock: Lock, manifest: FileHashes | None, hashes: Mapp
         )
     for name, (version, folder) in sorted(installed.items()):
         wrong += _differing_files(f"{name} {version}", tuple(_record(tree, folder)), folder, manifest, hashes)
-    left = f", except {len(manifest.changed)} files that the build changed" if manifest.changed else ""
+    number = len(manifest.changed)
+    left = f", except {number} file{'s' if number > 1 else ''} that the build changed" if number else ""
     return _check("wheels", wrong, f"{detail}, and their files match the wheels' hashes{left}")
 
 

@@ -57,7 +57,7 @@ def _trains(work: Work, call: ast.Call, tapes: set[str]) -> bool:
         return False
     by_keras = function is not None and function.name == "train_step" and work.flow.is_method(function)
     if by_keras and function is not None and not work.flow.calls_of(function):
-        return False  # fit() calls train_step(), and average_steps() changes train_step()
+        return False  # average_steps() changes this train_step(), which fit() calls
     wanted = argument(call, 1, "sources")
     return (wanted is not None and "variables" in work.source.of_node(wanted)) or _change_apply(work, call)
 

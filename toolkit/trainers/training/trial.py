@@ -75,7 +75,8 @@ def with_batch(
     If the user sets no batch size, a resumed training uses the batch size in ``before``, the settings of the
     earlier run. A new training without a batch size finds the batch size by trial.
 
-    ``repeated`` is true if one training step of all ranks may use a sample several times.
+    ``repeated`` allows a batch of all ranks that is larger than the data set, so that one step trains some
+    samples several times.
 
     Raises:
         Trouble: if not even the smallest batch fits into the memory.
@@ -108,7 +109,8 @@ def batch_size(
 ) -> int:
     """Find a batch size per device by trial, at most ``limit``. All ranks return the same batch size.
 
-    ``repeated`` is true if one training step of all ranks may use a sample several times.
+    ``repeated`` allows a batch of all ranks that is larger than the data set, so that one step trains some
+    samples several times.
 
     Raises:
         Trouble: if not even the smallest batch fits into the memory.
