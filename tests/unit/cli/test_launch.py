@@ -70,7 +70,7 @@ def run(*words):
         (["--env-file", "nope.env", "--", "true"], "--env-file nope.env: No such file"),
         (["--env", "A B=1", "--", "true"], "not a valid variable name"),
         (["--directory", "~other/x", "--", "true"], "--directory"),
-        (["--directory", "/a,b", "--", "true"], "separator"),
+        (["--directory", "/a,b", "--", "true"], "option --bind cannot contain"),
         (["--image", "/nope.sif", "--", "true"], "--image /nope.sif: no such file"),
         (["--image", "nope.sif", "--", "true"], "--image nope.sif: no such file"),
         (["--image", "./", "--", "true"], "a folder"),

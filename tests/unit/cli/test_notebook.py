@@ -51,7 +51,7 @@ def run(*words):
     [
         (["--packages", "jupyter"], "--packages jupyter: not an absolute path"),
         (["--folder", "work"], "--folder work: not an absolute path"),
-        (["--folder", "/a,b"], "separator"),
+        (["--folder", "/a,b"], "option --bind cannot contain"),
         (["--env", "NOT_SET_HERE"], "the variable is not set"),
         (["--directory", "~other/x"], "--directory"),
         (["--time", "x;y"], "--time"),
