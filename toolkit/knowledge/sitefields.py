@@ -30,6 +30,8 @@ _HOST = re.compile(r"[\w][\w.@:-]*", re.ASCII)
 _CONSTRAINT = re.compile(r"[\w][\w.+&|*()\[\],:-]*", re.ASCII)
 _LARGEST = 1_000_000_000
 
+_NOT_PRINTABLE = "the value contains a line break or an unprintable character"
+
 
 def objections(site: Site) -> Iterator[FieldFault]:
     """Yield the faults in the values of a site profile."""
@@ -43,7 +45,7 @@ def objections(site: Site) -> Iterator[FieldFault]:
             what = f"{name!r} is not a variable name; use letters, digits and _, but no digit at the start"
             yield FieldFault("env", what)
         if not _line(value):
-            yield FieldFault(f"env.{name}", "the value contains a line break or an unprintable character")
+            yield FieldFault(f"env.{name}", _NOT_PRINTABLE)
     yield from _of_partitions(site)
 
 
@@ -55,9 +57,9 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
     """Yield the faults of fields that must be one word or one line."""
     for path, line in (("title", site.title), ("centre", site.centre), ("fabric", site.fabric)):
         if not _line(line):
-            yield FieldFault(path, "the value contains a line break or an unprintable character")
+            yield FieldFault(path, _NOT_PRINTABLE)
     if not _line(site.image.verify_key):
-        yield FieldFault("image.verify_key", "the value contains a line break or an unprintable character")
+        yield FieldFault("image.verify_key", _NOT_PRINTABLE)
     if not site.title.strip():
         yield FieldFault("title", "the title, which names the cluster, is missing")
     here = site.defaults

@@ -124,12 +124,8 @@ def _on_one_node(asked: DoctorRequest) -> Request | None:
 def _other_mode(works: Mode, asked: Mode | None, missing: tuple[str, ...]) -> str:
     instead = f" instead of {asked}" if asked else ""
     whom = " Mode gloo works only for Horovod." if works == "gloo" else ""
-    unknown = (
-        f" Facts that decide whether {asked or 'other modes'} {'works' if asked else 'work'} are unknown:"
-        f" {', '.join(missing)}."
-        if missing
-        else ""
-    )
+    decided = f"{asked} works" if asked else "other modes work"
+    unknown = f" Facts that decide whether {decided} are unknown: {', '.join(missing)}." if missing else ""
     return f"Use mode {works}{instead}: toolkit predicts that {works} works.{whom}{unknown}"
 
 

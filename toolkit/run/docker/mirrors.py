@@ -17,7 +17,7 @@ Mirrors = Mapping[Archive, tuple[str, ...]]
 
 MIRROR = "TOOLKIT_DEBIAN_MIRROR"
 """The environment variable with the address of the Debian mirror to use. The mirror may be a snapshot, such
-as one of snapshot.debian.org.
+as an address of Debian's snapshot archive.
 """
 
 _SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")
