@@ -87,8 +87,9 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s.
-            "DnsOptions": ["timeout:1", "attempts:1"],
+            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s. On a
+            # busy machine, Docker may need more than a second for a running node's name: ask again.
+            "DnsOptions": ["timeout:1", "attempts:3"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
             "MaskedPaths": ["/sys/firmware", "/sys/devices/virtual/powercap"],
