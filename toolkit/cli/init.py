@@ -72,7 +72,7 @@ def command(
     finally:
         runner.close()
     called = name or bundle.site.cluster or cluster or bundle.host.place
-    found = draft(called, bundle.host, bundle.site, reached=host or "", day=_today())
+    found = draft(called, bundle.host, bundle.site, destination=host or "", day=_today())
     file = output or own_folder() / f"{checked_name(called)}{SUFFIX}"
     _free(file, force)
     given = {"--account": account, "--partition": partition, "--directory": directory, "--module": module}

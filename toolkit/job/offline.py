@@ -69,7 +69,9 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     notes = request.notes(explain=flags.explain)
     wanted = msgspec.structs.replace(job, data=str(folder)) if folder else job
     shown = sources.code.facts if sources.code else None
-    uncontacted = from_profile.write(wanted, site, image, notes, fix=fix, shown=shown, copies=flags.copies)
+    uncontacted = from_profile.write(
+        wanted, site, image, notes, fix=fix, command_facts=shown, copies=flags.copies
+    )
     tell_idle(job.image or "", uncontacted.spec, site, None, image, tell)
     tell.step(f"Written from the site profile; {site.title} was not contacted")
     for line in _steps(uncontacted, folder, sources):

@@ -50,15 +50,15 @@ def write(
     notes: Sequence[str] = (),
     key: str | None = None,
     fix: Fix | None = None,
-    shown: CommandFacts | None = None,
+    command_facts: CommandFacts | None = None,
     copies: bool = False,
 ) -> UncontactedJob:
     """Return the job for ``site`` and the job script; the user must copy the image to the cluster.
 
     ``notes`` become comments in the job script. ``key`` is the key of the new job; by default, toolkit
-    creates a key. ``fix`` sets the launch mode and adds options to the launch command. ``shown`` contains the
-    facts that toolkit read in the program's source code. If ``copies`` is true, each rank runs in a separate
-    folder.
+    creates a key. ``fix`` sets the launch mode and adds options to the launch command. ``command_facts``
+    contains the facts that toolkit read in the program's source code. If ``copies`` is true, each rank runs
+    in a separate folder.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -78,11 +78,11 @@ def write(
         spec, preflight=bool(job.preflight) and has_check(image, trainer=known is not None)
     )
     spec = in_own_folders(spec) if copies else spec
-    own = own_mode(image, request_of(spec, {}, None, site, job.program, shown))
+    own = own_mode(image, request_of(spec, {}, None, site, job.program, command_facts))
     mode = fix.launch.mode if fix else job.mode or own or site.launch.mode or usual_mode(image)
     why = f"the fix file sets {mode}" if fix else _why(job, site, mode, own)
     because = f"not predicted, because {site.title} was not contacted; {why}"
-    launch_plan, text = script_of(spec, job, site, image, mode, because, notes, fix, shown)
+    launch_plan, text = script_of(spec, job, site, image, mode, because, notes, fix, command_facts)
     return UncontactedJob(spec, launch_plan, text, data, program)
 
 
@@ -92,16 +92,19 @@ def script_of(
     site: Site,
     image: ImageFacts,
     mode: Mode,
-    because: str,
+    reason: str,
     notes: Sequence[str] = (),
     fix: Fix | None = None,
-    shown: CommandFacts | None = None,
+    command_facts: CommandFacts | None = None,
 ) -> tuple[Plan, str]:
-    """Return the launch plan and the job script for a cluster that toolkit did not probe."""
-    request = request_of(spec, job.env or {}, mode, site, job.program, shown)
+    """Return the launch plan and the job script for a cluster that toolkit did not probe.
+
+    ``reason`` says why toolkit chose the launch mode; it becomes a comment in the script, as do ``notes``.
+    """
+    request = request_of(spec, job.env or {}, mode, site, job.program, command_facts)
     command = spec.runtime or site.container.command
     launch_plan = plan(_host(site, command), image, request, mode, site, fix.launch if fix else None)
-    return launch_plan, script.job_script(spec, launch_plan, because, command, site, image, notes)
+    return launch_plan, script.job_script(spec, launch_plan, reason, command, site, image, notes)
 
 
 def _host(site: Site, command: str) -> HostFacts:
@@ -164,10 +167,10 @@ def usual_mode(image: ImageFacts) -> Mode:
     return "srun-pmi2" if implementation in {"mpich", "intelmpi"} else "srun-pmix"
 
 
-def _why(job: JobFile, site: Site, mode: Mode, own: Mode | None) -> str:
+def _why(job: JobFile, site: Site, mode: Mode, default_mode: Mode | None) -> str:
     if job.mode:
         return f"you chose {mode}"
-    if own:
+    if default_mode:
         return f"{mode} is a mode for programs without MPI, and this program uses no MPI"
     if site.launch.mode:
         return f"the site profile chooses {mode}"

@@ -110,21 +110,21 @@ def transport(lines: Iterable[str]) -> Transport | None:
     return _over_ucx(log_lines) or _over_mtl(log_lines) or _over_libfabric(log_lines)
 
 
-def compare(prediction: Prediction, evidence: Seen, observed: Outcome, host: HostFacts, output: str) -> Trial:
-    """Return the trial: the prediction, the observed outcome, and whether they agree.
+def compare(prediction: Prediction, evidence: Seen, outcome: Outcome, host: HostFacts, output: str) -> Trial:
+    """Return the trial: the prediction, the observed ``outcome``, and whether the two agree.
 
-    ``agrees`` is ``None`` if the predicted outcome is unknown.
+    The field ``agrees`` of the result is ``None`` if the predicted outcome is unknown.
     """
     known = prediction.outcome != "unknown"
     return Trial(
         mode=prediction.mode,
         predicted=prediction.outcome,
         because=prediction.why,
-        observed=observed,
-        agrees=prediction.foretells(observed) if known else None,
+        observed=outcome,
+        agrees=prediction.foretells(outcome) if known else None,
         seen=evidence,
         missed_fabric=missed_fast_network(host, evidence),
-        findings=() if observed == "ok" else as_findings(explain_output(Output(output))),
+        findings=() if outcome == "ok" else as_findings(explain_output(Output(output))),
     )
 
 

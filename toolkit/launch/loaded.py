@@ -97,5 +97,5 @@ def _provides(module: str) -> str:
     return f"module {module if module.startswith('swap ') else f'load {module}'} provides the runtime"
 
 
-def _runtime_in(why: str) -> str:
-    return "apptainer" if "apptainer" in why.lower() else RUNTIME
+def _runtime_in(reason: str) -> str:
+    return "apptainer" if "apptainer" in reason.lower() else RUNTIME

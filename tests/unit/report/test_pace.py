@@ -19,14 +19,14 @@ def epoch(number, seconds=10.0):
 
 def test_what_is_done_and_what_is_left_are_told():
     now = pace(lines(HEADER, epoch(1, 99.0), epoch(2), epoch(3), epoch(4)))
-    assert now == Pace(done=4, epochs=12, images_per_second=4321.4, seconds_left=80.0)
+    assert now == Pace(complete_epochs=4, epochs=12, images_per_second=4321.4, seconds_left=80.0)
     assert describe_pace(now) == "epoch 5 of 12, 4,321 images/s, about 80 s left"
-    assert describe_pace(now, since=75) == "epoch 5 of 12, 4,321 images/s, about 5 s left"
+    assert describe_pace(now, seconds=75) == "epoch 5 of 12, 4,321 images/s, about 5 s left"
 
 
 def test_numbers_out_of_range_do_not_stop_who_follows_a_job():
     assert pace(lines({**HEADER, "epochs": 10**400}, epoch(1))) is None
-    assert pace(lines(HEADER, epoch(1), epoch(2, 10**400))).done == 1
+    assert pace(lines(HEADER, epoch(1), epoch(2, 10**400))).complete_epochs == 1
 
 
 def test_a_speed_below_one_is_no_speed_of_0():

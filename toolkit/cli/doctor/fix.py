@@ -56,14 +56,14 @@ def _write_options(
     use = f"{shlex.join([*words, *place])} -- COMMAND"
     runtime = runtime_of(host)
     before = launch_lines(found.plan, request, runtime)
-    after = launch_lines(found.after, request, runtime)
+    after = launch_lines(found.fixed_plan, request, runtime)
     changed = fixfile.write(output, fix_text(fix, f"Use: toolkit launch --fix {output.name} …"))
     value = {
         "kind": "launch",
         "file": str(output),
         "diff": difference(before, after, output.name),
         "fix": msgspec.to_builtins(fix),
-        "before": {"mode": found.before.mode, "outcome": found.before.outcome},
+        "before": {"mode": found.prediction.mode, "outcome": found.prediction.outcome},
     }
     shown = difference(before, after, output.name, style_of_stdout())
     _tell(as_json, value, f"{shown}\n\n{_written(output, changed=changed)}\nNext\n  {one_line(use)}")

@@ -39,7 +39,7 @@ def watch_job(runner: Runner, record: JobRecord, tell: Tell, *, quiet: bool = Fa
             watch.line,
             watch.state,
             on_metrics=watch.metrics,
-            on_again=watch.again,
+            on_resume=watch.again,
             on_lost=watch.lost,
         )
         _say_results(runner, ended, tell)
@@ -109,12 +109,12 @@ class _Watch:
                     f"no metrics yet; toolkit has followed the job for {moment - self._since:.0f} s"
                 )
             return
-        new = now.done != self._done
+        new = now.complete_epochs != self._done
         if new:
-            self._done, self._since = now.done, moment
+            self._done, self._since = now.complete_epochs, moment
         if self._live:
             self._tell.detail(pace.describe_pace(now, moment - self._since))
-        elif new and now.done and moment - self._told >= _PLAIN_SECONDS:
+        elif new and now.complete_epochs and moment - self._told >= _PLAIN_SECONDS:
             self._told = moment
             self._tell.step(f"Job {self.name}: {pace.describe_pace(now)}")
 

@@ -114,7 +114,7 @@ def _without_slurm(host: HostFacts) -> HostFacts:
 
 
 def local_script(
-    spec: JobSpec, launch_plan: Plan, because: str, runtime: str = RUNTIME, image: ImageFacts | None = None
+    spec: JobSpec, launch_plan: Plan, reason: str, runtime: str = RUNTIME, image: ImageFacts | None = None
 ) -> str:
     """Return the script that runs the job with ``bash job.sh`` on this machine, from ``slurm/local.sh.j2``.
 
@@ -131,7 +131,7 @@ def local_script(
         {
             "version": __version__,
             "mode": launch_plan.mode,
-            "because": " ".join("".join(c if c.isprintable() else " " for c in because).split()),
+            "because": " ".join("".join(c if c.isprintable() else " " for c in reason).split()),
             "ranks": spec.ranks_per_node,
             "launcher": launch_plan.inside,
             "copies": launch_plan.mode == "gloo" or bool(launch_plan.wrapper),

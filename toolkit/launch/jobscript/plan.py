@@ -31,15 +31,16 @@ def launch_words(
     plan: Plan,
     command: Iterable[str],
     runtime: str = RUNTIME,
-    dropped: Iterable[str] = (),
+    unset_options: Iterable[str] = (),
     binds: Iterable[str] = (),
 ) -> list[list[str]]:
     """Return the launch command for ``command`` in groups of words; a script has one line for each group.
 
     The groups are the launcher, the variables to remove, the container's options, the image, the variables to
     set, and the ranks' command. The ranks read the user's variables from a file, so the process list does not
-    show the values. ``dropped`` are options such as ``-u NAME`` for ``env``; they remove variables in
-    addition to the variables that the plan removes. ``binds`` are mounts in addition to the plan's mounts.
+    show the values. ``unset_options`` are options such as ``-u NAME`` for the command ``env``; these options
+    remove variables in addition to the variables that the plan removes. ``binds`` are mounts in addition to
+    the plan's mounts.
     """
     own = variables.names_of(spec)
     env = _inside_env({name: value for name, value in plan.env.items() if name not in own})
@@ -54,7 +55,7 @@ def launch_words(
             f"--mode {plan.mode}: {kind.NAMES[0]} starts containers only with srun",
             fix="use a `--mode` that starts the ranks with srun, such as `srun-pmix`",
         )
-    image, without = list(kind.image(spec)), _unset_words(plan.unset, dropped)
+    image, without = list(kind.image(spec)), _unset_words(plan.unset, unset_options)
     launcher = [plan.launcher[0], *_counts(spec, plan), *plan.launcher[1:]]
     if plan.inside:
         around = ["bash", posixpath.join(spec.directory, MPIRUN_FILE)] if by_agent(plan) else []
@@ -82,11 +83,13 @@ def _counts(spec: JobSpec, plan: Plan) -> list[str]:
     return [*words, f"--cpus-per-task={cores}"] if launcher.COMMAND == "srun" else words
 
 
-def _unset_words(names: Iterable[str], more: Iterable[str] = ()) -> list[str]:
-    """Return the words ``env -u NAME …``, or no words if there are no variables to remove. In the launch
-    command, ``env`` follows the launcher, because the launcher itself may set these variables.
+def _unset_words(names: Iterable[str], unset_options: Iterable[str] = ()) -> list[str]:
+    """Return the words ``env``, ``unset_options`` and ``-u NAME`` for each variable in ``names``. If there is
+    no variable to remove, return no words.
+
+    In the launch command, ``env`` follows the launcher, because the launcher itself may set these variables.
     """
-    words = [*more, *(word for name in names for word in ("-u", name))]
+    words = [*unset_options, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
 
 

@@ -50,7 +50,7 @@ def load_template(site: Site | None) -> None:
 def job_script(
     spec: JobSpec,
     plan: Plan,
-    because: str,
+    reason: str,
     runtime: str = "singularity",
     site: Site | None = None,
     image: ImageFacts | None = None,
@@ -62,11 +62,11 @@ def job_script(
     Args:
         spec: the job.
         plan: the engine's launch plan: the launcher, the options of the container, and the variables.
-        because: why toolkit chose the launch mode.
+        reason: why toolkit chose the launch mode.
         runtime: the command of the container runtime.
         site: the profile of the cluster.
         image: the facts about the image, which determine the preflight command.
-        notes: comments for the head of the script, in addition to the reason ``because``.
+        notes: comments for the head of the script, in addition to ``reason``.
         copies: the digest and size in bytes of each file that the job copies to its nodes, by path.
 
     Raises:
@@ -89,7 +89,7 @@ def job_script(
             "spec": spec,
             "header": scheduler.header(spec, site),
             "mode": plan.mode,
-            "because": _comment(because),
+            "because": _comment(reason),
             "notes": [_comment(note) for note in notes],
             "folder": quote_around(spec.directory, {k: v for k, v in pieces.items() if k != spec.directory}),
             "modules": _modules(spec, site),
@@ -118,16 +118,17 @@ def _launch_lines(
     spec: JobSpec,
     plan: Plan,
     runtime: str,
-    dropped: tuple[str, ...],
-    checked: Sequence[str],
+    unset_options: tuple[str, ...],
+    preflight_command: Sequence[str],
     pieces: Mapping[str, str],
 ) -> dict[str, str]:
-    """Return the lines that start the ranks, and the lines that start the preflight command ``checked``.
+    """Return the lines that start the ranks, and the lines that start ``preflight_command``.
 
     An elastic job starts its ranks in a loop, so its lines have more indentation.
     """
-    program = launch_words(spec, plan, spec.command, runtime, dropped)
-    preflight_words = launch_words(spec, plan, checked, runtime, dropped, preflight.binds(spec, checked))
+    program = launch_words(spec, plan, spec.command, runtime, unset_options)
+    binds = preflight.binds(spec, preflight_command)
+    preflight_words = launch_words(spec, plan, preflight_command, runtime, unset_options, binds)
     return {
         "launch": _lines(program, 8 if spec.elastic else 4, pieces),
         "preflight": _lines(preflight_words, 8, pieces),

@@ -129,11 +129,14 @@ Before Slurm 18.08, the name of ``--chdir`` was ``--workdir``.
 
 
 class ValueFault(NamedTuple):
-    """A wrong value of a job field; ``what`` says what is wrong with the value, or what toolkit expects."""
+    """A wrong value of a job field.
+
+    ``message`` says what is wrong with the value, or what toolkit expects.
+    """
 
     field: str
     value: object
-    what: str
+    message: str
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
@@ -212,7 +215,7 @@ def check_command(command: Sequence[str]) -> None:
 def value_error(fault: ValueFault) -> BadInput:
     """Return the error for a wrong value; its message names the option that sets the value."""
     shown = fault.value if isinstance(fault.value, int) else repr(fault.value)
-    return BadInput(f"{option(fault.field)} {shown}: {fault.what}")
+    return BadInput(f"{option(fault.field)} {shown}: {fault.message}")
 
 
 def as_name(text: str) -> str:

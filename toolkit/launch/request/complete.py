@@ -37,41 +37,41 @@ _RESOURCE_FIELDS = (
 """The job fields that determine which partition can run the job."""
 
 
-def complete_job(merged: MergedJob, site: Site | None) -> MergedJob:
+def complete_job(merged_job: MergedJob, site: Site | None) -> MergedJob:
     """Return the job with its array, partition, cores per rank, warning signal and output file.
 
     Raises:
         BadInput: if the requested partition or, without a request, every partition of the site cannot run the
             job; or if the options for arrays and sweeps conflict.
     """
-    merged = _with_array(_with_partition(merged, site) if site else merged)
-    job = merged.job
+    merged_job = _with_array(_with_partition(merged_job, site) if site else merged_job)
+    job = merged_job.job
     layers = []
     if job.warning is None and _can_stop(job, site):
         layers.append(JobLayer("default of trainers", JobFile(warning=WARNING)))
-    if job.array and merged.origins.get("output") == "default":
+    if job.array and merged_job.origins.get("output") == "default":
         layers.append(JobLayer("default of arrays", JobFile(output=OUTPUT_OF_ARRAY)))
     if not layers:
-        return merged
+        return merged_job
     more = merge(layers)
     completed_job = merge([JobLayer("", job), *layers])
-    return MergedJob(completed_job.job, {**merged.origins, **more.origins}, merged.note)
+    return MergedJob(completed_job.job, {**merged_job.origins, **more.origins}, merged_job.note)
 
 
-def _with_array(merged: MergedJob) -> MergedJob:
+def _with_array(merged_job: MergedJob) -> MergedJob:
     """Return the job with a job array for its sweep: one task for each combination of values.
 
     Raises:
         BadInput: if the job has both an array and a sweep, or ``--sweep-parallel`` without a sweep.
     """
-    job, origins = merged.job, merged.origins
+    job, origins = merged_job.job, merged_job.origins
     if not job.sweep:
         if job.sweep_parallel is not None and origins["sweep_parallel"].startswith("-"):
             raise BadInput(
                 "--sweep-parallel: needs --sweep",
                 fix="to limit how many tasks of an array run at once: `--array 0-7%2`",
             )
-        return merged
+        return merged_job
     if job.array:
         raise BadInput(
             f"{origins['array']}: cannot be combined with a sweep, which sets the array; "
@@ -79,12 +79,14 @@ def _with_array(merged: MergedJob) -> MergedJob:
             fix="to limit how many tasks run at once: `--sweep-parallel N`",
         )
     array = sweep_values.array(job.sweep, job.sweep_parallel)
-    return MergedJob(msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged.note)
+    return MergedJob(
+        msgspec.structs.replace(job, array=array), {**origins, "array": "sweep"}, merged_job.note
+    )
 
 
-def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
+def _with_partition(merged_job: MergedJob, site: Site) -> MergedJob:
     """Return the job in a partition that can run it, with cores, memory and features that fit there."""
-    job, origins = merged.job, dict(merged.origins)
+    job, origins = merged_job.job, dict(merged_job.origins)
     values = {field: value for field, value in job.given_values().items() if field in _RESOURCE_FIELDS}
     of_site = f"site {job.site}"
     unsaid = [f for f in ("partition", *PARTITION_FIELDS) if f not in values or origins.get(f) == of_site]
@@ -95,9 +97,9 @@ def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
         raise BadInput(error.message, fix=error.fix, detail=_elsewhere(values, origins, of_site)) from None
     specification, part = choice.spec, choice.partition
     if part is None:
-        return merged
+        return merged_job
     reasons = {
-        "partition": choice.why,
+        "partition": choice.reason,
         "cpus_per_rank": f"{part.cores} cores of a node in {part.name}",
         "memory": f"memory of a node in {part.name}",
         "constraint": "",
@@ -107,19 +109,21 @@ def _with_partition(merged: MergedJob, site: Site) -> MergedJob:
         if value != getattr(spec, field):
             job = msgspec.structs.replace(job, **{field: value or None})
             origins[field] = reason
-    note = f"partition {part.name}: {choice.why}" if choice.why else ""
+    note = f"partition {part.name}: {choice.reason}" if choice.reason else ""
     return MergedJob(job, origins, note)
 
 
-def _elsewhere(values: Mapping[str, object], origins: Mapping[str, str], of_site: str) -> list[str]:
+def _elsewhere(values: Mapping[str, object], origins: Mapping[str, str], site_origin: str) -> list[str]:
     """Return a line such as ``nodes = 2 <- toolkit.toml`` for each field whose value comes from settings,
     environment variables or a job file.
+
+    ``site_origin`` is the text in ``origins`` for values of the site profile, such as ``site juwels``.
     """
     places = {field: origins.get(field, "") for field in values}
     return [
         f"{field} = {values[field]} <- {place}"
         for field, place in places.items()
-        if place not in {"", "default", of_site} and not place.startswith("-")
+        if place not in {"", "default", site_origin} and not place.startswith("-")
     ]
 
 

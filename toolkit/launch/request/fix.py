@@ -23,19 +23,19 @@ from toolkit.versions import within
 
 @dataclass(frozen=True, slots=True)
 class FoundFix:
-    """A launch command before a fix (``plan``) and after the fix (``after``).
+    """A launch command before a fix (``plan``) and after the fix (``fixed_plan``).
 
-    ``plan`` lacks the options that the engine would add. ``before`` is the prediction for ``plan``.
+    ``plan`` lacks the options that the engine would add. ``prediction`` is the predicted outcome of ``plan``.
     """
 
-    before: Prediction
+    prediction: Prediction
     plan: Plan
-    after: Plan
+    fixed_plan: Plan
 
     @property
     def is_empty(self) -> bool:
         """Whether the launch works without a change."""
-        return self.before.outcome == "ok"
+        return self.prediction.outcome == "ok"
 
 
 def find_fix(
@@ -73,17 +73,17 @@ def plain_plan(host: HostFacts, image: ImageFacts, request: Request, site: Site 
     return add_site_settings(plain, host, image, request, site)
 
 
-def fix_of(found: FoundFix, host: HostFacts, image: ImageFacts, verdict: Verdict) -> Fix:
+def fix_of(found_fix: FoundFix, host: HostFacts, image: ImageFacts, verdict: Verdict) -> Fix:
     """Return the content of the fix file for a fix that :func:`find_fix` found."""
-    after, before = found.after, found.plan
+    after, before, prediction = found_fix.fixed_plan, found_fix.plan, found_fix.prediction
     titles = {finding.id: finding.title for finding in verdict.findings if not finding.undecided}
-    because = (f"{found.before.mode}: {found.before.outcome}: {found.before.because}",)
+    because = (f"{prediction.mode}: {prediction.outcome}: {prediction.because}",)
     return Fix(
         schema=SCHEMA,
         image=image.path.rpartition("/")[2],
         digest=image.digest,
         place=host.place,
-        because=(*because, *(f"{i}: {titles[i]}" for i in found.before.findings if i in titles)),
+        because=(*because, *(f"{i}: {titles[i]}" for i in prediction.findings if i in titles)),
         launch=LaunchFix(
             mode=after.mode,
             container=_more(after.container, before.container),
@@ -137,5 +137,5 @@ def _fill_interface(env: dict[str, str], host: HostFacts) -> dict[str, str] | No
     return {name: value.replace("{interface}", host.interfaces[0]) for name, value in env.items()}
 
 
-def _more(words: tuple[str, ...], than: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(word for word in words if word not in than)
+def _more(words: tuple[str, ...], plain_words: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(word for word in words if word not in plain_words)

@@ -85,8 +85,10 @@ def merge(layers: Iterable[JobLayer]) -> MergedJob:
     return MergedJob(JobFile(**values), origins)
 
 
-def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool) -> JobLayer:
-    """Check the settings of one source, and return them.
+def check_layer(
+    settings: Mapping[str, Any], source: str, lines: Mapping[str, int], *, strict: bool
+) -> JobLayer:
+    """Check the settings of one source, and return the settings with their source.
 
     If ``strict`` is true, each value must have the type of its field. If ``strict`` is false, toolkit also
     accepts a text such as ``"2"`` for a number.
@@ -95,7 +97,9 @@ def check_layer(raw: Mapping[str, Any], source: str, lines: Mapping[str, int], *
         BadInput: if a value is wrong; the message names the source, the field and the valid values.
     """
     try:
-        job_file = msgspec.convert({k: v for k, v in raw.items() if v is not None}, JobFile, strict=strict)
+        job_file = msgspec.convert(
+            {k: v for k, v in settings.items() if v is not None}, JobFile, strict=strict
+        )
     except msgspec.ValidationError as error:
         found = shape(str(error), JobFile)
         choices = f"; choices: {', '.join(found.choices)}" if found.choices else ""
@@ -150,23 +154,26 @@ def of_site(name: str, site: Site) -> JobLayer:
     return JobLayer(f"site {name}", job_file)
 
 
-def _in_words(what: str) -> str:
-    """Return words for the expected type of a value, such as "a whole number"."""
+def _in_words(fault: str) -> str:
+    """Return ``fault`` with the expected type of the value in words, such as "write a whole number".
+
+    If ``fault`` does not start with an expected type, return ``fault`` unchanged.
+    """
     kinds = {"int": "a whole number", "bool": "true or false", "array": "a list", "str": "a text",
              "object": "names and values, as in NAME: VALUE"}  # fmt: skip
-    match = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", what)
-    return f"write {kinds[match['kind']]}" if match and match["kind"] in kinds else what
+    match = re.match(r"expected '(?P<kind>\w+)(?: \| null)?'", fault)
+    return f"write {kinds[match['kind']]}" if match and match["kind"] in kinds else fault
 
 
-def _refusal(bad: ValueFault, source: str, lines: Mapping[str, int]) -> BadInput:
-    name = f"{bad.field}.{bad.value}" if bad.field == "env" else bad.field
-    what = f"{bad.value!r}: {bad.what}" if isinstance(bad.value, str) else f"{bad.value}: {bad.what}"
-    return BadInput(_at(source, lines, name, what))
+def _refusal(fault: ValueFault, source: str, lines: Mapping[str, int]) -> BadInput:
+    name = f"{fault.field}.{fault.value}" if fault.field == "env" else fault.field
+    value = repr(fault.value) if isinstance(fault.value, str) else str(fault.value)
+    return BadInput(_at(source, lines, name, f"{value}: {fault.message}"))
 
 
-def _at(source: str, lines: Mapping[str, int], name: str, what: str) -> str:
+def _at(source: str, lines: Mapping[str, int], name: str, fault: str) -> str:
     shown = "".join(c if c.isprintable() else "?" for c in name)
-    text = "".join(c if c.isprintable() else "?" for c in what)
+    text = "".join(c if c.isprintable() else "?" for c in fault)
     if source == PREFIX:
         return f"{PREFIX}{shown.upper()}: {text}"
     if source == OPTION:

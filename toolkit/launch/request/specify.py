@@ -112,12 +112,12 @@ def request_of(
     mode: Mode | None,
     site: Site | None,
     program: ProgramName | None = None,
-    shown: CommandFacts | None = None,
+    command_facts: CommandFacts | None = None,
 ) -> Request:
     """Return the launch request of a job for the engine; ``env`` includes secret values.
 
-    ``program`` is the value of ``--program``. ``shown`` contains the facts that toolkit read from the user's
-    command and its Python script.
+    ``program`` is the value of ``--program``. ``command_facts`` contains the facts that toolkit read from the
+    user's command and its Python script.
     """
     return Request(
         nodes=spec.nodes,
@@ -134,8 +134,8 @@ def request_of(
         user_site=spec.user_site,
         program=program or (trainers.program_of(spec.command) if spec.trainer else None),
         command=spec.command,
-        joins=shown.joins if shown else frozenset(),
-        says=dict(shown.says) if shown else {},
+        joins=command_facts.joins if command_facts else frozenset(),
+        says=dict(command_facts.says) if command_facts else {},
     )
 
 

@@ -61,8 +61,10 @@ def rows(sweep: Iterable[str]) -> list[Row]:
     return [dict(zip(names, row, strict=True)) for row in tasks]
 
 
-def array(sweep: Sequence[str], parallel: int | None) -> str:
-    """Return the task numbers of a sweep as a value of ``--array``; at most ``parallel`` tasks run at once.
+def array(sweep: Sequence[str], parallel_tasks: int | None) -> str:
+    """Return the task numbers of a sweep as a value of ``--array``.
+
+    At most ``parallel_tasks`` tasks run at once. ``None`` means no limit.
 
     Raises:
         BadInput: if two parameters need the same variable, or the sweep has too many tasks.
@@ -82,7 +84,7 @@ def array(sweep: Sequence[str], parallel: int | None) -> str:
             f"--sweep: {count} array tasks; toolkit supports at most {MOST_TASKS} array tasks per job",
             fix="split the sweep into several launches",
         )
-    return f"0-{count - 1}" + (f"%{parallel}" if parallel else "")
+    return f"0-{count - 1}" + (f"%{parallel_tasks}" if parallel_tasks else "")
 
 
 def names_of(sweep: Iterable[str]) -> list[str]:

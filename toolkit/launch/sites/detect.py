@@ -49,10 +49,10 @@ class Draft:
     gaps: tuple[str, ...]
 
 
-def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", day: str = "") -> Draft:
+def draft(name: str, host: HostFacts, facts: SiteFacts, *, destination: str = "", day: str = "") -> Draft:
     """Return the draft of a cluster's site profile, from the facts about the cluster.
 
-    ``reached`` is the SSH destination of the cluster. ``day`` is the date of the probe, which the profile
+    ``destination`` is the SSH destination of the cluster. ``day`` is the date of the probe, which the profile
     records.
 
     Raises:
@@ -66,7 +66,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
     facts = _sayable(facts)
     # If no partition lists GPUs in GRES, nodes may still have GPUs that Slurm does not count.
     counted = any(part.gpus for part in facts.partitions or ())
-    parts = tuple(partition_of(part, counted=counted) for part in facts.partitions or ())
+    parts = tuple(partition_of(part, gpus_counted=counted) for part in facts.partitions or ())
     questions = tuple(_questions(host, facts, parts))
     gaps = tuple(_gaps(host, facts, questions))
     site = Site(
@@ -74,7 +74,7 @@ def draft(name: str, host: HostFacts, facts: SiteFacts, *, reached: str = "", da
         title=name,
         notes="".join(f"{gap}\n" for gap in ("No job was run with this profile yet.", *gaps)),
         architecture=host.architecture or "x86_64",
-        host=reached,
+        host=destination,
         directory=_directory(facts),
         scratch=_scratch(host, facts),
         network=_network(host, facts),
@@ -191,8 +191,8 @@ def _why(host: HostFacts) -> str:
     ) or "toolkit did not probe a compute node"
 
 
-def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:
-    """Return a partition for a site profile; ``counted`` is true if Slurm counts the cluster's GPUs."""
+def partition_of(part: PartitionFacts, *, gpus_counted: bool) -> Partition:
+    """Return a partition for a site profile; ``gpus_counted`` is true if Slurm counts the cluster's GPUs."""
     return Partition(
         name=part.name,
         default=part.default,
@@ -202,7 +202,7 @@ def partition_of(part: PartitionFacts, *, counted: bool) -> Partition:
         cores=part.cores or part.cpus or None,
         threads=part.threads or None,
         memory_mb=part.memory_mb or None,
-        gpus=part.gpus if counted else None,
+        gpus=part.gpus if gpus_counted else None,
         gpu=part.gpu,
         features=part.features or (),
     )

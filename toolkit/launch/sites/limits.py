@@ -108,7 +108,7 @@ def _memory(spec: JobSpec, partition: Partition) -> Iterator[LimitExceeded]:
         yield LimitExceeded(f"--memory-per-cpu {spec.memory_per_cpu} for {cores} cores", limit, "memory")
 
 
-def _gpus(spec: JobSpec, partition: Partition, most: int) -> Iterator[LimitExceeded]:
+def _gpus(spec: JobSpec, partition: Partition, largest: int) -> Iterator[LimitExceeded]:
     wanted = spec.gpus_per_node or 0
     option = f"--gpus-per-node {wanted}"
     if partition.gpus is not None and wanted > partition.gpus:
@@ -116,9 +116,9 @@ def _gpus(spec: JobSpec, partition: Partition, most: int) -> Iterator[LimitExcee
             f"{partition.gpus} GPU{'s' * (partition.gpus != 1)} per node" if partition.gpus else "no GPUs"
         )
         yield LimitExceeded(option, having, "GPUs")
-    elif partition.gpus is None and most and wanted > most:
+    elif partition.gpus is None and largest and wanted > largest:
         yield LimitExceeded(
-            option, f"an unknown number of GPUs (other partitions have at most {most} per node)", "GPUs"
+            option, f"an unknown number of GPUs (other partitions have at most {largest} per node)", "GPUs"
         )
     if spec.gpu and partition.gpu and spec.gpu != partition.gpu:
         yield LimitExceeded(f"--gpu {spec.gpu}", f"{partition.gpu} GPUs", "GPU type")

@@ -21,16 +21,17 @@ class PartitionChoice(NamedTuple):
     """A job, and the partition that toolkit chose for the job.
 
     ``spec`` names the partition, and has cores, memory and features that fit the partition. ``partition`` is
-    ``None`` if the profile does not describe the partition, or if the job names several partitions. ``why``
-    is the reason if the partition is neither the user's choice nor the default. If not, ``why`` is empty.
+    ``None`` if the profile does not describe the partition, or if the job names several partitions.
+    ``reason`` says why toolkit chose a partition that is neither the user's choice nor the default. For any
+    other partition, ``reason`` is empty.
     """
 
     spec: JobSpec
     partition: Partition | None = None
-    why: str = ""
+    reason: str = ""
 
 
-def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -> PartitionChoice:
+def choose(spec: JobSpec, site: Site, name: str, unset_fields: Collection[str] = ()) -> PartitionChoice:
     """Return the job in a partition that can run it.
 
     A job that names a partition stays in this partition. For a job without a partition, toolkit chooses the
@@ -42,8 +43,8 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
         spec: the job.
         site: the profile of its site.
         name: the name of the profile.
-        unsaid: the fields among ``partition`` and ``PARTITION_FIELDS`` that the user did not set; they are
-            empty or have the profile's defaults.
+        unset_fields: the fields among ``partition`` and ``PARTITION_FIELDS`` that the user did not set; these
+            fields are empty or have the profile's defaults.
 
     Raises:
         BadInput: if a partition that the job names cannot run the job; the error names partitions that can.
@@ -52,17 +53,19 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     if not site.partitions:
         return PartitionChoice(spec)
     by_sbatch = _named_by_sbatch(spec, site)
-    if "partition" in unsaid and not by_sbatch:
-        return _first(spec, site, name, unsaid)
+    if "partition" in unset_fields and not by_sbatch:
+        return _first(spec, site, name, unset_fields)
     named = [_find(wanted, site, name) for wanted in (by_sbatch or spec.partition or "").split(",")]
     # If the job names several partitions, do not fit its cores: the partitions may have different nodes.
     trials = [
-        trial(spec, partition, site, unsaid if len(named) == 1 else ()) for partition in named if partition
+        trial(spec, partition, site, unset_fields if len(named) == 1 else ())
+        for partition in named
+        if partition
     ]
     for fit in trials:
         if fit.problems:
             alternatives = [part for part in site.partitions if part.name != fit.partition.name]
-            raise _refusal(fit, [trial(spec, part, site, unsaid) for part in alternatives], name)
+            raise _refusal(fit, [trial(spec, part, site, unset_fields) for part in alternatives], name)
     return (
         PartitionChoice(trials[0].spec, trials[0].partition)
         if len(named) == len(trials) == 1
@@ -70,11 +73,11 @@ def choose(spec: JobSpec, site: Site, name: str, unsaid: Collection[str] = ()) -
     )
 
 
-def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> PartitionChoice:
+def _first(spec: JobSpec, site: Site, name: str, unset_fields: Collection[str]) -> PartitionChoice:
     """Return the job in the default partition, or in another partition that can run it."""
     # If the profile has no default partition, assume a partition with unknown limits: Slurm's default.
     usual = site.partition() or Partition(name="")
-    trials = [trial(spec, part, site, unsaid) for part in dict.fromkeys((usual, *site.partitions))]
+    trials = [trial(spec, part, site, unset_fields) for part in dict.fromkeys((usual, *site.partitions))]
     fitting = [fit for fit in trials if not fit.problems]
     if not fitting:
         first, *more = (fit for fit in trials if fit.partition.name)
@@ -87,15 +90,15 @@ def _first(spec: JobSpec, site: Site, name: str, unsaid: Collection[str]) -> Par
     return PartitionChoice(chosen, best.partition, _why(trials[0], best, kinds))
 
 
-def _why(usual: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
-    """Return why toolkit does not choose the default partition."""
-    if not usual.partition.name:
+def _why(default_fit: PartitionFit, best: PartitionFit, kinds: Sequence[str]) -> str:
+    """Return the reason why toolkit chose the partition of ``best`` instead of the default partition."""
+    if not default_fit.partition.name:
         return "the profile names no default partition"
-    default = f"the default partition {usual.partition.name}"
-    if not usual.problems:
-        unstated = " and ".join(_unstated_limits(usual.partition, kinds))
+    default = f"the default partition {default_fit.partition.name}"
+    if not default_fit.problems:
+        unstated = " and ".join(_unstated_limits(default_fit.partition, kinds))
         return f"the profile does not state the limits of {default} for {unstated}"
-    why = f"{default} has {_limits(usual)}"
+    why = f"{default} has {_limits(default_fit)}"
     unknown = " and ".join(_unstated_limits(best.partition, kinds))
     return (
         f"{why}; the profile does not state the limits of {best.partition.name} for {unknown}"

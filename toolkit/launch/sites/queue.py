@@ -80,18 +80,20 @@ def _partitions(spec: JobSpec, partitions: tuple[PartitionFacts, ...]) -> Iterat
             yield LaunchFault(
                 f"partition {part.name} is down", _other_partitions(spec, partitions, part, counted)
             )
-        for problem in problems(spec, partition_of(part, counted=counted)):
+        for problem in problems(spec, partition_of(part, gpus_counted=counted)):
             message = f"{problem.option}: partition {part.name} has {problem.limit}"
             yield LaunchFault(message, _other_partitions(spec, partitions, part, counted))
 
 
 def _other_partitions(
-    spec: JobSpec, partitions: tuple[PartitionFacts, ...], but: PartitionFacts, counted: bool
+    spec: JobSpec, partitions: tuple[PartitionFacts, ...], partition: PartitionFacts, gpus_counted: bool
 ) -> str:
     fitting = [
         part.name
         for part in partitions
-        if part != but and part.up and not any(problems(spec, partition_of(part, counted=counted)))
+        if part != partition
+        and part.up
+        and not any(problems(spec, partition_of(part, gpus_counted=gpus_counted)))
     ]
     return f"give `--partition` {' or '.join(fitting)}" if fitting else "request fewer resources"
 

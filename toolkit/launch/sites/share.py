@@ -24,10 +24,10 @@ class PartitionFit(NamedTuple):
     problems: tuple[LimitExceeded, ...]
 
 
-def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[str]) -> PartitionFit:
+def trial(spec: JobSpec, partition: Partition, site: Site, unset_fields: Collection[str]) -> PartitionFit:
     """Return the job with values that fit a partition.
 
-    toolkit changes only the fields in ``unsaid``, which the user did not set. If the cores per rank are
+    toolkit changes only the fields in ``unset_fields``, which the user did not set. If the cores per rank are
     unset, or the profile's default does not fit a node, each rank gets an equal share of a node's cores.
     toolkit reduces a memory request that exceeds a node's memory, and removes a constraint that the nodes do
     not meet.
@@ -36,12 +36,12 @@ def trial(spec: JobSpec, partition: Partition, site: Site, unsaid: Collection[st
     kinds = {problem.kind for problem in limit_problems}
     changes: dict[str, int | str | None] = {}
     too_many = "cores" in kinds or (spec.memory_per_cpu and "memory" in kinds)
-    if "cpus_per_rank" in unsaid and (spec.cpus_per_rank is None or too_many):
+    if "cpus_per_rank" in unset_fields and (spec.cpus_per_rank is None or too_many):
         changes["cpus_per_rank"] = cores_of_rank(spec, partition)
     most = partition.memory_mb
-    if "memory" in unsaid and spec.memory and most and megabytes(spec.memory) > most:
+    if "memory" in unset_fields and spec.memory and most and megabytes(spec.memory) > most:
         changes["memory"] = f"{most}M"
-    if "constraint" in unsaid and "features" in kinds:
+    if "constraint" in unset_fields and "features" in kinds:
         changes["constraint"] = ""
     if not changes:
         return PartitionFit(partition, spec, limit_problems)

@@ -59,13 +59,13 @@ def _of_scheduler(site: Site, host: HostFacts) -> Iterator[ProfileCheck]:
         yield ProfileCheck("scheduler", "holds", f"slurm {host.slurm.version}")
 
 
-def _compare_field(field: str, value: str, actual: str | None, why: str) -> ProfileCheck:
-    if actual is None:
-        return ProfileCheck(field, "undecided", f"{value}: {why}")
+def _compare_field(field: str, value: str, cluster_value: str | None, reason: str) -> ProfileCheck:
+    if cluster_value is None:
+        return ProfileCheck(field, "undecided", f"{value}: {reason}")
     return ProfileCheck(
         field,
-        "holds" if value == actual else "differs",
-        value if value == actual else f"{value}: the cluster has {actual}",
+        "holds" if value == cluster_value else "differs",
+        value if value == cluster_value else f"{value}: the cluster has {cluster_value}",
     )
 
 
@@ -240,18 +240,18 @@ def _presence(
         )
 
 
-def _limit(field: str, part: str, value: str | int, now: str | int | None) -> ProfileCheck:
+def _limit(field: str, part: str, value: str | int, cluster_value: str | int | None) -> ProfileCheck:
     """Return the result for one limit of a partition; two notations of the same time limit count as equal."""
-    if now is None:
+    if cluster_value is None:
         return ProfileCheck(field, "undecided", f"{part}: {value}: the cluster's value is unknown")
-    same = value == now
-    if isinstance(value, str) and isinstance(now, str) and field.endswith("max_time"):
-        same = minutes(value) == minutes(now)
+    same = value == cluster_value
+    if isinstance(value, str) and isinstance(cluster_value, str) and field.endswith("max_time"):
+        same = minutes(value) == minutes(cluster_value)
     name = field.rpartition(".")[2].replace("_", " ")
     return ProfileCheck(
         field,
         "holds" if same else "differs",
-        f"{part}: {name} {value}" + ("" if same else f"; the cluster has {now}"),
+        f"{part}: {name} {value}" + ("" if same else f"; the cluster has {cluster_value}"),
     )
 
 

@@ -67,14 +67,15 @@ def parse_steps(text: str) -> list[StepEnd]:
     return ends
 
 
-def failures(ends: Sequence[StepEnd]) -> list[StepEnd]:
+def failures(step_ends: Sequence[StepEnd]) -> list[StepEnd]:
     """Return the failed parts of a job: steps of srun, then the steps ``batch`` and ``extern``, then the job.
 
     Of several parts with the same state and exit status, return only the first.
     """
     failed_ends: dict[tuple[str, str], StepEnd] = {}
     for end in sorted(
-        ends, key=lambda step_end: ("." not in step_end.step, step_end.step.endswith((".batch", ".extern")))
+        step_ends,
+        key=lambda step_end: ("." not in step_end.step, step_end.step.endswith((".batch", ".extern"))),
     ):
         if end.has_failed:
             failed_ends.setdefault((end.state, end.exit_code), end)

@@ -12,14 +12,14 @@ _FOREMOST: tuple[JobState, ...] = (
 )  # fmt: skip
 
 
-def indexes(written: str) -> tuple[int, ...]:
-    """Return the task indexes that Slurm's notation of an array describes, but at most :data:`MOST_TASKS`.
+def indexes(notation: str) -> tuple[int, ...]:
+    """Return the task indexes that Slurm's ``notation`` of an array describes, at most :data:`MOST_TASKS`.
 
     >>> indexes("0-6:3,9%2"), indexes("[4-5]")
     ((0, 3, 6, 9), (4, 5))
     """
     task_numbers: list[int] = []
-    for part in written.strip("[]").partition("%")[0].split(","):
+    for part in notation.strip("[]").partition("%")[0].split(","):
         if match := re.fullmatch(r"(\d+)(?:-(\d+)(?::(\d+))?)?", part):
             first = int(match[1])
             numbers = range(first, int(match[2] or first) + 1, int(match[3] or 1) or 1)
@@ -32,14 +32,14 @@ def foremost(states: Iterable[JobState]) -> JobState:
     return min(states, key=_FOREMOST.index, default="unknown")
 
 
-def merge_tasks(before: Iterable[JobTask], now: Iterable[JobTask]) -> tuple[JobTask, ...]:
-    """Return the tasks from the new query ``now``, and each earlier task in ``before`` that ``now`` lacks.
+def merge_tasks(earlier_tasks: Iterable[JobTask], current_tasks: Iterable[JobTask]) -> tuple[JobTask, ...]:
+    """Return all tasks in ``current_tasks``, and the tasks in ``earlier_tasks`` that ``current_tasks`` lacks.
 
-    The state of such an earlier task becomes ``unknown`` if the task had not ended, because Slurm no longer
-    lists the task.
+    ``earlier_tasks`` are from an earlier query of Slurm. If Slurm no longer lists a task that had not ended,
+    the task's state becomes ``unknown``.
     """
-    tasks = {task.index: task for task in now}
-    for task in before:
+    tasks = {task.index: task for task in current_tasks}
+    for task in earlier_tasks:
         ended = task.state in FINAL_STATES
         tasks.setdefault(task.index, task if ended else msgspec.structs.replace(task, state="unknown"))
     return tuple(tasks[index] for index in sorted(tasks))

@@ -74,16 +74,16 @@ def follow(
     on_state: Callable[[JobStatus], None] = lambda _: None,
     *,
     on_metrics: OnMetrics | None = None,
-    on_again: Callable[[JobRecord], None] = lambda _: None,
+    on_resume: Callable[[JobRecord], None] = lambda _: None,
     on_lost: OnLost = lambda _: None,
 ) -> JobRecord:
     """Pass the job's output to ``on_line`` until the job ends, and return the final record.
 
     For a job of ``launch --local``, toolkit reads the state from this machine and not from Slurm. toolkit
-    also saves a copy of the output in the record's folder, even after an error. toolkit passes each status
-    of the job to ``on_state``. If another Slurm job resumes this job, toolkit passes the updated record to
-    ``on_again`` and follows that job. If the connection breaks, toolkit passes the reason to ``on_lost`` and
-    retries for ten minutes.
+    saves a copy of the output in the record's folder, even after an error. toolkit passes each status of the
+    job to ``on_state``. If another Slurm job resumes this job, toolkit passes the updated record to
+    ``on_resume`` and follows that Slurm job. If the connection breaks, toolkit passes the reason to
+    ``on_lost`` and retries for ten minutes.
 
     Raises:
         Missing: if the host is unreachable for ten minutes, or Slurm does not answer for ten minutes.
@@ -109,13 +109,13 @@ def follow(
                 record = jobs.write_status(record, status)
             _settle(reader, jobs.size_of_output(runner, record) if record.state == "completed" else None)
             if metrics:
-                metrics.look(at_once=True)
+                metrics.look(immediate=True)
             # Another process may have recorded the end of a local job, so read the record again.
             record = jobs.conclude(runner, records.find(record.key) if local else record)
             if record.state != "pending":
                 return record
             reader.turn_to(jobs.output_of(record))
-            on_again(record)
+            on_resume(record)
     finally:
         records.keep(record, records.OUTPUT, reader.seen.content())
 
@@ -142,8 +142,8 @@ class _Metrics:
         self._runner, self._path, self._on_metrics = runner, path, on_metrics
         self._next = 0.0
 
-    def look(self, *, at_once: bool = False) -> None:
-        if at_once or time.monotonic() >= self._next:
+    def look(self, *, immediate: bool = False) -> None:
+        if immediate or time.monotonic() >= self._next:
             content = self._runner.read(self._path, most=records.METRICS_MOST)
             self._on_metrics(content)
             self._next = time.monotonic() + max(_METRICS_SECONDS, len(content) / _METRICS_BYTES)
@@ -190,10 +190,10 @@ class _Tail:
         self._lines.end()
 
 
-def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iterator[JobStatus]:
+def _states(runner: Runner, record: JobRecord, read_output: Callable[[], bool]) -> Iterator[JobStatus]:
     """Yield the job's states in Slurm until the job ends, and read the output between two queries.
 
-    ``look`` reads the output, and returns whether the job wrote new output.
+    ``read_output`` is a function that reads the output, and returns whether the job wrote new output.
     """
     pause, last_answer, running = _FIRST_QUERY, time.monotonic(), record.state == "running"
     queue, began, signs = _Queue(runner, record), time.monotonic(), _Signs(runner, record)
@@ -214,8 +214,8 @@ def _states(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iter
         if status.state in FINAL_STATES or status.answer == "forgotten":
             return
         while (passed := time.monotonic() - query_start) < pause:
-            wrote = look()
-            if signs.of_end(passed) if running else signs.of_start(wrote=wrote):
+            wrote = read_output()
+            if signs.of_end(passed) if running else signs.of_start(new_output=wrote):
                 break
             early = time.monotonic() - began < _EARLY
             time.sleep(min(_OUTPUT_SECONDS, _EARLY_SECONDS) if early else _OUTPUT_SECONDS)
@@ -232,32 +232,33 @@ class _Signs:
         self._runner, self._record = runner, record
         self._started, self._wait = False, 0.0
 
-    def of_start(self, *, wrote: bool) -> bool:
-        """Return whether a waiting job has just written its first output, which shows that the job has
-        started. ``wrote`` is true if the last read found new output.
+    def of_start(self, *, new_output: bool) -> bool:
+        """Return whether a waiting job has just written its first output. Such output shows that the job has
+        started.
+
+        ``new_output`` is true if the last read of the output found new output.
         """
-        first, self._started = wrote and not self._started, self._started or wrote
+        first, self._started = new_output and not self._started, self._started or new_output
         return first
 
-    def of_end(self, passed: float) -> bool:
-        """Return whether a running job's exit status file exists, which shows that the job's script has
-        ended.
+    def of_end(self, seconds: float) -> bool:
+        """Return whether a running job's exit status file exists; it shows that the job script has ended.
 
-        ``passed`` is the time since the last query of Slurm, in seconds. Slurm may still report the job as
+        ``seconds`` is the time since the last query of Slurm, in seconds. Slurm may still report the job as
         running after the file appears. Therefore, the function returns True again only after a pause, which
         grows with each call that returns True.
         """
-        if passed < self._wait or jobs.left_status(self._runner, self._record) is None:
+        if seconds < self._wait or jobs.left_status(self._runner, self._record) is None:
             return False
         self._wait = min(max(self._wait * 2, _AGAIN_SECONDS), _FIRST_QUERY)
         return True
 
 
-def _states_here(runner: Runner, record: JobRecord, look: Callable[[], bool]) -> Iterator[JobStatus]:
+def _states_here(runner: Runner, record: JobRecord, read_output: Callable[[], bool]) -> Iterator[JobStatus]:
     """Yield the state ``running`` once for a local job; then read the output until the job ends."""
     yield JobStatus("running", nodes=record.nodes)
     while _runs_here(runner, record):
-        look()
+        read_output()
         time.sleep(_OUTPUT_SECONDS)
 
 

@@ -56,20 +56,20 @@ def killed_together(output: str) -> bool:
     return _are_killed_together(_reports(everything), everything)
 
 
-def _are_killed_together(reports: list[re.Match[str]], everything: list[str]) -> bool:
+def _are_killed_together(reports: list[re.Match[str]], lines: list[str]) -> bool:
     killed = len(reports) > 1 and all(_KILLED.match(match["how"]) for match in reports)
-    return killed and _is_cancelled_before(reports[0], everything)
+    return killed and _is_cancelled_before(reports[0], lines)
 
 
-def _is_cancelled_before(report: re.Match[str], everything: list[str]) -> bool:
-    first = everything.index(report.string)
-    return any(_CANCELLED.search(line) for line in everything[:first])
+def _is_cancelled_before(report: re.Match[str], lines: list[str]) -> bool:
+    first = lines.index(report.string)
+    return any(_CANCELLED.search(line) for line in lines[:first])
 
 
-def _reports(everything: list[str]) -> list[re.Match[str]]:
+def _reports(lines: list[str]) -> list[re.Match[str]]:
     """Return a match for each line in which srun reports how ranks failed."""
     failed = re.compile(slurm().failed.pattern)
-    return [match for line in everything if (match := failed.match(line))]
+    return [match for line in lines if (match := failed.match(line))]
 
 
 def text_of_rank(line: str, rank: int) -> str | None:

@@ -15,19 +15,19 @@ _RECENT = 3
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The progress of a training: ``done`` of ``epochs`` epochs are complete.
+    """The progress of a training: ``complete_epochs`` of ``epochs`` epochs are complete.
 
     ``images_per_second`` is the speed of the last complete epoch, or 0 during the first epoch.
     ``seconds_left`` is the predicted time of the remaining epochs, without the time for validation, or
-    ``None`` during the first epoch. ``resumed`` is the number of times that the training resumed from a
+    ``None`` during the first epoch. ``resumes`` is the number of times that the training resumed from a
     checkpoint.
     """
 
-    done: int
+    complete_epochs: int
     epochs: int
     images_per_second: float
     seconds_left: float | None
-    resumed: int = 0
+    resumes: int = 0
 
 
 class _Line(msgspec.Struct):
@@ -50,11 +50,11 @@ def pace(metrics: bytes) -> Pace | None:
         return None
     done = [line for line in lines if line.record == "epoch"]
     return Pace(
-        done=len(done),
+        complete_epochs=len(done),
         epochs=headers[-1].epochs,
         images_per_second=done[-1].images_per_second if done else 0.0,
         seconds_left=_seconds_left([line.seconds for line in done], headers[-1].epochs),
-        resumed=sum(line.record == "resumed" for line in lines),
+        resumes=sum(line.record == "resumed" for line in lines),
     )
 
 
@@ -72,21 +72,21 @@ def _seconds_left(seconds: Sequence[float], epochs: int) -> float | None:
     return max(epochs - len(seconds), 0) * sum(recent) / len(recent)
 
 
-def describe_pace(now: Pace, since: float = 0.0) -> str:
+def describe_pace(progress: Pace, seconds: float = 0.0) -> str:
     """Return the progress as text, for example ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
 
-    ``since`` is the time since the end of the last complete epoch, in seconds.
+    ``seconds`` is the time since the end of the last complete epoch, in seconds.
     """
-    if now.done >= now.epochs:
-        parts = [f"{now.done} of {now.epochs} epochs are done"]
+    if progress.complete_epochs >= progress.epochs:
+        parts = [f"{progress.complete_epochs} of {progress.epochs} epochs are done"]
     else:
-        parts = [f"epoch {now.done + 1} of {now.epochs}"]
-    if now.images_per_second:
-        parts.append(f"{number(now.images_per_second)} images/s")
-    if now.seconds_left is not None and now.done < now.epochs:
-        parts.append(f"about {duration(max(now.seconds_left - since, 0.0))} left")
-    if now.resumed:
-        parts.append(f"resumed {now.resumed} time{'s' if now.resumed > 1 else ''}")
+        parts = [f"epoch {progress.complete_epochs + 1} of {progress.epochs}"]
+    if progress.images_per_second:
+        parts.append(f"{number(progress.images_per_second)} images/s")
+    if progress.seconds_left is not None and progress.complete_epochs < progress.epochs:
+        parts.append(f"about {duration(max(progress.seconds_left - seconds, 0.0))} left")
+    if progress.resumes:
+        parts.append(f"resumed {progress.resumes} time{'s' if progress.resumes > 1 else ''}")
     return ", ".join(parts)
 
 

@@ -35,7 +35,7 @@ class _ScriptProcess(NamedTuple):
     """
 
     number: int
-    started: str
+    start_time: str
     boot: str
 
 
@@ -130,7 +130,7 @@ def _lives(process: _ScriptProcess, proc: Path) -> bool:
     fields = _fields(proc / str(process.number) / "stat")
     if not fields or fields[0] in _ENDED:
         return False
-    return (fields[_STARTED], (proc / _BOOT).read_text().strip()) == (process.started, process.boot)
+    return (fields[_STARTED], (proc / _BOOT).read_text().strip()) == (process.start_time, process.boot)
 
 
 def _fields(stat: Path) -> list[str]:

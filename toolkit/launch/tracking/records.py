@@ -167,10 +167,10 @@ def forget(record: JobRecord) -> None:
 
 
 @contextlib.contextmanager
-def _record_lock(where: Path) -> Iterator[None]:
+def _record_lock(record_folder: Path) -> Iterator[None]:
     """Lock a record; after five seconds, or if the file system has no locks, continue without the lock."""
-    where.mkdir(parents=True, exist_ok=True)
-    with (where / _LOCK).open("a") as file:
+    record_folder.mkdir(parents=True, exist_ok=True)
+    with (record_folder / _LOCK).open("a") as file:
         deadline = time.monotonic() + _LOCK_SECONDS
         while time.monotonic() < deadline:
             try:

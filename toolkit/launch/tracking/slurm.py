@@ -48,14 +48,14 @@ class JobStatus:
     place: tuple[int, int] = (0, 0)
     tasks: tuple[JobTask, ...] = ()
 
-    def of_tasks(self, written: str) -> "JobStatus":
-        """Return this status with an array task for each index in ``written``, such as ``3`` or ``[4-5]``.
+    def of_tasks(self, notation: str) -> "JobStatus":
+        """Return this status with an array task for each index in Slurm's ``notation``, such as ``[4-5]``.
 
         Each task gets the state, the exit status and the nodes of this status.
         """
         tasks = (
             JobTask(index=index, state=self.state, exit_code=self.exit_code, nodes=self.nodes)
-            for index in indexes(written)
+            for index in indexes(notation)
         )
         return replace(self, tasks=tuple(tasks))
 

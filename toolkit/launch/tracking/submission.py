@@ -132,7 +132,7 @@ def resubmit(
     hand_over(runner, record.spec, secrets)
     try:
         number = _sbatch(
-            runner, record, slurm.sbatch(path, record.spec.directory, *now, *options), forget=False
+            runner, record, slurm.sbatch(path, record.spec.directory, *now, *options), disposable=False
         )
         return successors.continue_under(record, [number])
     except KeyboardInterrupt:
@@ -160,17 +160,17 @@ def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
         ) from error
 
 
-def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool = True) -> str:
+def _sbatch(runner: Runner, record: JobRecord, command: Command, *, disposable: bool = True) -> str:
     """Run sbatch once, and return the job's number.
 
-    If sbatch does not answer, toolkit looks for the job in the output of squeue. If ``forget`` is true,
-    toolkit deletes the record if sbatch refuses the job, or if the host has no sbatch.
+    If sbatch does not answer, toolkit looks for the job in the output of squeue. If sbatch refuses the job or
+    the host has no sbatch, and ``disposable`` is true, toolkit deletes the record.
     """
     try:
         answer = runner.run(command)
     except Missing as error:
         if isinstance(error.__cause__, FileNotFoundError | PermissionError):  # the host has no sbatch
-            if forget:
+            if disposable:
                 records.forget(record)
             raise
         return _found_or_doubt(record, runner, error.message)
@@ -181,7 +181,7 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
     if not answer.ok and slurm.says_unanswered(answer.errors):
         return _found_or_doubt(record, runner, _last_words(answer))
     if not answer.ok:
-        if forget:
+        if disposable:
             records.forget(record)
         raise _refusal(runner, answer)
     number = slurm.parse_sbatch(answer.text)
@@ -191,18 +191,18 @@ def _sbatch(runner: Runner, record: JobRecord, command: Command, *, forget: bool
     return number
 
 
-def _found_or_doubt(record: JobRecord, runner: Runner, why: str) -> str:
+def _found_or_doubt(record: JobRecord, runner: Runner, reason: str) -> str:
     asking = PatientRunner(runner, lambda _: None, _AWAY_SECONDS)
     for pause in _LOOK_PAUSES:
         time.sleep(pause)
         with contextlib.suppress(Missing):
             if numbers := successors.later(asking, record):
                 return numbers[-1]
-    raise _in_doubt(record, runner, why)
+    raise _in_doubt(record, runner, reason)
 
 
-def _in_doubt(record: JobRecord, runner: Runner, why: str) -> Missing:
-    return Missing(f"{runner.place}: {why}; the job may have been submitted", fix=_look(record))
+def _in_doubt(record: JobRecord, runner: Runner, reason: str) -> Missing:
+    return Missing(f"{runner.place}: {reason}; the job may have been submitted", fix=_look(record))
 
 
 def _look(record: JobRecord) -> str:

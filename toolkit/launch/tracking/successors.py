@@ -50,17 +50,17 @@ def active_successors(runner: Runner, record: JobRecord) -> list[str]:
     return [n for n in numbers(runner, record, live=True) if n != record.id]
 
 
-def continue_under(record: JobRecord, under: Sequence[str]) -> JobRecord:
-    """Add the Slurm numbers ``under`` of the jobs that resume the recorded job, and return the new record.
+def continue_under(record: JobRecord, job_ids: Sequence[str]) -> JobRecord:
+    """Record that the Slurm jobs ``job_ids`` resume the recorded job, and return the new record.
 
-    The last number becomes the record's job number. The new state is ``pending``.
+    The last ID becomes the record's job ID. The new state is ``pending``.
     """
     known = record.numbers or (record.id,)
     return records.update(
         record,
-        id=under[-1],
-        numbers=(*(n for n in known if n not in under), *under),
-        restarts=record.restarts + len(set(under) - set(known)),
+        id=job_ids[-1],
+        numbers=(*(n for n in known if n not in job_ids), *job_ids),
+        restarts=record.restarts + len(set(job_ids) - set(known)),
         state="pending",
         exit_code=None,
         ended="",

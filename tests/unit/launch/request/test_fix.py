@@ -19,7 +19,7 @@ def test_what_works_as_it_is_needs_no_fix():
     found = find_fix(HOST, IMAGE, TWO)
     assert found
     assert found.is_empty
-    assert found.after == found.plan
+    assert found.fixed_plan == found.plan
 
 
 def test_the_plain_launch_has_none_of_the_options_of_the_engine():
@@ -38,7 +38,7 @@ def test_srun_without_options_is_in_the_mode_of_mpi_default(default, mode):
 def test_a_leaking_variable_is_taken_away():
     found = find_fix(LEAKY, IMAGE, TWO)
     assert found
-    assert found.before.outcome != "ok"
+    assert found.prediction.outcome != "ok"
     fix = fix_of(found, LEAKY, IMAGE, predict(LEAKY, IMAGE, TWO))
     assert "OMPI_MCA_pml" in fix.launch.unset
     assert fix.because[0].startswith("srun-pmix: ")
@@ -47,14 +47,14 @@ def test_a_leaking_variable_is_taken_away():
 def test_another_mode_is_taken_where_the_one_that_was_asked_for_cannot_work():
     found = find_fix(HOST, IMAGE, with_(TWO, mode="srun-pmi2"))
     assert found
-    assert (found.before.mode, found.after.mode) == ("srun-pmi2", "srun-pmix")
+    assert (found.prediction.mode, found.fixed_plan.mode) == ("srun-pmi2", "srun-pmix")
 
 
 def test_every_fix_is_predicted_to_work():
     for host, image in ((LEAKY, IMAGE), (HOST, image_with(MPICH))):
         found = find_fix(host, image, TWO)
         assert found
-        assert predict_plan(host, image, TWO, found.after).outcome == "ok"
+        assert predict_plan(host, image, TWO, found.fixed_plan).outcome == "ok"
 
 
 def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
@@ -75,7 +75,7 @@ def test_a_remedy_is_tried_where_no_plan_of_the_engine_works(monkeypatch):
     monkeypatch.setattr(fixes, "will_work", lambda *asked: foreseen(*asked).outcome == "ok")
     found = find_fix(with_(HOST, interfaces=("eth7", "eth8")), IMAGE, TWO)
     assert found
-    assert found.after.env["OMPI_MCA_btl_tcp_if_include"] == "eth7"
+    assert found.fixed_plan.env["OMPI_MCA_btl_tcp_if_include"] == "eth7"
     assert any("--sharens" in plan.container for plan in tried)
     tried.clear()
     assert find_fix(with_(HOST, interfaces=None, runtime=None), IMAGE, TWO) is None

@@ -95,7 +95,7 @@ def test_the_network_is_a_fast_one_and_none_that_stays_on_its_node(up, network):
 
 
 def test_a_centre_with_modules_accounts_and_a_fast_network():
-    site = draft("centre", CENTRE, SITE, reached="me@login").site
+    site = draft("centre", CENTRE, SITE, destination="me@login").site
     assert [part.name for part in site.partitions] == ["cpu", "gpu"]
     assert (site.partitions[1].gpus, site.partitions[1].gpu, site.gpus.ask) == (4, "v100", "gres")
     assert (site.partitions[0].max_nodes, site.partitions[0].gpus) == (64, 0)

@@ -161,7 +161,7 @@ def chosen(site=SITE, **changes):
     """Return the partition that toolkit chooses for a job without a partition, and the reason."""
     unsaid = [field for field in UNSAID if field not in changes]
     choice = choose(spec(**{"partition": site.defaults.partition or None, **changes}), site, "mine", unsaid)
-    return choice.spec.partition, choice.why
+    return choice.spec.partition, choice.reason
 
 
 @every_row(

@@ -117,7 +117,7 @@ def test_a_job_that_had_itself_submitted_again_is_followed_under_its_new_number(
     slurm = Recorded(scontrol=[RUNNING, STOPPED, RUNNING, DONE], squeue=[queue])
     told = []
     first = msgspec.structs.replace(RECORD, spec=spec)
-    record = follow(slurm, first, print, on_again=told.append)
+    record = follow(slurm, first, print, on_resume=told.append)
     assert (record.state, record.id, record.numbers, record.restarts) == ("completed", "8", ("7", "8"), 1)
     assert [r.id for r in told] == ["8"]
     assert ("scontrol", "--oneliner", "show", "job", "8") in slurm.ran
@@ -128,7 +128,7 @@ def test_the_end_of_one_run_is_not_that_of_the_job_while_slurm_does_not_say_what
     queue = f"7|{DIRECTORY}\n8|{DIRECTORY}\n"
     slurm = Recorded(scontrol=[RUNNING, STOPPED, RUNNING, DONE], squeue=[AWAY, AWAY, queue])
     told = []
-    record = follow(slurm, msgspec.structs.replace(RECORD, numbers=("7",)), print, on_again=told.append)
+    record = follow(slurm, msgspec.structs.replace(RECORD, numbers=("7",)), print, on_resume=told.append)
     assert [one.id for one in told] == ["8"]
     assert record.state == "completed"
 
