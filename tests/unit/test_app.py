@@ -110,7 +110,7 @@ def test_every_function_is_typed_and_says_what_it_returns_and_raises():
     local = {
         "Result": object,
         "Report": object,
-        "Where": object,
+        "HostOptions": object,
         "SweepResult": object,
         "BinaryIO": typing.BinaryIO,
     }

@@ -14,7 +14,7 @@ from toolkit.model.prediction import Mode, Verdict
 from toolkit.model.progress import Silent, Tell
 
 if TYPE_CHECKING:
-    from toolkit.job.places import Where
+    from toolkit.job.places import HostOptions
 
 
 def inspect(image: StrPath, *, platform: str = "", tell: Tell | None = None) -> ImageFacts:
@@ -66,7 +66,9 @@ def probe(
     from toolkit.job.facts import gather_facts
     from toolkit.probe.asking import NodeChoice
 
-    return gather_facts(_where(host, cluster, ssh_config), NodeChoice(str(nodes), wait, partition or "")).host
+    return gather_facts(
+        _host_options(host, cluster, ssh_config), NodeChoice(str(nodes), wait, partition or "")
+    ).host
 
 
 def load_facts(file: StrPath) -> HostFacts:
@@ -125,8 +127,8 @@ def doctor(
     """
     from toolkit.job.diagnosis import LaunchQuestion, diagnose, request_launch
 
-    where = _where(host, cluster, ssh_config)
-    if place is not None and (where.remote or ssh_config is not None or partition is not None):
+    host_options = _host_options(host, cluster, ssh_config)
+    if place is not None and (host_options.remote or ssh_config is not None or partition is not None):
         raise BadInput(
             "place: this argument contains the facts of the host, so it cannot be combined with host, "
             "cluster, ssh_config or partition"
@@ -145,10 +147,10 @@ def doctor(
     )
     asked = request_launch(question, tell)
     facts = place if isinstance(place, HostFacts) or place is None else Path(place)
-    return diagnose(given, facts, asked, where, partition, tell).verdict
+    return diagnose(given, facts, asked, host_options, partition, tell).verdict
 
 
-def _where(host: str | None, cluster: str | None, ssh_config: StrPath | None) -> "Where":
-    from toolkit.job.places import Where
+def _host_options(host: str | None, cluster: str | None, ssh_config: StrPath | None) -> "HostOptions":
+    from toolkit.job.places import HostOptions
 
-    return Where(host, cluster, None if ssh_config is None else Path(ssh_config))
+    return HostOptions(host, cluster, None if ssh_config is None else Path(ssh_config))

@@ -89,7 +89,7 @@ def command(
       toolkit notebook --cluster demo --packages /work/ada/jupyter
     """
     from toolkit.job.notebook import merge_notebook, prepare_notebook, unseen_script
-    from toolkit.job.places import Where
+    from toolkit.job.places import HostOptions
     from toolkit.job.request.flags import Flags
     from toolkit.job.request.inputs import image_of
     from toolkit.job.running.notebook_session import (
@@ -110,20 +110,20 @@ def command(
         flags = Flags(force=force, verify_key=verify_key, no_verify=no_verify)
         asking = merge_notebook(given_fields(given), folder, packages, flags, tell)
         site = asking.job.site
-        where = Where(host, cluster, ssh_config)
-        if dry_run and site and is_far_away(where, asking.job):
+        host_options = HostOptions(host, cluster, ssh_config)
+        if dry_run and site and is_far_away(host_options, asking.job):
             say_exact(unseen_script(asking, site, tell))
             return
         # Check the port and the image before toolkit connects to a host.
         with listen(session) as tunnel:
-            where = place_of(where, asking.job)
+            host_options = place_of(host_options, asking.job)
             image_of(asking.job.job.image or "", site)
-            with contextlib.closing(where.open()) as runner:
-                job = prepare_notebook(runner, asking, tell, remote=where.remote)
+            with contextlib.closing(host_options.open()) as runner:
+                job = prepare_notebook(runner, asking, tell, remote=host_options.remote)
                 if dry_run:
                     say_exact(job.script)
                     return
-                start_notebook(runner, with_place(job, where), tunnel, session, tell)
+                start_notebook(runner, with_place(job, host_options), tunnel, session, tell)
 
 
 def _show(

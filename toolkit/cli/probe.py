@@ -54,14 +54,14 @@ def command(
     from toolkit.cli.frame.outputs import check_facts_output
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.job.facts import gather_facts
-    from toolkit.job.places import Where
+    from toolkit.job.places import HostOptions
     from toolkit.probe.probe import NodeChoice, encode
     from toolkit.report.doctor.sides import side_by_side
     from toolkit.report.nodes import machines
 
     if output:
         check_facts_output(output)
-    bundle = gather_facts(Where(host, cluster, ssh_config), NodeChoice(nodes, wait, partition))
+    bundle = gather_facts(HostOptions(host, cluster, ssh_config), NodeChoice(nodes, wait, partition))
     if output:
         write_whole(output, encode(bundle))
     if as_json:

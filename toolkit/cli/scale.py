@@ -178,17 +178,17 @@ def command(
         run(Sweep(folder, *how, open_runner, secrets_of(said)), study, tell, say)
 
 
-def _print_runs(where: Path, study: Study) -> None:
+def _print_runs(study_folder: Path, study: Study) -> None:
     """Print the runs of a study with their states, and do not change the study."""
     from toolkit.job.study_options import join_studies
     from toolkit.report.table import table
     from toolkit.study import folder, study_points
 
-    study = join_studies(where, study)
+    study = join_studies(study_folder, study)
     rows = []
-    for number, point in enumerate(folder.load_points(where, study), 1):
+    for number, point in enumerate(folder.load_points(study_folder, study), 1):
         _, words = study_points.job_fields(study, point)
         what = list(filter(None, [study_points.trainer_of(study, point)]))
         rows.append((number, point.title, point.state, shlex.join([*what, *words])))
     say_text(table(("", "run", "state", "what"), rows))
-    say("", f"{len(rows)} runs, {study.scaling} scaling; folder of the study: {where}")
+    say("", f"{len(rows)} runs, {study.scaling} scaling; folder of the study: {study_folder}")

@@ -98,10 +98,10 @@ def _elsewhere(facts: ScriptFacts, path: Path) -> tuple[ScriptChange, ...]:
     return tuple(changes)
 
 
-def _diff(before: str, after: str, name: str) -> str:
+def _diff(old_text: str, new_text: str, name: str) -> str:
     stem = name.removesuffix(".py")
     lines = difflib.unified_diff(
-        before.splitlines(keepends=True), after.splitlines(keepends=True), name, f"{stem}_dist.py"
+        old_text.splitlines(keepends=True), new_text.splitlines(keepends=True), name, f"{stem}_dist.py"
     )
     return "".join(
         line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n" for line in lines

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.job.request.flags import Flags
 
 if TYPE_CHECKING:
@@ -21,14 +21,14 @@ class Call:
     """The arguments of one launch.
 
     ``values`` contains the job fields that the user set, by name. ``words`` are the arguments of a trainer,
-    or the words of a command. ``where`` names the host. ``job_file`` is the path of a job file. ``from_job``
-    is the key of the recorded job that this launch repeats. If ``local`` is true, the job runs on this
-    machine without Slurm.
+    or the words of a command. ``host_options`` names the host. ``job_file`` is the path of a job file.
+    ``from_job`` is the key of the recorded job that this launch repeats. If ``local`` is true, the job runs
+    on this machine without Slurm.
     """
 
     values: Mapping[str, Any]
     words: tuple[str, ...]
-    where: Where
+    host_options: HostOptions
     job_file: str | None = None
     from_job: str | None = None
     local: bool = False
@@ -44,7 +44,7 @@ def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Cal
     """
     values = {name: os.fspath(v) if isinstance(v, os.PathLike) else v for name, v in options.items()}
     host, cluster, config = (values.pop(name, None) for name in ("host", "cluster", "ssh_config"))
-    where = Where(host, cluster, None if config is None else Path(config))
+    host_options = HostOptions(host, cluster, None if config is None else Path(config))
     words, job_file = tuple(values.pop("arguments", ())), values.pop("job", None)
     flags = Flags(**{flag.name: values.pop(flag.name) for flag in fields(Flags) if flag.name in values})
     from_job, local = values.pop("from_job", None), values.pop("local", False)
@@ -57,7 +57,7 @@ def call(program: str | Sequence[str] | None, options: Mapping[str, Any]) -> Cal
     return Call(
         values=values,
         words=words,
-        where=where,
+        host_options=host_options,
         job_file=job_file,
         from_job=from_job,
         local=local,

@@ -10,7 +10,7 @@ import msgspec
 
 from toolkit.errors import Missing, ToolkitError
 from toolkit.files import hash_file
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.job.request.gate import clear, demand_of
 from toolkit.job.request.inputs import StartableImage
 from toolkit.job.request.layering import merge_request as settings
@@ -39,7 +39,7 @@ class UndecidedImage:
     image: ImageFacts
     file: Path
     host: HostFacts
-    where: Where
+    host_options: HostOptions
     partition: str | None
 
 
@@ -62,7 +62,7 @@ def with_answer(view: RankView, question: UndecidedImage, tell: Tell) -> RankVie
         or not _may_start(question, tell)
     ):
         return view
-    runner = question.where.open()
+    runner = question.host_options.open()
     try:
         path = _path_there(runner, question)
         if not path:
@@ -98,7 +98,7 @@ def _may_start(question: UndecidedImage, tell: Tell) -> bool:
 
 def _path_there(runner: Runner, question: UndecidedImage) -> str:
     """Return the path of the image on the host, or an empty string if the host does not have the image."""
-    if not question.where.remote:
+    if not question.host_options.remote:
         return str(question.file.resolve())
     digest = (question.image.digest or "").removeprefix("sha256:") or hash_file(question.file)
     try:

@@ -15,7 +15,7 @@ from toolkit.files import hash_file
 from toolkit.image.software.contents import Contents
 from toolkit.job.contained import UndecidedImage, with_answer
 from toolkit.job.facts import read_or_probe
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.job.program_check import program_faults
 from toolkit.job.rank_view import inspect_contents, read_command_here, view_of_command, view_of_job
 from toolkit.job.request.envfile import clear_env, env_file
@@ -204,7 +204,7 @@ def with_env(launch_request: LaunchRequest, image: ImageFacts, image_path: str, 
         )
     digest = (image.digest or "").removeprefix("sha256:") or hash_file(file)
     startable = StartableImage(image_path, image, digest, file, image_path)
-    mounted = clear_env(launch_request.env, startable, KeyDemand(required=(), skip=True), tell)
+    mounted = clear_env(launch_request.env, startable, KeyDemand(required_keys=(), unchecked=True), tell)
     request = launch_request.request
     env = {**mounted.paths, **request.env}
     binds = (*request.binds, *mounted.binds, apptainer.bind_image(mounted.cluster_path, ENV_MOUNT))
@@ -216,7 +216,7 @@ def diagnose(
     image: str | ImageFacts,
     place: HostFacts | Path | None,
     request: LaunchRequest,
-    where: Where,
+    host_options: HostOptions,
     partition: str | None,
     tell: Tell,
     *,
@@ -226,9 +226,9 @@ def diagnose(
 
     Args:
         image: the name of an image, or the image's facts.
-        place: the facts of a host, or a facts file; if ``None``, toolkit probes ``where``.
+        place: the facts of a host, or a facts file; if ``None``, toolkit probes ``host_options``.
         request: the launch whose result toolkit predicts.
-        where: the host to probe.
+        host_options: the host to probe.
         partition: the Slurm partition with the node to probe.
         tell: a function that receives progress messages.
         run: whether to start a container on a node, to read variables that the image's start scripts set.
@@ -246,13 +246,13 @@ def diagnose(
             request = with_env(request, image, image_path, tell)
     asks = run and place is None
     if not isinstance(place, HostFacts):
-        on_this_machine = place is None and not where.remote
-        place = read_or_probe(place, where, partition)
+        on_this_machine = place is None and not host_options.remote
+        place = read_or_probe(place, host_options, partition)
         if on_this_machine and request.site:
             _check_here(place, request.site)
     if asks and image.format == "sif":
         view = with_answer(
-            request.view, UndecidedImage(image, Path(image_path), place, where, partition), tell
+            request.view, UndecidedImage(image, Path(image_path), place, host_options, partition), tell
         )
         if view.told is not None:
             image, contents = inspect_contents(image_path, view, tell)

@@ -134,12 +134,12 @@ def _record_of(folder: Path) -> JobRecord | None:
     return next(same, None)
 
 
-def _files(files: Sequence[Path], below: Path | None = None) -> list[Piece]:
+def _files(files: Sequence[Path], base: Path | None = None) -> list[Piece]:
     pieces = []
     for file in files:
         with open_given(file) as opened:
             head, tail, skipped = ends(opened, _MOST // 2 // len(files))
-        name = str(file.relative_to(below)) if below else file.name
+        name = str(file.relative_to(base)) if base else file.name
         pieces.append(Piece(name if len(files) > 1 else "", head, tail, skipped))
     return pieces
 
@@ -175,21 +175,21 @@ def of_text(text: str | bytes) -> OutputExplanation:
     return explain_output(Output(text))
 
 
-def ends(stream: BinaryIO, half: int) -> tuple[bytes, bytes, int]:
-    """Return the first and the last ``half`` bytes of a stream, and the number of line breaks in
-    the skipped bytes between them.
+def ends(stream: BinaryIO, size: int) -> tuple[bytes, bytes, int]:
+    """Return the first and the last ``size`` bytes of a stream, and the number of line breaks in the skipped
+    bytes between these two parts.
 
-    If the stream has at most ``2 * half`` bytes, the first value contains the whole stream.
+    If the stream has at most ``2 * size`` bytes, the first value contains the whole stream.
     """
-    head = stream.read(2 * half)
+    head = stream.read(2 * size)
     chunk = stream.read(1 << 20)
     if not chunk:
         return head, b"", 0
-    tail, skipped = bytearray(head[half:]), 0
-    head = head[:half]
+    tail, skipped = bytearray(head[size:]), 0
+    head = head[:size]
     while chunk:
         tail += chunk
-        over = len(tail) - half
+        over = len(tail) - size
         skipped += tail.count(b"\n", 0, over)
         del tail[:over]
         chunk = stream.read(1 << 20)

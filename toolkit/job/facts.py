@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from toolkit.errors import BadInput
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.model.facts import HostFacts
 from toolkit.probe.asking import NodeChoice, of_job
 from toolkit.probe.bundle import Bundle
@@ -13,7 +13,7 @@ MOST_SECONDS = 600
 """The longest time, in seconds, that the Slurm job of a probe may wait for compute nodes."""
 
 
-def gather_facts(where: Where, choice: NodeChoice) -> Bundle:
+def gather_facts(host_options: HostOptions, choice: NodeChoice) -> Bundle:
     """Return the facts of a host and its compute nodes, with the raw output of the probe.
 
     Raises:
@@ -23,15 +23,16 @@ def gather_facts(where: Where, choice: NodeChoice) -> Bundle:
     """
     if not 1 <= choice.wait <= MOST_SECONDS:
         raise BadInput(f"--wait {choice.wait}: not between 1 and {MOST_SECONDS} seconds")
-    runner = where.open()
+    runner = host_options.open()
     try:
         return gather(runner, choice)
     finally:
         runner.close()
 
 
-def read_or_probe(file: Path | None, where: Where, partition: str | None) -> HostFacts:
-    """Return the host facts in a file. If ``file`` is ``None``, probe the host and one node of the partition.
+def read_or_probe(file: Path | None, host_options: HostOptions, partition: str | None) -> HostFacts:
+    """Return the host facts in ``file``. If ``file`` is ``None``, probe the host that ``host_options`` name,
+    and one node of the partition.
 
     Raises:
         BadInput: if the file is not a facts file.
@@ -40,4 +41,4 @@ def read_or_probe(file: Path | None, where: Where, partition: str | None) -> Hos
     """
     if file is not None:
         return load(file)
-    return gather_facts(where, of_job(partition)).host
+    return gather_facts(host_options, of_job(partition)).host

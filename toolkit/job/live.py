@@ -9,7 +9,7 @@ import msgspec
 
 from toolkit.engine.predict import predict
 from toolkit.errors import BadInput
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.job.prepare import make_record
 from toolkit.job.request.gate import ImageClearance, clear, demand_of
 from toolkit.job.request.inputs import StartableImage, inspect_input
@@ -64,7 +64,7 @@ class _Bench:
     """The values that all trials of one ``toolkit doctor --live`` share, such as the host and the image."""
 
     request: TrialRequest
-    where: Where
+    host_options: HostOptions
     runner: Runner
     host: HostFacts
     image: ImageFacts
@@ -75,7 +75,7 @@ class _Bench:
     tell: Tell
 
 
-def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Live, HostFacts]:
+def try_modes(trial_request: TrialRequest, host_options: HostOptions, tell: Tell) -> tuple[Live, HostFacts]:
     """Run a trial of each launch mode in the request. If the request has no mode, choose one mode.
 
     Returns:
@@ -88,7 +88,7 @@ def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Li
     _check(trial_request)
     # A trial ignores the user's settings, except a required signing key.
     demand = demand_of(settings({}, ("true",)), trial_request.verify_key, trial_request.no_verify)
-    runner = where.open()
+    runner = host_options.open()
     try:
         tell.step(f"Reading {trial_request.image.name} and probing {runner.place}")
         startable = inspect_input(runner, trial_request.image.resolve(), None, tell, remote=False)
@@ -97,7 +97,7 @@ def try_modes(trial_request: TrialRequest, where: Where, tell: Tell) -> tuple[Li
             nodes=trial_request.nodes, ranks_per_node=trial_request.ranks_per_node, program="mpi"
         )
         verdict = predict(host, image, request)
-        bench = _bench(trial_request, where, runner, host, startable, demand, tell)
+        bench = _bench(trial_request, host_options, runner, host, startable, demand, tell)
         trials = tuple(_try(bench, verdict.of(mode)) for mode in _modes(trial_request, verdict))
     finally:
         runner.close()
@@ -138,7 +138,7 @@ def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
 
 def _bench(
     request: TrialRequest,
-    where: Where,
+    host_options: HostOptions,
     runner: Runner,
     host: HostFacts,
     startable: StartableImage,
@@ -152,13 +152,13 @@ def _bench(
         )
     trial.library(image, "srun-pmix")  # raises an error if the image has no MPI, before toolkit copies a file
     programs = trial.programs(image, runner)
-    base = directory(runner, None, remote=where.remote)
+    base = directory(runner, None, remote=host_options.remote)
     cleared = clear(startable, demand, tell)
     source = request.image.resolve()
-    image_path = image_there(source, startable.digest, base) if where.remote else str(source)
-    if where.remote:
+    image_path = image_there(source, startable.digest, base) if host_options.remote else str(source)
+    if host_options.remote:
         stage(runner, [Parcel(source, image_path, startable.digest)], tell)
-    return _Bench(request, where, runner, host, image, programs, base, image_path, cleared, tell)
+    return _Bench(request, host_options, runner, host, image, programs, base, image_path, cleared, tell)
 
 
 def _try(bench: _Bench, prediction: Prediction) -> Trial:
@@ -182,7 +182,7 @@ def _try(bench: _Bench, prediction: Prediction) -> Trial:
 
 
 def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
-    request, where = bench.request, bench.where
+    request, host_options = bench.request, bench.host_options
     folder = posixpath.join(bench.base, "runs", records.new_key(f"live-{mode}"))
     loaded = trial.library(bench.image, mode)
     spec = JobSpec(
@@ -203,9 +203,9 @@ def _job(bench: _Bench, mode: Mode) -> tuple[JobRecord, str]:
     choice = choose(verdict, mode, force=True)
     record = msgspec.structs.replace(
         make_record(bench.runner.place, spec, choice, bench.clearance),
-        host=where.host,
-        cluster=where.cluster,
-        ssh_config=str(where.ssh_config.resolve()) if where.ssh_config else None,
+        host=host_options.host,
+        cluster=host_options.cluster,
+        ssh_config=str(host_options.ssh_config.resolve()) if host_options.ssh_config else None,
     )
     because = f"tried by toolkit doctor --live; predicted: {choice.prediction.outcome}"
     runtime = plan.runtime_of(bench.host)

@@ -111,7 +111,7 @@ def _check_options(call: Call, request: JobRequest) -> None:
     Raises:
         BadInput: if an option needs a cluster; the message names the option.
     """
-    if call.where.remote or request.site:
+    if call.host_options.remote or request.site:
         raise BadInput("--local: cannot be combined with --host, --cluster or --site")
     if call.flags.fix is not None:
         raise BadInput("--local: cannot be combined with --fix, which is for a launch on a cluster")

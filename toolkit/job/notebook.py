@@ -77,7 +77,9 @@ def merge_notebook(
     return NotebookRequest(job=request, flags=flags, folder=folder, packages=packages)
 
 
-def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, remote: bool) -> Prepared:
+def prepare_notebook(
+    runner: Runner, notebook_request: NotebookRequest, tell: Tell, *, remote: bool
+) -> Prepared:
     """Return the prepared job of a notebook.
 
     ``remote`` is true if the job runs on another machine, to which toolkit may have to copy the image.
@@ -87,20 +89,25 @@ def prepare_notebook(runner: Runner, asking: NotebookRequest, tell: Tell, *, rem
         CheckFailed: if toolkit finds a fault in the job, such as an image without Jupyter.
         Missing: if the image is not on this machine, or the host is unreachable.
     """
-    job, site = asking.job.job, asking.job.site
+    job, site = notebook_request.job.job, notebook_request.job.site
     image = image_of(job.image or "", site)
-    target = target_of(runner, asking.job, asking.flags, image, tell, remote=remote)
+    target = target_of(runner, notebook_request.job, notebook_request.flags, image, tell, remote=remote)
     facts = target.image.facts
-    folder = asking.folder or login_variable(runner, "WORK") or login_variable(runner, "HOME") or target.base
+    folder = (
+        notebook_request.folder
+        or login_variable(runner, "WORK")
+        or login_variable(runner, "HOME")
+        or target.base
+    )
     _check_runtime(loaded.command_of(target.host, site, job.runtime or ""))
     places = with_env_file(JobPaths(target.run(notebook.NAME), target.image_path), target.env)
-    spec = _spec(specify(job, places), asking, folder, facts)
-    prepare.check_queue(target, spec, asking.job, asking.flags, tell)
-    if not asking.packages:
-        refuse(_no_jupyter(target.image), asking.flags, tell)
+    spec = _spec(specify(job, places), notebook_request, folder, facts)
+    prepare.check_queue(target, spec, notebook_request.job, notebook_request.flags, tell)
+    if not notebook_request.packages:
+        refuse(_no_jupyter(target.image), notebook_request.flags, tell)
     request = request_of(spec, job.env or {}, notebook.MODE, site, "serial")
     choice = _launch(target.host, facts, request_with_env(request, spec, target.env), site)
-    return prepare.with_script(target, asking.job, spec, choice, _WHY, asking.job.notes())
+    return prepare.with_script(target, notebook_request.job, spec, choice, _WHY, notebook_request.job.notes())
 
 
 def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
@@ -117,26 +124,26 @@ def _no_jupyter(image: StartableImage) -> list[LaunchFault]:
     ]
 
 
-def unseen_script(asking: NotebookRequest, site: Site, tell: Tell) -> str:
+def unseen_script(notebook_request: NotebookRequest, site: Site, tell: Tell) -> str:
     """Return the job script of a notebook for a site, without a connection to the cluster.
 
     Raises:
         BadInput: if the site cannot run the job, or an option names a file on the cluster.
     """
-    job = asking.job.job
+    job = notebook_request.job.job
     check_not_there(job)
-    image = uncontacted_image(asking.job, asking.flags, tell).facts
+    image = uncontacted_image(notebook_request.job, notebook_request.flags, tell).facts
     site = from_profile.with_folder(job, site)
     base = from_profile.folder_of(job, site)
     places = from_profile.places(base, notebook.NAME, image)
     _check_runtime(job.runtime or site.container.command)
-    spec = _spec(specify(job, places), asking, asking.folder or base, image)
+    spec = _spec(specify(job, places), notebook_request, notebook_request.folder or base, image)
     tell.step(f"Written from the site profile; {site.title} was not contacted")
     tell.step(f"Copy the image to {places.image} before you submit")
-    if not asking.folder:
+    if not notebook_request.folder:
         tell.step(f"The notebook shows the folder {base}; choose another folder with --folder")
     why = f"{_WHY}; {site.title} was not contacted"
-    return from_profile.script_of(spec, job, site, image, notebook.MODE, why, asking.job.notes())[1]
+    return from_profile.script_of(spec, job, site, image, notebook.MODE, why, notebook_request.job.notes())[1]
 
 
 def _check_runtime(command: str) -> None:
@@ -163,13 +170,15 @@ def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | N
     return ModeChoice(predict_plan(host, image, request, launch_plan), launch_plan, forced=False)
 
 
-def _spec(spec: JobSpec, asking: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:
+def _spec(spec: JobSpec, notebook_request: NotebookRequest, folder: str, image: ImageFacts) -> JobSpec:
     """Return ``spec`` changed for a notebook: one task, without requeue, chained jobs or a warning signal."""
-    packages = [apptainer.bind(asking.packages, read_only=True)] if asking.packages else []
+    packages = (
+        [apptainer.bind(notebook_request.packages, read_only=True)] if notebook_request.packages else []
+    )
     return msgspec.structs.replace(
         spec,
         name=notebook.NAME,
-        command=notebook.command(spec.directory, folder, asking.packages, image),
+        command=notebook.command(spec.directory, folder, notebook_request.packages, image),
         nodes=1,
         ranks_per_node=1,
         array="",

@@ -52,7 +52,7 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     code = code_of(job, flags)
     check_ranks(job, code, flags)
     check_sweep(job, code, flags)
-    tell_sweep(job, code, tell, travels=False)
+    tell_sweep(job, code, tell, project_copied=False)
     folder = _data(job, tell)
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
@@ -136,7 +136,7 @@ def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> Startabl
         facts = _facts_by_name(name, tell)
     image = StartableImage(Path(facts.path).name, facts, "", local_file, name, offers=offers)
     demand = merge_demands(flags.verify_key, flags.no_verify, request.key, request.site, request.job.site)
-    if local_file or demand.required:
+    if local_file or demand.required_keys:
         from toolkit.job.request.gate import clear  # slow import, needed only for signatures
 
         clear(find_startable(image), demand, tell)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from toolkit.run.command import Runner
 
 
-class Where(NamedTuple):
+class HostOptions(NamedTuple):
     """The values of ``--host``, ``--cluster`` and ``--ssh-config``."""
 
     host: str | None
@@ -28,9 +28,9 @@ class Where(NamedTuple):
         return open_runner(*self)
 
 
-def where_of(record: "JobRecord") -> Where:
+def host_options_of(record: "JobRecord") -> HostOptions:
     """Return the host or virtual cluster on which a job runs, as values of command-line options."""
-    return Where(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
+    return HostOptions(record.host, record.cluster, Path(record.ssh_config) if record.ssh_config else None)
 
 
 def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None = None) -> "Runner":

@@ -71,7 +71,7 @@ def prepare(
     tell: Tell,
     *,
     remote: bool,
-    submits: bool = True,
+    for_submission: bool = True,
 ) -> Prepared:
     """Return a job that is ready to submit; this function writes nothing on the host.
 
@@ -84,16 +84,16 @@ def prepare(
         sources: the files on this machine that the launch needs.
         tell: a function that receives progress messages.
         remote: whether the host is another machine.
-        submits: true if the caller submits the job; false if the caller only shows the script.
+        for_submission: true if the caller submits the job; false if the caller only shows the script.
     """
-    memory, compare = HostMemory(), submits and remote
+    memory, compare = HostMemory(), for_submission and remote
     try:
-        return _prepare(runner, request, flags, sources, tell, memory, remote=remote, compare=compare)
+        return _prepare(runner, request, flags, sources, tell, memory, remote=remote, copy_check=compare)
     except ToolkitError as error:
         if memory.age is None or isinstance(error, Lost | ProgramFault):
             raise
         forget()
-    return _prepare(runner, request, flags, sources, tell, HostMemory(), remote=remote, compare=compare)
+    return _prepare(runner, request, flags, sources, tell, HostMemory(), remote=remote, copy_check=compare)
 
 
 def _prepare(
@@ -105,11 +105,11 @@ def _prepare(
     memory: HostMemory,
     *,
     remote: bool,
-    compare: bool,
+    copy_check: bool,
 ) -> Prepared:
     job, site = request.job, request.site
     target = target_of(
-        runner, request, flags, sources.image, tell, remote=remote, compare=compare, memory=memory
+        runner, request, flags, sources.image, tell, remote=remote, copy_check=copy_check, memory=memory
     )
     image = target.image.facts
     gpus = may_have_gpus(job, site, target.host)
@@ -123,7 +123,7 @@ def _prepare(
     if remote:
         check_desk_paths(sources.code, flags, target.runner)
     project = copy_project(sources.code, flags, target.base, tell) if remote else None
-    tell_sweep(job, sources.code, tell, travels=project is not None)
+    tell_sweep(job, sources.code, tell, project_copied=project is not None)
     trainer = program[0].target if program else ""
     places = JobPaths(target.run(name_of(job)), target.image_path, folder, trainer)
     places = with_env_file(with_start_folder(places, sources.code, job, project, remote=remote), target.env)
@@ -173,12 +173,12 @@ def with_script(
     request: JobRequest,
     spec: JobSpec,
     choice: ModeChoice,
-    because: str,
+    reason: str,
     notes: Sequence[str] = (),
 ) -> Prepared:
     """Return the prepared job with its script.
 
-    ``because`` (the reason for the launch mode) and ``notes`` become comments in the script.
+    ``reason`` (the reason for the launch mode) and ``notes`` become comments in the script.
     """
     site = request.site
     runtime = loaded.command_of(target.host, site, spec.runtime)
@@ -192,17 +192,17 @@ def with_script(
         *([f"the image is copied to each node: {why}"] if spread else []),
     )
     copies = copies_of(target) if spread else {}
-    text = script.job_script(spec, choice.plan, because, runtime, site, target.image.facts, lines, copies)
+    text = script.job_script(spec, choice.plan, reason, runtime, site, target.image.facts, lines, copies)
     record = make_record(target.runner.place, spec, choice, target.clearance, target.env.digest)
     return Prepared(record, text, target.parcels, runtime, secrets_among(request.job.env or {}))
 
 
 def make_record(
-    place: str, spec: JobSpec, choice: ModeChoice, cleared: ImageClearance, env_digest: str = ""
+    place: str, spec: JobSpec, choice: ModeChoice, clearance: ImageClearance, env_digest: str = ""
 ) -> JobRecord:
     """Return the record of a job that is not submitted yet; the record contains no secret values.
 
-    ``cleared`` is the result of the signature check. ``env_digest`` is the digest of the file of
+    ``clearance`` is the result of the signature check. ``env_digest`` is the digest of the file of
     ``--env-image``, or empty.
     """
     recorded_plan = msgspec.structs.replace(choice.plan, env=without_secrets(choice.plan.env))
@@ -215,9 +215,9 @@ def make_record(
         plan=recorded_plan,
         predicted=choice.prediction.outcome,
         forced=choice.forced,
-        image_digest=cleared.digest,
+        image_digest=clearance.digest,
         env_digest=env_digest,
-        image_check=cleared.check,
+        image_check=clearance.check,
         submitted=dt.datetime.now(dt.UTC).isoformat(timespec="microseconds"),
     )
 

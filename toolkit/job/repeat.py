@@ -123,8 +123,8 @@ def _as_before(record: JobRecord, request: Request, host: HostFacts, site: Site 
     )
 
 
-def _remove_binds(binds: tuple[str, ...], unwanted: tuple[str, ...]) -> tuple[str, ...]:
-    return tuple(bind for bind in binds if bind not in unwanted)
+def _remove_binds(binds: tuple[str, ...], job_binds: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(bind for bind in binds if bind not in job_binds)
 
 
 def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> JobSpec:
@@ -153,7 +153,7 @@ def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> J
     return msgspec.structs.replace(new, command=command)
 
 
-def _strategy(strategy: str, before: int, now: int) -> str:
+def _strategy(strategy: str, old_ranks: int, new_ranks: int) -> str:
     """Return the training strategy of the repeated job.
 
     If the recorded job had the default strategy for its number of ranks, the result is the default strategy
@@ -161,7 +161,7 @@ def _strategy(strategy: str, before: int, now: int) -> str:
     strategy.
     """
     usual = trainers.usual_strategy
-    return usual(now) if strategy in {"", usual(before)} else strategy
+    return usual(new_ranks) if strategy in {"", usual(old_ranks)} else strategy
 
 
 def _facts_beside(runner: Runner, record: JobRecord) -> ImageFacts | None:

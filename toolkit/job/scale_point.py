@@ -9,7 +9,7 @@ import msgspec
 
 from toolkit.errors import BadInput, CheckFailed
 from toolkit.job.call import Opener
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.job.prepare import prepare
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.layering import merge_request
@@ -52,23 +52,24 @@ def check_run(study: Study, point: Point, flags: Flags) -> None:
 
 
 def submit(
-    where: Path,
+    study_folder: Path,
     study: Study,
     point: Point,
     opener: Opener,
     tell: Tell,
     *,
     flags: Flags,
-    begun: bool,
+    host_reached: bool,
     secrets: Mapping[str, Hidden] = NO_SECRETS,
 ) -> Point:
     """Submit a run of a study as a job, and return the run with its new state.
 
-    The state is ``failed`` if a check of the job fails or Slurm refuses the job. ``where`` is the folder of
-    the study; ``opener`` connects to the host.
+    The state is ``failed`` if a check of the job fails or Slurm refuses the job. ``opener`` connects to the
+    host.
 
-    If ``begun`` is true, an earlier run of the study reached the host, so toolkit retries if the host is
-    unreachable. In a new study, the host's name may be wrong, so toolkit does not retry an unreachable host.
+    ``host_reached`` is true if an earlier run of the study reached the host. In this case, the host's name is
+    right, so toolkit retries if the host is unreachable. Otherwise, the host's name may be wrong, so toolkit
+    does not retry.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.
@@ -78,27 +79,27 @@ def submit(
     fields["env"] = {**secrets, **fields.get("env", {})}
     config = Path(study.ssh_config) if study.ssh_config else None
     request = merge_request(fields, words)
-    place = place_of(Where(study.host, study.cluster, config), request)
+    place = place_of(HostOptions(study.host, study.cluster, config), request)
     sources = check(request, flags)
-    runner = patiently(lambda: opener(*place), tell_of_loss(tell), AWAY_SECONDS if begun else 0)
+    runner = patiently(lambda: opener(*place), tell_of_loss(tell), AWAY_SECONDS if host_reached else 0)
     point = msgspec.structs.replace(point, state="planned", tries=point.tries + 1, why="", job=None)
     try:
         job = prepare(runner, request, flags, sources, tell, remote=place.remote)
-        _check_image(where, study, point, job.record)
+        _check_image(study_folder, study, point, job.record)
         # Save the key of the job before toolkit runs sbatch.
         # If a signal kills toolkit before sbatch replies, the next `toolkit scale` finds the job by its key.
         point = msgspec.structs.replace(point, state="submitted", job=job.record.key)
-        folder.save_point(where, point)
+        folder.save_point(study_folder, point)
         submit_job(job, place, runner, tell)
     except CheckFailed as error:
         point = msgspec.structs.replace(point, state="failed", why=error.message)
-        folder.save_point(where, point)
+        folder.save_point(study_folder, point)
     finally:
         runner.close()
     return point
 
 
-def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> None:
+def _check_image(study_folder: Path, study: Study, point: Point, record: JobRecord) -> None:
     """Check that the earlier runs of the point's series used the same image as the new job ``record``.
 
     Performance figures of different images are not comparable.
@@ -106,13 +107,13 @@ def _check_image(where: Path, study: Study, point: Point, record: JobRecord) -> 
     Raises:
         BadInput: if an earlier run used another image.
     """
-    for earlier in folder.load_points(where, study):
+    for earlier in folder.load_points(study_folder, study):
         origin = earlier.origin
         if earlier.state != "measured" or earlier.series != point.series or origin is None:
             continue
         if origin.image_digest and record.image_digest and origin.image_digest != record.image_digest:
             raise BadInput(
-                f"{origin.image} has changed since the earlier runs in {where}: "
+                f"{origin.image} has changed since the earlier runs in {study_folder}: "
                 f"{origin.image_digest[:19]} before, {record.image_digest[:19]} now",
                 fix="to measure the new image, name another folder for the study: `--study DIR`",
             )
@@ -128,10 +129,10 @@ def job_of(point: Point) -> JobRecord | None:
         return None
 
 
-def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
+def settle(study_folder: Path, study: Study, point: Point, record: JobRecord, tell: Tell) -> Point:
     """Save the performance figures of an ended job, or the cause of its failure, and return the updated run.
 
-    toolkit writes them to the file of this run in the study's folder ``where``.
+    toolkit writes the figures or the cause to the file of this run in ``study_folder``.
 
     Raises:
         Missing: if the host with the figures stays unreachable; the run is then unchanged.
@@ -150,13 +151,13 @@ def settle(where: Path, study: Study, point: Point, record: JobRecord, tell: Tel
         if record.state != "completed":
             raise failure(record)
         figures = _with_gpu_use(_figures(study, record, tell), record, tell)
-        shares = _shares(where, point, record, tell) if point.profile else None
+        shares = _shares(study_folder, point, record, tell) if point.profile else None
         changes = {"state": "measured", "figures": figures, "shares": shares, "why": ""}
     except (CheckFailed, BadInput) as error:
         causes = [line for line in error.detail if line.startswith("cause: ")]
         changes = {"state": "failed", "why": "; ".join([error.message, *causes[:1]])}
     point = msgspec.structs.replace(point, origin=origin, **changes)
-    folder.save_point(where, point)
+    folder.save_point(study_folder, point)
     return point
 
 
@@ -191,7 +192,7 @@ def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
     return content or copy
 
 
-def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
+def _shares(study_folder: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
     """Copy the timeline to the study's folder, and return the fraction of a training step's time that each
     phase of Horovod takes.
     """
@@ -199,7 +200,7 @@ def _shares(where: Path, point: Point, record: JobRecord, tell: Tell) -> Shares:
     with connect_with_retries(record, tell) as runner:
         read = Command.of("head", "-c", str(_MOST), remote_file, timeout=_FETCH_SECONDS)
         content = runner.run(read).require(f"{runner.place}: reading the timeline {remote_file}").stdout
-    file = folder.save_timeline(where, point, content)
+    file = folder.save_timeline(study_folder, point, content)
     shares = timeline.shares(timeline.tally_events(events(file)))
     if shares is None:
         raise CheckFailed(

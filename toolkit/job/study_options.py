@@ -180,23 +180,24 @@ def _check_settings(study: Study) -> None:
         )
 
 
-def join_studies(where: Path, study: Study) -> Study:
-    """Return the new study ``study``, merged with the earlier study in the folder ``where``.
+def join_studies(study_folder: Path, study: Study) -> Study:
+    """Return the new study ``study``, merged with the earlier study in ``study_folder``.
 
-    If the folder contains no study, return the new study. The new study may only add runs to the earlier
-    study. The result has the new study's values of options that do not affect the performance figures, such
-    as the time limit.
+    If ``study_folder`` contains no study, return the new study. The new study may only add runs to the
+    earlier study. The result has the new study's values of options that do not affect the performance
+    figures, such as the time limit.
 
     Raises:
         BadInput: if the new study differs from the earlier study in other options.
     """
-    if not folder.is_study(where):
+    if not folder.is_study(study_folder):
         return study
-    old = folder.load(where)
+    old = folder.load(study_folder)
     old = msgspec.structs.replace(old, said=_with_full_paths(old.said))
     if differs := study_points.differences(old, study):
         raise BadInput(
-            f"{where} contains an earlier study, which differs from this study in {', '.join(differs)}",
+            f"{study_folder} contains an earlier study, which differs from this study in "
+            f"{', '.join(differs)}",
             fix="give this study another folder with `--study`",
             detail=[
                 f"{name}: {before!r} in the earlier study, {now!r} in this study"

@@ -28,12 +28,12 @@ class Sweep(NamedTuple):
     """The options with which toolkit runs a study.
 
     ``folder`` is the folder of the study. ``retry`` is the largest number of retries of each failed run.
-    ``at_once`` is the largest number of jobs of the study that may wait or run at the same time.
+    ``parallel_jobs`` is the largest number of jobs of the study that may wait or run at the same time.
     """
 
     folder: Path
     retry: int
-    at_once: int
+    parallel_jobs: int
     flags: Flags
     opener: Opener
     secrets: Mapping[str, Hidden] = NO_SECRETS
@@ -78,7 +78,7 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
     running = _submitted_jobs(points)
     while True:
         for name, point in _todo(points, sweep.retry):
-            if len(running) >= sweep.at_once:
+            if len(running) >= sweep.parallel_jobs:
                 break
             tell.step(f"Run {_place(points, name)}: {point.title}")
             begun = any(point.job for point in points.values())
@@ -89,7 +89,7 @@ def _run_all(sweep: Sweep, study: Study, points: dict[str, Point], tell: Tell) -
                 sweep.opener,
                 tell,
                 flags=sweep.flags,
-                begun=begun,
+                host_reached=begun,
                 secrets=sweep.secrets,
             )
             points[name] = point

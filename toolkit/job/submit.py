@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from toolkit.errors import BadInput, Missing
 from toolkit.job.call import Call, Opener
-from toolkit.job.places import Where, where_of
+from toolkit.job.places import HostOptions, host_options_of
 from toolkit.job.request.flags import Flags
 from toolkit.job.request.layering import JobRequest, announce, merge_request
 
@@ -24,7 +24,7 @@ class _Ready:
     """A prepared job, its host, and the runner, which runs commands on this host."""
 
     job: "Prepared"
-    where: Where
+    host_options: HostOptions
     runner: "Runner"
 
 
@@ -42,11 +42,11 @@ def script(call: Call, tell: "Tell", opener: Opener) -> str:
         from toolkit.job.local import prepare_here
 
         return prepare_here(call, request, tell, opener)[1].script
-    if request.site is not None and is_far_away(call.where, request):
+    if request.site is not None and is_far_away(call.host_options, request):
         from toolkit.job.offline import script_for
 
         return script_for(request, request.site, call.flags, tell)
-    with _prepare_launch(call, request, tell, opener, submits=False) as ready:
+    with _prepare_launch(call, request, tell, opener, for_submission=False) as ready:
         return ready.job.script
 
 
@@ -68,35 +68,35 @@ def launch(call: Call, tell: "Tell", opener: Opener, *, follow: bool) -> "JobRec
         from toolkit.job.local import launch_here
 
         return launch_here(call, request, tell, opener)
-    with _prepare_launch(call, request, tell, opener, submits=True) as ready:
+    with _prepare_launch(call, request, tell, opener, for_submission=True) as ready:
         return _submit_ready(ready, call.flags, tell, follow=follow)
 
 
-def is_far_away(where: Where, request: JobRequest) -> bool:
+def is_far_away(host_options: HostOptions, request: JobRequest) -> bool:
     """Return whether the job has a site, the user gives no host, and this machine has no Slurm."""
-    return request.site is not None and not where.remote and not shutil.which("sbatch")
+    return request.site is not None and not host_options.remote and not shutil.which("sbatch")
 
 
-def place_of(where: Where, request: JobRequest) -> Where:
+def place_of(host_options: HostOptions, request: JobRequest) -> HostOptions:
     """Return the host from which toolkit submits the job.
 
-    This is the host that the user gives. If the user gives no host, it is this machine if this machine has
-    Slurm or the job has no site. In all other cases, it is the host in the site profile.
+    If ``host_options`` name a host, return this host. If not, and this machine has Slurm or the job has no
+    site, return this machine. In all other cases, return the host in the site profile.
 
     Raises:
         Missing: if this machine has no Slurm and the site profile names no host.
     """
-    if where.remote or request.site is None or shutil.which("sbatch"):
-        return where
+    if host_options.remote or request.site is None or shutil.which("sbatch"):
+        return host_options
     if not request.site.host:
         raise Missing(
             f"this machine has no sbatch, and the profile of {request.site.title} names no host",
             fix="name the login node with `--host`; or give `--dry-run` to print only the job script",
         )
-    return where._replace(host=request.site.host)
+    return host_options._replace(host=request.site.host)
 
 
-def submit_job(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") -> "JobRecord":
+def submit_job(job: "Prepared", host_options: HostOptions, runner: "Runner", tell: "Tell") -> "JobRecord":
     """Copy the job's files to the host, submit the job, and return the job's record, which names the host."""
     from toolkit.launch.tracking import submission
     from toolkit.run.stage import stage
@@ -104,15 +104,17 @@ def submit_job(job: "Prepared", where: Where, runner: "Runner", tell: "Tell") ->
     submission.require_slurm(job.script)
     stage(runner, job.parcels, tell)
     tell.step(f"Submitting to Slurm on {runner.place}")
-    return submission.submit(runner, with_place(job, where).record, job.script, job.secrets)
+    return submission.submit(runner, with_place(job, host_options).record, job.script, job.secrets)
 
 
-def with_place(job: "Prepared", where: Where) -> "Prepared":
+def with_place(job: "Prepared", host_options: HostOptions) -> "Prepared":
     """Return the job with a record that contains the name of the host."""
     import msgspec
 
-    config = str(where.ssh_config.resolve()) if where.ssh_config else None
-    record = msgspec.structs.replace(job.record, host=where.host, cluster=where.cluster, ssh_config=config)
+    config = str(host_options.ssh_config.resolve()) if host_options.ssh_config else None
+    record = msgspec.structs.replace(
+        job.record, host=host_options.host, cluster=host_options.cluster, ssh_config=config
+    )
     return replace(job, record=record)
 
 
@@ -124,27 +126,35 @@ def _merge_request(call: Call, tell: "Tell") -> JobRequest:
 
 @contextlib.contextmanager
 def _prepare_launch(
-    call: Call, request: JobRequest, tell: "Tell", opener: Opener, *, submits: bool
+    call: Call, request: JobRequest, tell: "Tell", opener: Opener, *, for_submission: bool
 ) -> Iterator[_Ready]:
     from toolkit.job.meanwhile import Meanwhile
     from toolkit.job.sources import check
 
     sources = check(request, call.flags)
-    where = place_of(call.where, request)
+    host_options = place_of(call.host_options, request)
     # Open the connection in a thread, because the import of `toolkit.job.prepare` below is slow.
-    opening = Meanwhile(lambda: opener(*where))
+    opening = Meanwhile(lambda: opener(*host_options))
     from toolkit.job.prepare import prepare
 
     runner = opening.result()
     try:
-        job = prepare(runner, request, call.flags, sources, tell, remote=where.remote, submits=submits)
-        yield _Ready(job, where, runner)
+        job = prepare(
+            runner,
+            request,
+            call.flags,
+            sources,
+            tell,
+            remote=host_options.remote,
+            for_submission=for_submission,
+        )
+        yield _Ready(job, host_options, runner)
     finally:
         runner.close()
 
 
 def _submit_ready(ready: _Ready, flags: Flags, tell: "Tell", *, follow: bool) -> "JobRecord":
-    record = submit_job(ready.job, ready.where, ready.runner, tell)
+    record = submit_job(ready.job, ready.host_options, ready.runner, tell)
     if not follow:
         return record
     from toolkit.job.running.follow import watch_job
@@ -169,13 +179,15 @@ def _prepare_repeat(call: Call, tell: "Tell", opener: Opener) -> Iterator[_Ready
 
     _check_again(call)
     record = records.find(call.from_job, on_damage=tell.step)
-    where = call.where
-    if not where.remote:
-        recorded_place = where_of(record)
-        where = recorded_place._replace(ssh_config=where.ssh_config or recorded_place.ssh_config)
-    runner = opener(*where)
+    host_options = call.host_options
+    if not host_options.remote:
+        recorded_place = host_options_of(record)
+        host_options = recorded_place._replace(
+            ssh_config=host_options.ssh_config or recorded_place.ssh_config
+        )
+    runner = opener(*host_options)
     try:
-        yield _Ready(repeat_job(runner, record, call, tell, remote=where.remote), where, runner)
+        yield _Ready(repeat_job(runner, record, call, tell, remote=host_options.remote), host_options, runner)
     finally:
         runner.close()
 

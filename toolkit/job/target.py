@@ -73,20 +73,20 @@ def target_of(
     tell: Tell,
     *,
     remote: bool,
-    compare: bool = False,
+    copy_check: bool = False,
     memory: HostMemory | None = None,
 ) -> Target:
     """Read the image, check the image's signatures, and collect the facts about the host.
 
     This function does not change the host, so toolkit can safely retry after a broken connection. ``remote``
-    is true if the host is another machine. If ``compare`` is true, toolkit checks whether the host already
+    is true if the host is another machine. If ``copy_check`` is true, toolkit checks whether the host already
     has an identical copy of the image. ``memory`` reuses the facts of an earlier probe if they are recent and
     the host is unchanged; without ``memory``, toolkit probes the host.
     """
     patient = PatientRunner(runner, tell_of_loss(tell), AWAY_SECONDS)
     try:
         memory = memory or HostMemory(0)
-        return _target(patient, request, flags, image, tell, memory, remote=remote, compare=compare)
+        return _target(patient, request, flags, image, tell, memory, remote=remote, copy_check=copy_check)
     except BaseException:
         patient.stop()  # stop the retries in the threads of `_target`, which may still wait for the host
         raise
@@ -101,7 +101,7 @@ def _target(
     memory: HostMemory,
     *,
     remote: bool,
-    compare: bool,
+    copy_check: bool,
 ) -> Target:
     job = request.job
     tell.step(f"Reading {image.name} and probing {runner.place}")
@@ -113,7 +113,7 @@ def _target(
     startable = find_startable(
         inspect_input(runner, image, request.site, tell, remote=remote, view=view), command
     )
-    copying = Meanwhile(lambda: find_copy(runner, startable, placing.result(), compare=compare))
+    copying = Meanwhile(lambda: find_copy(runner, startable, placing.result(), copy_check=copy_check))
     demand = demand_of(request, flags.verify_key, flags.no_verify)
     cleared = clear(startable, demand, tell)
     script.load_template(request.site)
@@ -152,17 +152,17 @@ def copies_of(target: Target) -> dict[str, tuple[str, int]]:
 
 
 def find_copy(
-    runner: Runner, image: StartableImage, base: str, *, compare: bool
+    runner: Runner, image: StartableImage, base: str, *, copy_check: bool
 ) -> tuple[str, tuple[Parcel, ...]]:
     """Return the image's path on the host, and the image file to copy to the folder ``base`` on the host.
 
-    There is no file to copy if the image is only on the host. If ``compare`` is true, there is also no file
-    to copy if ``base`` already contains an identical file.
+    There is no file to copy if the image is only on the host. If ``copy_check`` is true, the function looks
+    for an identical file in ``base``; if there is one, there is no file to copy.
     """
     if image.cluster_path or image.local_file is None:
         return image.cluster_path, ()
     image_path = image_there(image.local_file, image.digest, base)
-    if compare and known_remote_hash(runner, image_path) == image.digest:
+    if copy_check and known_remote_hash(runner, image_path) == image.digest:
         return image_path, ()
     return image_path, (Parcel(image.local_file, image_path, image.digest),)
 

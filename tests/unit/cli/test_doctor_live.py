@@ -10,7 +10,7 @@ from toolkit.engine.predict import predict
 from toolkit.errors import BadInput, Missing
 from toolkit.job import live as doctor_live
 from toolkit.job.live import TrialRequest
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.job.request.gate import ImageClearance
 from toolkit.launch.trial import TrialProgram
 from toolkit.model.job import ImageCheck
@@ -18,7 +18,7 @@ from toolkit.model.prediction import Request
 from toolkit.report.progress import Progress
 from toolkit.run.local import LocalRunner
 
-HERE = Where(None, None, None)
+HERE = HostOptions(None, None, None)
 CLEARED = ImageClearance("sha256:00", ImageCheck(signature="none"))
 
 

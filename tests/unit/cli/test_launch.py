@@ -192,7 +192,7 @@ def prepared(image, words=("true",), runner=None, tell=None, **changes):
     flags = Flags(force=True, **flags)
     sources = check(given, flags)
     place, tell = runner or Cluster(), tell or Told()
-    return prepare.prepare(place, given, flags, sources, tell, remote=True, submits=submits)
+    return prepare.prepare(place, given, flags, sources, tell, remote=True, for_submission=submits)
 
 
 def test_a_connection_that_breaks_while_a_place_is_asked_is_made_anew(image, monkeypatch):

@@ -18,7 +18,7 @@ from toolkit.cli import launch
 from toolkit.errors import BadInput, CheckFailed, Missing, ToolkitError
 from toolkit.job import repeat
 from toolkit.job import submit as launching
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.job.request import gate
 from toolkit.job.request.layering import merge_request
 from toolkit.launch.tracking import records
@@ -198,12 +198,12 @@ def test_the_host_of_a_site_is_gone_to(tmp_path, monkeypatch):
         SITE.replace("network", 'host = "login.far"\nnetwork')
     )
     made = merge_request({"site": "far", "image": "x"}, ("true",))
-    where = launching.place_of(Where(None, None, None), made)
+    where = launching.place_of(HostOptions(None, None, None), made)
     assert where.host == "login.far"
-    given = Where("other", None, None)
+    given = HostOptions("other", None, None)
     assert launching.place_of(given, made) == given
     monkeypatch.setattr(shutil, "which", lambda _: "/usr/bin/sbatch")
-    assert launching.place_of(Where(None, None, None), made).host is None
+    assert launching.place_of(HostOptions(None, None, None), made).host is None
 
 
 def test_a_dry_run_for_a_site_loads_nothing_heavy(tmp_path):

@@ -12,7 +12,7 @@ from tests.unit.study.studies import study
 from tests.unit.tables import every_row
 from toolkit.errors import Lost
 from toolkit.job import scale_point
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.launch.tracking import records
 from toolkit.model.progress import Silent
 from toolkit.model.study import Point
@@ -97,7 +97,7 @@ def test_a_place_that_is_away_is_waited_for_before_its_files_are_given_up(tmp_pa
             raise away.pop()
         return Recorded({METRICS: COMPLETE})
 
-    monkeypatch.setattr(Where, "open", opened)
+    monkeypatch.setattr(HostOptions, "open", opened)
     assert settled(tmp_path).state == "measured"
     assert away == []
 

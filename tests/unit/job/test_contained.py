@@ -14,7 +14,7 @@ from toolkit.errors import CheckFailed, Missing
 from toolkit.image.inspect import inspect
 from toolkit.job import contained
 from toolkit.job.contained import UndecidedImage, read, undecided_variables, with_answer
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.model.rank import WHOLE_IMAGE, RankView
 from toolkit.run.command import Completed
 
@@ -62,11 +62,11 @@ def image(root, script):
 @contextmanager
 def asking(monkeypatch, root, script=MODULES, host=HOST, remote=False, **answers):
     machine = Machine(answers)
-    monkeypatch.setattr(Where, "open", lambda _: machine)
+    monkeypatch.setattr(HostOptions, "open", lambda _: machine)
     file = image(root, script)
-    where = Where("login" if remote else None, None, None)
+    host_options = HostOptions("login" if remote else None, None, None)
     heard = Heard()
-    yield UndecidedImage(inspect(str(file)), file, host, where, "gpu"), heard, machine
+    yield UndecidedImage(inspect(str(file)), file, host, host_options, "gpu"), heard, machine
 
 
 def test_a_module_that_is_loaded_is_asked_for_and_the_answer_is_what_a_rank_sees(monkeypatch, tmp_path):

@@ -95,7 +95,7 @@ def test_an_environment_file_is_not_called_a_secret(tree):
     (root / "my.env").write_bytes(squashfs({LOCK: b"{}"}))
     found = collect(root)
     assert [file.path for file in found.files] == ["train.py"]
-    assert (found.secrets, found.ignored) == ([], ["my.env"])
+    assert (found.secrets, found.ignored_paths) == ([], ["my.env"])
 
 
 def test_what_may_be_secret_stays_unless_toolkitignore_brings_it_back(tree):
@@ -121,7 +121,7 @@ def test_repositories_environments_and_images_stay(tree):
 def test_a_project_that_is_too_large_names_its_largest_files(tree):
     root = tree(train_py="x", data_bin="x" * 3000, more_bin="x" * 2000)
     with pytest.raises(BadInput, match="toolkit copies at most") as error:
-        collect(root, most=4000)
+        collect(root, size_limit=4000)
     assert [line.split()[-1] for line in error.value.detail[1:]] == ["data.bin", "more.bin", "train.py"]
     assert ".toolkitignore" in error.value.fix
 
@@ -133,7 +133,7 @@ def test_a_link_to_a_file_travels_as_the_file_and_one_to_a_folder_stays(tree, tm
     (root / "folder").symlink_to(tmp_path)
     found = collect(root)
     assert [file.path for file in found.files] == ["near.txt", "train.py"]
-    assert found.outside == ["folder"]
+    assert found.skipped_links == ["folder"]
 
 
 def test_a_link_to_a_folder_of_the_project_travels_as_the_folder_and_a_circle_stays(tree):
@@ -145,7 +145,7 @@ def test_a_link_to_a_folder_of_the_project_travels_as_the_folder_and_a_circle_st
     assert {"sub/data/x.txt", "data/sub/net.py", "data/x.txt", "sub/net.py"} <= {
         file.path for file in found.files
     }
-    assert "sub/up" in found.outside
+    assert "sub/up" in found.skipped_links
     assert len(found.files) < 10
 
 

@@ -106,11 +106,11 @@ class Heard:
 
 def test_the_first_tasks_are_shown_before_the_job_waits():
     job, heard = checked("plain.py", "{lr}", sweep=["lr=1..20"]), Heard()
-    tell_sweep(job, code_of(job, Flags()), heard, travels=True)
+    tell_sweep(job, code_of(job, Flags()), heard, project_copied=True)
     assert heard.steps[:2] == ["Sweep of 20 tasks", "    0  lr=1"]
     assert heard.steps[-1] == "  … 8 more; the last task: lr=20"
     assert not heard.notices
-    tell_sweep(job, code_of(job, Flags()), heard, travels=False)
+    tell_sweep(job, code_of(job, Flags()), heard, project_copied=False)
     assert "write output files to $TOOLKIT_JOB_DIR" in heard.notices[0]
 
 

@@ -23,7 +23,7 @@ def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
     with tell:
         asked = request_launch(_question(options, image), tell)
         found = diagnose(
-            image, options.facts, asked, options.where, options.partition, tell, run=not options.no_run
+            image, options.facts, asked, options.host_options, options.partition, tell, run=not options.no_run
         )
     if options.fix:
         from toolkit.cli.doctor import fix
@@ -55,7 +55,7 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
         )
     with tell:
         asked = request_launch(_question(options, str(file), ready=False), tell)
-        host = read_or_probe(options.facts, options.where, options.partition)
+        host = read_or_probe(options.facts, options.host_options, options.partition)
     return buildfile.command(file, host, asked, everything=options.everything, as_json=options.as_json)
 
 
@@ -64,7 +64,7 @@ def judge_host(options: DoctorOptions) -> int:
     from toolkit.engine import predict
     from toolkit.job.facts import read_or_probe
 
-    host = read_or_probe(options.facts, options.where, options.partition)
+    host = read_or_probe(options.facts, options.host_options, options.partition)
     found = predict.judge_host(host)
     _show_host(options, host, found)
     return 1 if any(one.severity == "error" for one in found) else 0

@@ -34,7 +34,7 @@ def command(options: DoctorOptions, image: str, tell: Progress) -> int:
         options.no_verify,
     )
     with tell:
-        result, host = try_modes(trial, options.where, tell)
+        result, host = try_modes(trial, options.host_options, tell)
     if options.as_json:
         say_json(result, indent=True)
     else:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.errors import BadInput
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.model.prediction import Mode
 
 
@@ -42,9 +42,9 @@ class DoctorOptions:
     program: tuple[str, ...] = ()
 
     @property
-    def where(self) -> Where:
+    def host_options(self) -> HostOptions:
         """The host to probe."""
-        return Where(self.host, self.cluster, self.ssh_config)
+        return HostOptions(self.host, self.cluster, self.ssh_config)
 
     @property
     def mode(self) -> Mode | None:
@@ -141,5 +141,5 @@ def _check_facts(options: DoctorOptions) -> None:
             "because the facts file already describes the nodes",
             fix=f"probe the partition: `toolkit probe --partition {options.partition} -o {options.facts}`",
         )
-    if options.where.remote or options.ssh_config is not None:
+    if options.host_options.remote or options.ssh_config is not None:
         raise BadInput("--facts: cannot be combined with --host, --cluster or --ssh-config")

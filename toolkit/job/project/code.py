@@ -236,7 +236,7 @@ def _check_inside(code: Code) -> None:
 def _check_ignored(code: Code, collected_files: CollectedFiles) -> None:
     for path in _named_files(code):
         inner = os.path.relpath(path.resolve(), code.root.resolve())
-        for name in (*collected_files.ignored, *collected_files.secrets):
+        for name in (*collected_files.ignored_paths, *collected_files.secrets):
             if is_below(inner, name):
                 why = (
                     "the file may contain secrets"

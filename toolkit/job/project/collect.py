@@ -101,16 +101,16 @@ class CollectedFiles:
     """The files of a project, sorted into files that toolkit copies and paths that toolkit does not copy.
 
     ``files`` lists the files that toolkit copies; toolkit does not copy the paths in the other three lists.
-    ``secrets`` lists files and folders that may contain secrets, and ``ignored`` lists all other paths that
-    match an ignore pattern. ``outside`` lists broken links, links to folders outside the project, and links
-    that form a loop.
+    ``secrets`` lists files and folders that may contain secrets, and ``ignored_paths`` lists all other paths
+    that match an ignore pattern. ``skipped_links`` lists broken links, links to folders outside the project,
+    and links that form a loop.
     """
 
     root: Path
     files: list[File] = field(default_factory=list)
     secrets: list[str] = field(default_factory=list)
-    ignored: list[str] = field(default_factory=list)
-    outside: list[str] = field(default_factory=list)
+    ignored_paths: list[str] = field(default_factory=list)
+    skipped_links: list[str] = field(default_factory=list)
 
     @property
     def size(self) -> int:
@@ -118,12 +118,13 @@ class CollectedFiles:
         return sum(file.size for file in self.files)
 
 
-def collect(root: Path, most: int = LARGEST) -> CollectedFiles:
+def collect(root: Path, size_limit: int = LARGEST) -> CollectedFiles:
     """Return the files below ``root`` that toolkit copies for a job, sorted by path.
 
     Raises:
-        BadInput: if the project has too many files, if the files have more than ``most`` bytes in total, or
-            if toolkit cannot read a folder. For a too large project, the error lists the largest files.
+        BadInput: if the project has too many files, if the files have more than ``size_limit`` bytes in
+            total, or if toolkit cannot read a folder. If the project has too many bytes, the error lists the
+            largest files.
     """
     collected_files = CollectedFiles(root)
     for file in _walk(collected_files, root, "", _Rules()):
@@ -134,17 +135,17 @@ def collect(root: Path, most: int = LARGEST) -> CollectedFiles:
                 fix=_ways(root),
                 detail=_folders(collected_files.files),
             )
-    if collected_files.size > most:
-        raise _too_large(collected_files, most)
+    if collected_files.size > size_limit:
+        raise _too_large(collected_files, size_limit)
     collected_files.files.sort(key=lambda file: file.path)
     return collected_files
 
 
-def _too_large(collected_files: CollectedFiles, most: int) -> BadInput:
+def _too_large(collected_files: CollectedFiles, size_limit: int) -> BadInput:
     largest = sorted(collected_files.files, key=lambda file: file.size, reverse=True)[:_SHOWN]
     return BadInput(
         f"{collected_files.root}: the project has {format_size(collected_files.size)}; "
-        f"toolkit copies at most {format_size(most)}",
+        f"toolkit copies at most {format_size(size_limit)}",
         fix=_ways(collected_files.root),
         detail=[
             "its largest files:",
@@ -179,18 +180,18 @@ class _Rules:
     ``.gitignore``.
     """
 
-    git: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
-    own: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
+    gitignore: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
+    toolkitignore: tuple[tuple[tuple[Pattern, ...], str], ...] = ()
 
     def below(self, folder: Path, path: str) -> "_Rules":
         """Return a subfolder's ignore rules: its parent's rules, and the patterns in its ignore files."""
         git, own = ((_patterns_in(folder / name), path) for name in IGNORE_FILES)
-        return _Rules((*self.git, git), (*self.own, own))
+        return _Rules((*self.gitignore, git), (*self.toolkitignore, own))
 
     def ignore(self, path: str, *, folder: bool) -> bool:
         """Return whether toolkit does not copy a path. The last matching pattern decides."""
         last = False
-        for rules, base in (*self.git, (_NEVER, ""), (_SECRET, ""), *self.own):
+        for rules, base in (*self.gitignore, (_NEVER, ""), (_SECRET, ""), *self.toolkitignore):
             ignored = decision(rules, path.removeprefix(base), folder=folder)
             last = last if ignored is None else ignored
         return last
@@ -200,13 +201,15 @@ def _walk(
     collected_files: CollectedFiles,
     folder: Path,
     path: str,
-    above: _Rules,
-    linked: frozenset[str] = frozenset(),
+    parent_rules: _Rules,
+    link_targets: frozenset[str] = frozenset(),
 ) -> Iterator[File]:
-    """Yield the files below a folder. ``linked`` contains the targets of the links through which the function
-    reached this folder; the function uses these targets to detect loops.
+    """Yield the files below ``folder``, whose path in the project is ``path``.
+
+    ``parent_rules`` are the ignore rules of the parent folder. ``link_targets`` contains the targets of the
+    links through which the function reached this folder; the function uses these targets to detect loops.
     """
-    rules = above.below(folder, path)
+    rules = parent_rules.below(folder, path)
     try:
         entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
     except OSError as error:
@@ -216,16 +219,16 @@ def _walk(
         is_folder = entry.is_dir(follow_symlinks=False)
         if rules.ignore(inner, folder=is_folder):
             secret = decision(_SECRET, inner, folder=is_folder) and not is_env(Path(entry.path))
-            (collected_files.secrets if secret else collected_files.ignored).append(inner)
+            (collected_files.secrets if secret else collected_files.ignored_paths).append(inner)
         elif is_folder:
-            yield from _walk(collected_files, Path(entry.path), f"{inner}/", rules, linked)
-        elif target := _inside(collected_files, entry, linked):
-            yield from _walk(collected_files, Path(entry.path), f"{inner}/", rules, linked | {target})
+            yield from _walk(collected_files, Path(entry.path), f"{inner}/", rules, link_targets)
+        elif target := _inside(collected_files, entry, link_targets):
+            yield from _walk(collected_files, Path(entry.path), f"{inner}/", rules, link_targets | {target})
         elif (file := _file(collected_files, Path(entry.path), inner)) is not None:
             yield file
 
 
-def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: frozenset[str]) -> str:
+def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], link_targets: frozenset[str]) -> str:
     """Return the project folder to which a link points.
 
     The result is empty if the entry is not a link to a folder, if the target is outside the project, or if
@@ -235,7 +238,7 @@ def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], linked: fr
         return ""
     target, around = os.path.realpath(entry.path), os.path.realpath(Path(entry.path).parent)
     inside = is_below(target, os.path.realpath(collected_files.root))
-    return target if inside and target not in linked and not is_below(around, target) else ""
+    return target if inside and target not in link_targets and not is_below(around, target) else ""
 
 
 def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | None:
@@ -246,10 +249,10 @@ def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | No
     try:
         state = source.stat()
     except OSError:
-        collected_files.outside.append(path)
+        collected_files.skipped_links.append(path)
         return None
     if stat.S_ISDIR(state.st_mode):
-        collected_files.outside.append(path)
+        collected_files.skipped_links.append(path)
         return None
     if not stat.S_ISREG(state.st_mode):
         return None

@@ -105,9 +105,9 @@ def _binary(
             yield LaunchFault(f"{name} needs {', '.join(absent[:3])}, which {image} does not have", fix)
 
 
-def _interpreter(name: str, first: str, image: str, contents: Contents) -> Iterator[LaunchFault]:
+def _interpreter(name: str, first_line: str, image: str, contents: Contents) -> Iterator[LaunchFault]:
     """Yield a fault if the image lacks the interpreter that the script's first line names."""
-    words = first.split()
+    words = first_line.split()
     if not words:
         return
     folder, program = posixpath.split(words[0])
@@ -118,7 +118,7 @@ def _interpreter(name: str, first: str, image: str, contents: Contents) -> Itera
     if program and absent:
         python = program.startswith("python")
         yield LaunchFault(
-            f"{name} starts with `#!{first.strip()}`, but {image} does not have this interpreter",
+            f"{name} starts with `#!{first_line.strip()}`, but {image} does not have this interpreter",
             f"write `#!/usr/bin/env {'python3' if python else 'bash'}` as the first line, or start the file "
             f"with `{'python' if python else 'bash'} {name}`",
         )

@@ -79,13 +79,16 @@ def _body(text: str) -> str:
     return "".join(parts)
 
 
-def _after_slash(text: str, at: int) -> set[int]:
-    return {at} if at and text[at - 1] == "/" else set()
+def _after_slash(text: str, position: int) -> set[int]:
+    return {position} if position and text[position - 1] == "/" else set()
 
 
-def _end_of_set(text: str, at: int) -> int:
-    """Return the index of the ``]`` at the end of a ``[…]`` set, or 0 if the set has no end."""
-    start = at + 1 + (text[at + 1 : at + 2] in {"!", "^"})
+def _end_of_set(text: str, position: int) -> int:
+    """Return the index of the ``]`` at the end of the ``[…]`` set that starts at ``position``.
+
+    Return 0 if the set has no end.
+    """
+    start = position + 1 + (text[position + 1 : position + 2] in {"!", "^"})
     return max(text.find("]", start + 1), 0)
 
 

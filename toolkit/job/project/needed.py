@@ -125,8 +125,8 @@ def _of_need(
             yield from _file(code, where, need.text)
 
 
-def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
-    """Yield a fault if the project lacks the file or folder at ``path``.
+def _file(code: Code, location: str, path: str) -> Iterator[LaunchFault]:
+    """Yield a fault if the project lacks the file or folder at ``path``, which the line ``location`` names.
 
     toolkit does not check an absolute path outside the project, because this path may exist on the cluster.
     """
@@ -139,7 +139,7 @@ def _file(code: Code, where: str, path: str) -> Iterator[LaunchFault]:
     except OSError:
         names = []
     yield LaunchFault(
-        f"{where}: {path}: no such file{suggest_near(full_path.name, names)}",
+        f"{location}: {path}: no such file{suggest_near(full_path.name, names)}",
         "correct the name, or add the file",
     )
 

@@ -22,38 +22,38 @@ _COMPILED = {".c": "mpicc", ".cpp": "mpicxx", ".cc": "mpicxx", ".f90": "mpifort"
 _OF_TRAINERS = ("strategy",)
 
 
-def without_trainer(merged: MergedJob) -> MergedJob:
+def without_trainer(merged_job: MergedJob) -> MergedJob:
     """If the file that the user gave as trainer does not define a trainer, return the job with the command
     ``python FILE``. Return any other job unchanged.
 
     Raises:
         BadInput: if the user gave an option that applies only to trainers.
     """
-    job = merged.job
+    job = merged_job.job
     path = at_home(job.trainer or "")
     if job.trainer is None or job.trainer in shipped_trainers():
-        return merged
+        return merged_job
     if not job.trainer.endswith(".py") or not has_file(path):
         _check_not_python(job.trainer, path)
-        return merged
+        return merged_job
     if read_script(path).trainer:
-        return merged
+        return merged_job
     for option in _OF_TRAINERS:
         if getattr(job, option) is not None:
             raise BadInput(
-                f"{merged.origins[option]}: this option is for trainers, but {job.trainer} does not define "
-                "a trainer",
+                f"{merged_job.origins[option]}: this option is for trainers, but {job.trainer} does not "
+                "define a trainer",
                 fix=f"pass the option to the script: `toolkit launch {job.trainer} -- --{option} …`",
             )
     command = ("python", str(path), *(job.arguments or ()))
     name = job.name or as_name(path.stem)
-    origins = {n: where for n, where in merged.origins.items() if n not in {"trainer", "arguments"}}
+    origins = {n: where for n, where in merged_job.origins.items() if n not in {"trainer", "arguments"}}
     origins |= {
         "command": OF_SCRIPT,
-        "name": merged.origins.get("name", OF_SCRIPT),
+        "name": merged_job.origins.get("name", OF_SCRIPT),
     }
     plain_job = msgspec.structs.replace(job, trainer=None, arguments=None, command=command, name=name)
-    return MergedJob(plain_job, origins, merged.note)
+    return MergedJob(plain_job, origins, merged_job.note)
 
 
 def _check_not_python(word: str, path: Path) -> None:

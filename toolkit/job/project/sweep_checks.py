@@ -63,10 +63,11 @@ def _texts(code: Code | None) -> Iterator[str]:
                 yield file.read_text("utf-8", "replace")
 
 
-def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) -> None:
+def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, project_copied: bool) -> None:
     """Print the values of the first tasks of a sweep, and warn if tasks could overwrite each other's files.
 
-    ``travels`` is true if toolkit copies the project, because each task then starts in its own copy.
+    ``project_copied`` is true if toolkit copies the project. In this case, each task starts in its own copy,
+    so toolkit prints no warning.
     """
     if not job.sweep:
         return
@@ -78,7 +79,11 @@ def tell_sweep(job: JobFile, code: Code | None, tell: Tell, *, travels: bool) ->
         tell.step(
             f"  … {len(rows) - _MOST_SHOWN} more; the last task: {sweep_values.describe_values(rows[-1])}"
         )
-    if code is not None and not travels and not any("TOOLKIT_JOB_DIR" in text for text in _texts(code)):
+    if (
+        code is not None
+        and not project_copied
+        and not any("TOOLKIT_JOB_DIR" in text for text in _texts(code))
+    ):
         tell.notice(
             "all tasks start in the same folder: write output files to $TOOLKIT_JOB_DIR, or put a "
             "placeholder into their names"

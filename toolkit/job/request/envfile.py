@@ -139,11 +139,11 @@ def clear_env(
 
 
 def _mount_env(
-    lock: EnvLock, facts: ImageFacts, mount_source: str, digest: str, copied: tuple[Parcel, ...], tell: Tell
+    lock: EnvLock, facts: ImageFacts, mount_source: str, digest: str, parcels: tuple[Parcel, ...], tell: Tell
 ) -> MountedEnv:
     paths = paths_of(facts)
     binds: tuple[str, ...] = ()
-    if lock.outside and copied:
+    if lock.outside and parcels:
         tell.step(
             f"The environment uses code in {', '.join(lock.outside)}, which toolkit does not copy with the "
             "environment; give the folder with --project, or launch on the cluster"
@@ -151,7 +151,7 @@ def _mount_env(
     elif lock.outside:
         binds = tuple(apptainer.bind(folder) for folder in lock.outside if Path(folder).is_dir())
         paths["PYTHONPATH"] = ":".join((*lock.outside, paths["PYTHONPATH"]))
-    return MountedEnv(mount_source, f"sha256:{digest}", paths, binds, copied)
+    return MountedEnv(mount_source, f"sha256:{digest}", paths, binds, parcels)
 
 
 def with_env_file(places: JobPaths, env: MountedEnv) -> JobPaths:
@@ -179,9 +179,9 @@ def paths_of(facts: ImageFacts) -> dict[str, str]:
 def _check_signature(env: Path, digest: str, demand: KeyDemand, tell: Tell) -> None:
     from toolkit.image.trust.detached import require_signed, signature_of
 
-    if demand.skip:
+    if demand.unchecked:
         return
-    keyrings: list[Path | None] = [at_home(required.key) for required in demand.required]
+    keyrings: list[Path | None] = [at_home(required_key.key) for required_key in demand.required_keys]
     for keyring in keyrings or [None]:
         signature = signature_of(env, keyring)
         require_signed(env, signature, digest)

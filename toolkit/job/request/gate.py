@@ -123,7 +123,7 @@ def clear_again(
             demand,
             tell,
         ), facts
-    if demand.required or demand.skip or record.image_check is None:
+    if demand.required_keys or demand.unchecked or record.image_check is None:
         facts = ImageFacts(path=record.spec.image, format="sif")
         return clear(StartableImage(name, facts, digest, None, record.spec.image), demand, tell), None
     tell.step(
@@ -140,22 +140,22 @@ def _view(record: JobRecord, *, remote: bool) -> RankView:
 
 
 def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageCheck:
-    if demand.skip:
+    if demand.unchecked:
         tell.step(f"The signatures of {image.name} are not checked, because of --no-verify")
         return ImageCheck(signature="not-checked")
     if image.local_file is None:
-        for required in demand.required[:1]:
+        for required_key in demand.required_keys[:1]:
             raise CheckFailed(
-                f"{required.by}: {image.cluster_path} is not on this machine, so its signatures cannot be "
-                "checked",
+                f"{required_key.origin}: {image.cluster_path} is not on this machine, so its signatures "
+                "cannot be checked",
                 fix="launch on the login node, or copy the image to this machine and name it with `--image`",
             )
         return ImageCheck(signature="not-checked")
     form = image.facts.format
     if form != "sif":
-        for required in demand.required[:1]:
+        for required_key in demand.required_keys[:1]:
             raise CheckFailed(
-                f"--image {image.local_file}: a {form} has no signature{_why(required)}",
+                f"--image {image.local_file}: a {form} has no signature{_why(required_key)}",
                 fix="give a signed SIF file",
             )
         return ImageCheck(signature="none")
@@ -165,26 +165,28 @@ def _check_image(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageC
 
 
 def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
-    if not demand.required:
+    if not demand.required_keys:
         return before_launch(sif, None)
     signers: set[str] = set()
-    for required in demand.required:
+    for required_key in demand.required_keys:
         try:
-            signers |= {*before_launch(sif, at_home(required.key)).signers}
+            signers |= {*before_launch(sif, at_home(required_key.key)).signers}
         except CheckFailed as error:
             raise CheckFailed(
-                f"{error.message}{_why(required)}", fix=error.fix, detail=error.detail
+                f"{error.message}{_why(required_key)}", fix=error.fix, detail=error.detail
             ) from error
     return ImageCheck(signature="good", signers=tuple(sorted(signers)))
 
 
-def _why(required: RequiredKey) -> str:
+def _why(required_key: RequiredKey) -> str:
     """Return the end of an error message, which names the site profile or the settings that require a key.
 
-    The result is empty if ``--verify-key`` requires the key, because the user knows the option.
+    The result is empty if the option ``--verify-key`` requires the key.
     """
     return (
-        "" if required.by == OPTION else f" ({required.by} requires a signature by a key in {required.key})"
+        ""
+        if required_key.origin == OPTION
+        else f" ({required_key.origin} requires a signature by a key in {required_key.key})"
     )
 
 

@@ -185,17 +185,19 @@ def folder_there(runner: Runner, data: OnCluster) -> str:
     return path
 
 
-def data_there(runner: Runner, site: Site | None, name: str, own: str, parcels: Sequence[Parcel]) -> str:
+def data_there(
+    runner: Runner, site: Site | None, name: str, copy_folder: str, parcels: Sequence[Parcel]
+) -> str:
     """Return the path of the data set in the site's shared folder, or an empty string.
 
     The result is empty if the site has no shared folder, or if a file of the data set ``name`` is missing
-    there or differs from the file on this machine. If the result is empty, toolkit copies the files to the
-    folder ``own`` on the cluster.
+    there or differs from the file on this machine. ``parcels`` are the files on this machine. If the result
+    is empty, the caller copies them to ``copy_folder`` on the cluster.
     """
     if site is None or not site.shared or not parcels:
         return ""
     folder = posixpath.join(expand_variables(runner, site.shared), "data", name)
-    wanted = {posixpath.join(folder, posixpath.relpath(p.target, own)): p.sha256 for p in parcels}
+    wanted = {posixpath.join(folder, posixpath.relpath(p.target, copy_folder)): p.sha256 for p in parcels}
     return folder if remote_hashes(runner, list(wanted)) == wanted else ""
 
 

@@ -14,24 +14,24 @@ OPTION = "--verify-key"
 class RequiredKey:
     """A file of public keys; the image needs a signature by one of these keys.
 
-    ``key`` is the path of the file. ``by`` is the source of the requirement: an option, a variable, a line
-    of a settings file, or a site.
+    ``key`` is the path of the file. ``origin`` is the source of the requirement: an option, a variable, a
+    line of a settings file, or a site.
     """
 
     key: str
-    by: str
+    origin: str
 
 
 @dataclass(frozen=True, slots=True)
 class KeyDemand:
     """The signatures that an image needs before a job may start it: a signature by a key from each file in
-    ``required``.
+    ``required_keys``.
 
-    If ``skip`` is true, toolkit does not check signatures.
+    If ``unchecked`` is true, toolkit does not check signatures.
     """
 
-    required: tuple[RequiredKey, ...] = ()
-    skip: bool = False
+    required_keys: tuple[RequiredKey, ...] = ()
+    unchecked: bool = False
 
 
 def merge_demands(
@@ -66,7 +66,7 @@ def merge_demands(
         of_site = None
     if of_site and no_verify:
         raise BadInput(
-            f"--no-verify: {of_site.by} requires a signature by a key in {of_site.key}",
+            f"--no-verify: {of_site.origin} requires a signature by a key in {of_site.key}",
             fix="leave out `--no-verify`; only the site profile can permit `--no-verify` (image.override)",
         )
     required = tuple(dict.fromkeys(key for key in (own, of_site) if key))
@@ -81,16 +81,16 @@ def _of_site(site: Site | None, name: str | None) -> RequiredKey | None:
     return RequiredKey(site.image.verify_key, f"site {name}: image.verify_key")
 
 
-def _check_file(required: RequiredKey) -> None:
-    if not required.key:
+def _check_file(required_key: RequiredKey) -> None:
+    if not required_key.key:
         raise BadInput(
-            f"{required.by}: the value is empty",
+            f"{required_key.origin}: the value is empty",
             fix="name a file of public keys, or remove this option or variable; if the value is a shell "
             "variable, set the shell variable",
         )
     from toolkit.run.gpg import check_keyring  # slow import, not needed for --help
 
-    check_keyring(at_home(required.key), required.by)
+    check_keyring(at_home(required_key.key), required_key.origin)
 
 
 def beside(file: Path, key: str) -> str:

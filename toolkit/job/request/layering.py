@@ -106,19 +106,19 @@ def merge_request(
     return JobRequest(merged.job, merged.origins, site, key, project, merged.note)
 
 
-def _with_starter_counts(merged: MergedJob) -> MergedJob:
+def _with_starter_counts(merged_job: MergedJob) -> MergedJob:
     """Return the job with the numbers of nodes and ranks from its command, such as ``torchrun --nnodes 2``.
 
     toolkit uses a number from the command only if no other source sets this number.
     """
-    job, origins = merged.job, merged.origins
+    job, origins = merged_job.job, merged_job.origins
     if job.trainer or not job.command:
-        return merged
+        return merged_job
     says = dict(read_command(job.command, Path.cwd()).says)
     counts = read_starter_counts(says, job.nodes or 1)._asdict()
     unset = {name: n for name, n in counts.items() if n and origins.get(name) == "default"}
     where = dict.fromkeys(unset, "options of the command")
-    return MergedJob(msgspec.structs.replace(job, **unset), {**origins, **where}, merged.note)
+    return MergedJob(msgspec.structs.replace(job, **unset), {**origins, **where}, merged_job.note)
 
 
 def announce(*requests: JobRequest, tell: Tell) -> None:
@@ -182,30 +182,32 @@ def env_file(job: JobFile) -> dict[str, str]:
     return dict(variables.parse_env_file(text, os.environ, f"--env-file {job.env_file}"))
 
 
-def _with_variables(merged: MergedJob) -> MergedJob:
+def _with_variables(merged_job: MergedJob) -> MergedJob:
     """Return the job with the variables of its env file.
 
     A value is marked as secret if the variable's name suggests a secret.
     """
-    job, origins = merged.job, dict(merged.origins)
+    job, origins = merged_job.job, dict(merged_job.origins)
     env = variables.hide_secrets({**env_file(job), **(job.env or {})})
     if "env_file" in origins:
         origins.setdefault("env", origins["env_file"])
-    return MergedJob(msgspec.structs.replace(job, env=env or None), origins, merged.note)
+    return MergedJob(msgspec.structs.replace(job, env=env or None), origins, merged_job.note)
 
 
-def _of_caller(raw: dict[str, Any], source: str) -> dict[str, Any]:
-    """Return the settings ``raw``. If ``env`` names a variable without a value (``env: [NAME]``), the result
-    contains the variable's value in toolkit's environment.
+def _of_caller(settings: dict[str, Any], source: str) -> dict[str, Any]:
+    """Return ``settings`` with a value for each variable in ``env``.
+
+    If ``env`` names a variable without a value (``env: [NAME]``), the value is the variable's value in
+    toolkit's environment.
     """
-    env, label = raw.get("env"), f"{source}: env"
+    env, label = settings.get("env"), f"{source}: env"
     if isinstance(env, list) and all(isinstance(item, str) for item in env):
-        return {**raw, "env": variables.parse_pairs(env, os.environ, label)}
+        return {**settings, "env": variables.parse_pairs(env, os.environ, label)}
     if isinstance(env, dict):
         from_caller = variables.from_caller
         filled = {k: from_caller(str(k), os.environ, label) if v is None else v for k, v in env.items()}
-        return {**raw, "env": filled}
-    return raw
+        return {**settings, "env": filled}
+    return settings
 
 
 class _Settings(NamedTuple):

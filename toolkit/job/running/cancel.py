@@ -41,19 +41,19 @@ def cancel_all(job_records: Iterable[JobRecord], say: Callable[[CancelResult], N
     return tried
 
 
-def failure(tried: Sequence[CancelResult]) -> ToolkitError | None:
+def failure(results: Sequence[CancelResult]) -> ToolkitError | None:
     """Return one error for all jobs whose cancellation failed, or ``None`` if no cancellation failed."""
-    bad = [(result.record, result.error) for result in tried if result.error]
+    bad = [(result.record, result.error) for result in results if result.error]
     if not bad:
         return None
     (record, first), *more = bad
     kind = Missing if all(isinstance(error, Missing) for _, error in bad) else CheckFailed
-    if len(tried) == 1:
+    if len(results) == 1:
         return first
     if not more:
         return kind(f"{record.key} was not cancelled: {first.message}", fix=first.fix, detail=first.detail)
     lines = [f"{record.key}: {error.message}" for record, error in bad]
-    return kind(f"{len(bad)} of {len(tried)} jobs were not cancelled", fix=first.fix, detail=lines)
+    return kind(f"{len(bad)} of {len(results)} jobs were not cancelled", fix=first.fix, detail=lines)
 
 
 def cancel(record: JobRecord) -> CancelResult:

@@ -122,8 +122,8 @@ class _Watch:
         self._tell.step(f"Job {state_text.describe_resumption(record)}")
         self.name, self._said = record.id, None
 
-    def lost(self, why: str) -> None:
-        self._tell.step(f"{why}; job {self.name} may still run, and toolkit reconnects")
+    def lost(self, reason: str) -> None:
+        self._tell.step(f"{reason}; job {self.name} may still run, and toolkit reconnects")
 
 
 def conclude(record: JobRecord, tell: Tell) -> None:

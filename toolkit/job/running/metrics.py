@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from toolkit.errors import BadInput, ToolkitError
-from toolkit.job.places import where_of
+from toolkit.job.places import host_options_of
 from toolkit.launch.tracking import records
 from toolkit.model.job import FINAL_STATES, JobRecord
 from toolkit.model.metrics import are_whole
@@ -57,7 +57,7 @@ def _is_complete(record: JobRecord, copy: Path) -> bool:
 
 
 def _fetch(record: JobRecord) -> None:
-    runner = where_of(record).open()
+    runner = host_options_of(record).open()
     try:
         if content := runner.read(f"{record.spec.directory}/{records.METRICS}", most=records.METRICS_MOST):
             records.keep(record, records.METRICS, content)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from toolkit.errors import BadInput, CheckFailed, Interrupted, Lost, Missing, ToolkitError
-from toolkit.job.places import where_of
+from toolkit.job.places import host_options_of
 from toolkit.job.prepare import Prepared
 from toolkit.job.running.follow import failure
 from toolkit.launch import notebook
@@ -82,7 +82,7 @@ def attach_to_notebook(job: str, session: TunnelSession, tell: Tell) -> None:
         raise BadInput(
             f"--attach {job}: {record.key} is not a notebook", fix="list the jobs: `toolkit jobs list`"
         )
-    runner = where_of(record).open()
+    runner = host_options_of(record).open()
     try:
         record, _ = jobs.refresh(runner, record)
         if record.state in FINAL_STATES:

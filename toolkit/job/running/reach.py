@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from toolkit.errors import ToolkitError
-from toolkit.job.places import Where, where_of
+from toolkit.job.places import HostOptions, host_options_of
 from toolkit.launch.tracking import records
 from toolkit.model.job import FINAL_STATES, JobRecord
 
@@ -39,12 +39,12 @@ def find_all(jobs: Iterable[str], tell: "Tell") -> list[JobRecord]:
     return list({record.key: record for record in job_records}.values())
 
 
-def by_place(job_records: Iterable[JobRecord]) -> dict[Where, list[JobRecord]]:
+def by_place(job_records: Iterable[JobRecord]) -> dict[HostOptions, list[JobRecord]]:
     """Return the records of jobs that have not ended, grouped by host."""
-    places: dict[Where, list[JobRecord]] = {}
+    places: dict[HostOptions, list[JobRecord]] = {}
     for record in job_records:
         if record.state not in FINAL_STATES:
-            places.setdefault(where_of(record), []).append(record)
+            places.setdefault(host_options_of(record), []).append(record)
     return places
 
 
@@ -82,7 +82,7 @@ def connect_to_job(record: JobRecord) -> Iterator["Runner"]:
     Raises:
         Missing: if the host is unreachable.
     """
-    runner = where_of(record).open()
+    runner = host_options_of(record).open()
     try:
         yield runner
     finally:
@@ -99,7 +99,7 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
     from toolkit.run.patience import AWAY_SECONDS, PatientRunner, patiently, tell_of_loss
 
     lost = tell_of_loss(tell)
-    runner = patiently(where_of(record).open, lost, AWAY_SECONDS)
+    runner = patiently(host_options_of(record).open, lost, AWAY_SECONDS)
     try:
         yield PatientRunner(runner, lost, AWAY_SECONDS)
     finally:

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 
-from toolkit.job.places import where_of
+from toolkit.job.places import host_options_of
 from toolkit.job.request.gate import clear_again, demand_for
 from toolkit.job.request.keys import KeyDemand
 from toolkit.job.running.reach import connect_to_job
@@ -62,5 +62,5 @@ def _check_again(runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tel
     """
     if record.state not in FINAL_STATES:
         return record
-    cleared, _ = clear_again(runner, record, demand, tell, remote=where_of(record).remote)
+    cleared, _ = clear_again(runner, record, demand, tell, remote=host_options_of(record).remote)
     return records.update(record, image_digest=cleared.digest, image_check=cleared.check)

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from toolkit.errors import CheckFailed, Interrupted, Lost
-from toolkit.job.places import Where
+from toolkit.job.places import HostOptions
 from toolkit.job.running.reach import by_place
 from toolkit.launch.tracking import jobs, state_text
 from toolkit.launch.tracking.reasons import waits_for_turn
@@ -33,7 +33,7 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
     """
     now = {record.key: record for record in jobs_to_end}
     left = {record.key for record in jobs_to_end if record.state not in FINAL_STATES}
-    hosts: dict[Where, _Host] = {}
+    hosts: dict[HostOptions, _Host] = {}
     reasons = _Reasons(tell)
     pause = _FIRST_PAUSE
     try:
@@ -62,19 +62,23 @@ def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = Fals
             host.close()
 
 
-def outcome(ended: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFailed]) -> CheckFailed | None:
+def outcome(
+    ended_jobs: Sequence[JobRecord], failure: Callable[[JobRecord], CheckFailed]
+) -> CheckFailed | None:
     """Return one error for all jobs that did not complete, or ``None`` if all jobs completed.
 
     ``failure`` returns the error of one job.
     """
-    bad = [record for record in ended if record.state != "completed"]
+    bad = [record for record in ended_jobs if record.state != "completed"]
     if not bad:
         return None
     whys = [failure(record) for record in bad]
     if len(bad) == 1:
         return whys[0]
     detail = [line for why in whys for line in (f"{why.message}:", *(f"    {x}" for x in why.detail))]
-    return CheckFailed(f"{len(bad)} of {len(ended)} jobs did not complete", fix=whys[0].fix, detail=detail)
+    return CheckFailed(
+        f"{len(bad)} of {len(ended_jobs)} jobs did not complete", fix=whys[0].fix, detail=detail
+    )
 
 
 class _Reasons:
@@ -95,7 +99,7 @@ class _Reasons:
 class _Host:
     """A host on which jobs run, and toolkit's connection to this host."""
 
-    def __init__(self, place: Where, tell: Tell, reasons: _Reasons) -> None:
+    def __init__(self, place: HostOptions, tell: Tell, reasons: _Reasons) -> None:
         self._place, self._tell, self._reasons = place, tell, reasons
         self._runner: Runner | None = None
         self._reached = time.monotonic()
