@@ -106,9 +106,9 @@ def code_folder(files: dict[str, bytes]) -> str:
     return f"/opt/toolkit/code/{digest.hexdigest()[:16]}"
 
 
-def _read(root: Path, below: Path) -> dict[str, bytes]:
+def _read(root: Path, folder: Path) -> dict[str, bytes]:
     return {
-        str(below / path.relative_to(root)): path.read_bytes()
+        str(folder / path.relative_to(root)): path.read_bytes()
         for path in sorted(root.rglob("*"))
         if path.is_file() and "__pycache__" not in path.parts and path.relative_to(root).parts[0] != "_data"
     }

@@ -87,21 +87,27 @@ def _all_running(nodes: Nodes, layout: Layout) -> None:
     for host in layout.hosts:
         machine = containers.get(layout.container(host))
         if machine is None or machine.state != "running":
-            raise _unhealthy(nodes, layout, f"the container of {host} stopped during the start", only=host)
+            raise _unhealthy(
+                nodes, layout, f"the container of {host} stopped during the start", stopped_host=host
+            )
 
 
 def _unhealthy(
-    nodes: Nodes, layout: Layout, why: str, details: list[str] | None = None, only: str | None = None
+    nodes: Nodes,
+    layout: Layout,
+    reason: str,
+    details: list[str] | None = None,
+    stopped_host: str | None = None,
 ) -> CheckFailed:
     detail = list(details or ())
-    for host in [only] if only else layout.hosts:
+    for host in [stopped_host] if stopped_host else layout.hosts:
         try:
             lines = nodes.log(layout.container(host), _LOG_LINES)
         except CheckFailed:
             lines = ["(the container and its log no longer exist)"]
         detail += [f"{host}: {line}" for line in lines]
     return CheckFailed(
-        f"the cluster {layout.name} does not work: {why}",
+        f"the cluster {layout.name} does not work: {reason}",
         fix=f"create the cluster again: `toolkit cluster down --name {layout.name}`, then "
         f"`toolkit cluster up --name {layout.name}`",
         detail=detail,

@@ -103,9 +103,9 @@ def check_user(cluster: Cluster, user: str) -> str:
     return user
 
 
-def _name_range(known: Sequence[str]) -> str:
+def _name_range(accounts: Sequence[str]) -> str:
     """Return account names as text, with the learners' accounts as a range such as ``user01 to user20``."""
-    few, counted = known[:2], known[2:]
+    few, counted = accounts[:2], accounts[2:]
     return ", ".join((*few, *([f"{counted[0]} to {counted[-1]}"] if counted else [])))
 
 

@@ -226,9 +226,9 @@ def _check_owner(name: str, containers: dict[str, NodeContainer]) -> None:
         )
 
 
-def _another(name: str, how: str) -> BadInput:
+def _another(name: str, fault: str) -> BadInput:
     return BadInput(
-        f"the cluster {name} {how}",
+        f"the cluster {name} {fault}",
         fix=f"remove the cluster first: `toolkit cluster down --name {name}`; or give the new cluster "
         f"another "
         "`--name`",
@@ -342,11 +342,11 @@ def _flavour(containers: dict[str, NodeContainer]) -> str | None:
     return next(iter(containers.values())).labels.get(FLAVOUR, default_flavour()) if containers else None
 
 
-def _missing(engine: Nodes, name: str, how: str) -> Missing:
+def _missing(engine: Nodes, name: str, fault: str) -> Missing:
     names = _other_clusters(engine, name)
     others_text = f"; running clusters: {', '.join(names)}" if names else ""
     return Missing(
-        f"cluster {name}: {how}{others_text}", fix=f"start the cluster: `toolkit cluster up --name {name}`"
+        f"cluster {name}: {fault}{others_text}", fix=f"start the cluster: `toolkit cluster up --name {name}`"
     )
 
 
