@@ -21,15 +21,15 @@ _READY = {"idle", "mixed", "planned"}
 
 @dataclass(frozen=True, slots=True)
 class Answers:
-    """The answers to a probe. ``place`` is the text of the answer of the contacted machine (usually a login
-    node). ``nodes`` maps the names of compute nodes to their answers.
+    """The answers to a probe. ``login`` is the answer of the contacted machine, usually a login node.
+    ``nodes`` maps the names of compute nodes to their answers.
 
     ``silent`` maps each node without a complete answer to the reason. ``trouble`` says why no compute node
     answered; it is empty if a node answered. ``ended`` is false if the output stops before the end of the
     nodes' answers.
     """
 
-    place: str
+    login: str
     nodes: dict[str, str] = field(default_factory=dict)
     silent: dict[str, str] = field(default_factory=dict)
     trouble: str = ""
@@ -45,7 +45,7 @@ def separate(text: str, choice: NodeChoice) -> Answers:
         why = "toolkit did not probe these nodes" if choice.is_empty else NO_ANSWER
         return Answers(text, trouble=why, ended=choice.is_empty)
     start = lines.index(NODES)
-    place, rest = "\n".join(lines[:start]), lines[start + 1 :]
+    login, rest = "\n".join(lines[:start]), lines[start + 1 :]
     nodes = {name: body for name, body in _nodes(rest) if name}
     status = next((int(m[1]) for line in rest if (m := _STATUS.fullmatch(line))), _GIVEN_UP)
     errors = [line[1:].strip() for line in rest if line.startswith("!")]
@@ -53,10 +53,10 @@ def separate(text: str, choice: NodeChoice) -> Answers:
     silent = {name: "its answer was incomplete" for name in nodes if name not in whole}
     silent |= {name: why for name, why in _unheard(rest, choice) if name not in nodes}
     return Answers(
-        place,
+        login,
         whole,
         silent,
-        "" if whole else _trouble(status, errors, choice, cut=fold(nodes)),
+        "" if whole else _trouble(status, errors, choice, incomplete_node=fold(nodes)),
         ended="@nodesend" in rest,
     )
 
@@ -91,16 +91,16 @@ def _unheard(lines: list[str], choice: NodeChoice) -> Iterator[tuple[str, str]]:
             yield name, "did not answer"
 
 
-def _is_partition(partition: str, wanted: str) -> bool:
-    return partition.rstrip("*") in wanted.split(",") if wanted else partition.endswith("*")
+def _is_partition(partition: str, names: str) -> bool:
+    return partition.rstrip("*") in names.split(",") if names else partition.endswith("*")
 
 
-def _trouble(status: int, errors: list[str], choice: NodeChoice, *, cut: str) -> str:
+def _trouble(status: int, errors: list[str], choice: NodeChoice, *, incomplete_node: str) -> str:
     if errors:
         error = f"srun: {errors[0]}"
         return f"no node answered within {choice.wait} s: {error}" if "busy" in error else error
     if status == _NO_SRUN:
         return "srun was not found"
-    if cut:
-        return f"the answer of {cut} was incomplete"
+    if incomplete_node:
+        return f"the answer of {incomplete_node} was incomplete"
     return f"no node answered within {choice.wait} s"

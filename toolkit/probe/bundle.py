@@ -65,7 +65,7 @@ def read(raw: str, place: str, choice: NodeChoice, *, cut: bool = False) -> Bund
         CheckFailed: if the start or the end of the contacted machine's answer is missing.
     """
     answers = separate(raw, choice)
-    sections = parse(answers.place, place, cut=cut and not answers.ended)
+    sections = parse(answers.login, place, cut=cut and not answers.ended)
     login = host_facts(place, sections)
     shared = {name: sections[name] for name in _SLURM if name in sections}
     sections_by_node = {n: parse(text, n) for n, text in answers.nodes.items()}

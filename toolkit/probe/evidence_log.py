@@ -16,14 +16,14 @@ class HostEvidence:
     def note(self, name: str, text: str) -> None:
         self.evidence[name] = text
 
-    def lacks(self, name: str, section: Section, looked_for: str) -> None:
-        """Record a fact as absent if the query's program does not exist, otherwise as unknown. ``looked_for``
+    def lacks(self, name: str, section: Section, programs: str) -> None:
+        """Record a fact as absent if the query's program does not exist, otherwise as unknown. ``programs``
         names the programs that the probe looked for, such as ``nvidia-container-cli``.
         """
         if section.missing:
-            self.absent[name] = f"{looked_for}: not found on PATH"
+            self.absent[name] = f"{programs}: not found on PATH"
         else:
-            self.unread(name, section, looked_for)
+            self.unread(name, section, programs)
 
     def unread(self, name: str, section: Section, source: str) -> None:
         """Record a fact as unknown because its query failed. ``source`` is the file or command that the probe

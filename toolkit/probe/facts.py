@@ -241,8 +241,8 @@ def _user_namespaces(section: Section, book: HostEvidence) -> bool | None:
     return allowed
 
 
-def _describe_trial(section: Section, works: bool) -> str:
-    return "works" if works else _refusal(section) or "is refused"
+def _describe_trial(section: Section, success: bool) -> str:
+    return "works" if success else _refusal(section) or "is refused"
 
 
 def _by_profile(section: Section) -> str:

@@ -163,14 +163,14 @@ class MachineFacts:
         return self._of_processor("cpu_threads", machine.cpu_threads, "/proc/cpuinfo", _NO_X86)
 
     def _of_processor(
-        self, name: str, read: Callable[[Section], _T | None], source: str, none: str
+        self, name: str, parse: Callable[[Section], _T | None], source: str, absence: str
     ) -> _T | None:
         section = self.ask("cpu")
-        value = read(section)
+        value = parse(section)
         if value is not None:
             self.book.note(name, f"{source}: {value}")
         elif section.ok and not section.lines:
-            self.book.absent[name] = none
+            self.book.absent[name] = absence
         else:
             self.book.unread(name, section, "/proc/cpuinfo")
         return value
@@ -308,17 +308,17 @@ class MachineFacts:
         return None
 
     def _list_fact(
-        self, name: str, question: str, where: str, read: Callable[[Section], tuple[str, ...]]
+        self, name: str, question: str, source: str, parse: Callable[[Section], tuple[str, ...]]
     ) -> tuple[str, ...] | None:
-        """Return the list that ``read`` finds in a section; an empty list is a valid answer, and None means
+        """Return the list that ``parse`` finds in a section; an empty list is a valid answer, and None means
         unknown.
         """
         section = self.ask(question)
         if not section.ok:
-            self.book.unread(name, section, where)
+            self.book.unread(name, section, source)
             return None
-        names = read(section)
-        self.book.note(name, f"{where}: {' '.join(names) or 'none'}")
+        names = parse(section)
+        self.book.note(name, f"{source}: {' '.join(names) or 'none'}")
         return names
 
 

@@ -28,15 +28,15 @@ _OF_LOGIN = {"slurm", "schedulers"}
 """The fields of :class:`HostFacts` that :func:`view` takes from the login node."""
 
 
-def view(login: HostFacts, groups: tuple[Group, ...], why_none: str = "") -> HostFacts:
+def view(login: HostFacts, groups: tuple[Group, ...], reason: str = "") -> HostFacts:
     """Return the facts that the rules use about a cluster.
 
     Facts about Slurm and other schedulers are from the login node. All other facts are from the largest group
     of compute nodes with equal facts, because ranks run on compute nodes. If no compute node answered, all
-    facts are from the login node, and ``why_none`` is the reason why no compute node answered.
+    facts are from the login node, and ``reason`` says why no compute node answered.
     """
     if not groups:
-        return msgspec.structs.replace(login, **_no_node_reasons(login, why_none))
+        return msgspec.structs.replace(login, **_no_node_reasons(login, reason))
     nodes = groups[0].facts
     where = fold(groups[0].nodes)
     return msgspec.structs.replace(
@@ -67,16 +67,16 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     return variables | {name: value for name, value in login.environment.items() if name in own}
 
 
-def _no_node_reasons(login: HostFacts, why: str) -> dict[str, dict[str, str]]:
-    """Return the login node's table ``absent`` or ``unknown``, by its name. The entry ``compute_nodes`` of
-    the table is the reason why no compute node answered.
+def _no_node_reasons(login: HostFacts, reason: str) -> dict[str, dict[str, str]]:
+    """Return one table of the login node's facts, with the table's name (``absent`` or ``unknown``) as the
+    key. In this table, the entry ``compute_nodes`` says why no compute node answered.
     """
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}
     return {
         "unknown": {
             **login.unknown,
-            "compute_nodes": f"compute nodes: {why or 'the probe contacted no compute node'}",
+            "compute_nodes": f"compute nodes: {reason or 'the probe contacted no compute node'}",
         }
     }
 
@@ -85,5 +85,5 @@ def _of(book: Mapping[str, str], *, slurm: bool) -> dict[str, str]:
     return {n: line for n, line in book.items() if (n.partition(".")[0] in _OF_LOGIN) == slurm}
 
 
-def _told_by(where: str, book: Mapping[str, str]) -> dict[str, str]:
-    return {name: f"{where}: {line}" for name, line in book.items()}
+def _told_by(nodes: str, book: Mapping[str, str]) -> dict[str, str]:
+    return {name: f"{nodes}: {line}" for name, line in book.items()}

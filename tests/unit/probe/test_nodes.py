@@ -271,7 +271,7 @@ def test_an_answer_that_ends_without_a_line_break_hides_no_node(slurm):
 
     answers = separate(slurm(NodeChoice("1", 1), edit=unended), NodeChoice("1", 1))
     assert answers.ended
-    assert answers.place.rstrip().endswith("bye")
+    assert answers.login.rstrip().endswith("bye")
 
 
 @every_row(

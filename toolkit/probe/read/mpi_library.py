@@ -168,15 +168,15 @@ class MpiLibrary:
             faces |= {"pmi2"} if "PMI2_Init" in self.holds or "libpmi2" in linked else set()
         return tuple(sorted(faces))
 
-    def is_relocatable(self, exported: tuple[str, ...] | None) -> bool:
-        """Return whether the library works if a launch mounts it into another folder. ``exported`` lists the
+    def is_relocatable(self, variables: tuple[str, ...] | None) -> bool:
+        """Return whether the library works if a launch mounts it into another folder. ``variables`` lists the
         variables that the launcher sets for ranks.
 
         A library works in any folder if it searches for files relative to its own folder, or if it needs only
         the C library. A library also works in another folder if its launcher sets ``OPAL_PREFIX`` for ranks.
         """
         alone = self.is_followed and not self.closure and not self.plugins
-        return self.path in self.values("origin") or "OPAL_PREFIX" in (exported or ()) or alone
+        return self.path in self.values("origin") or "OPAL_PREFIX" in (variables or ()) or alone
 
 
 def libraries(section: Section) -> tuple[dict[str, list[str]], dict[str, MpiLibrary]]:

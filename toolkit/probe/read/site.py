@@ -184,8 +184,8 @@ def _folders(section: Section) -> Iterable[Folder]:
         yield Folder(variable=name, path=path, mount=mounts.get(name, ""), kind=kinds.get(name, ""))
 
 
-def _pair(row: str) -> tuple[str, str]:
-    name, _, value = row.partition(" ")
+def _pair(line: str) -> tuple[str, str]:
+    name, _, value = line.partition(" ")
     return name, value
 
 

@@ -50,8 +50,8 @@ def _kept_value(name: str, value: str) -> str:
     return sign.join(part if _is_of_system(part) else "-" for part in parts)
 
 
-def _is_of_system(part: str) -> bool:
-    return part.startswith("/") and not _PERSONAL.search(part) and not _RANDOM.search(part)
+def _is_of_system(path: str) -> bool:
+    return path.startswith("/") and not _PERSONAL.search(path) and not _RANDOM.search(path)
 
 
 def _may_be_kept(name: str, value: str) -> bool:
