@@ -15,7 +15,7 @@ from toolkit.model.recipe import LONGEST_LINE, OPERATIONS
 from toolkit.model.solution import Solution
 
 _MOST_BYTES = 1 << 40
-_LAST_SECOND = 1 << 32
+_SECONDS_LIMIT = 1 << 32
 """Times in seconds since 1970 must be smaller than this number: squashfs stores times in 32 bits."""
 _LONGEST_TEXT = 2000
 _SHOWN = 60
@@ -127,7 +127,7 @@ def faults(lock: Lock) -> Iterator[str]:
     for number, package in enumerate(lock.packages):
         yield from _wrong(f"packages[{number}]", package, _WHEEL[0])
     yield from _of_solution(lock.solution)
-    yield from _number("epoch", lock.epoch, _LAST_SECOND)
+    yield from _number("epoch", lock.epoch, _SECONDS_LIMIT)
     yield from _of_base(lock.base, lock.solution)
     for number, step in enumerate(lock.steps):
         yield from _of_step(f"steps[{number}]", step, lock, lock.steps[:number])
@@ -139,11 +139,11 @@ def faults(lock: Lock) -> Iterator[str]:
             "licences", component, _Rule(_WORD.fullmatch, "one word of lower-case letters, digits, _ and -")
         )
         yield from _wrong(f"licences.{component}", licence, _IDENTIFIER)
-    for where, stage in (("build", lock.build), ("run", lock.run)):
+    for path, stage in (("build", lock.build), ("run", lock.run)):
         kinds = (("debian", stage.debian, _DEBIAN), ("wheels", stage.wheels, _WHEEL))
         for kind, files, rules in (*kinds, ("sources", stage.sources, _SOURCE)):
             for number, file in enumerate(files):
-                yield from _of_file(f"{where}.{kind}[{number}]", file, *rules)
+                yield from _of_file(f"{path}.{kind}[{number}]", file, *rules)
 
 
 def file_faults(file: LockedFile) -> Iterator[str]:
@@ -181,11 +181,11 @@ def _of_solution(solution: Solution) -> Iterator[str]:
     if solution.mode is not None:
         yield from _wrong("solution.mode", solution.mode, word)
     for number, chosen in enumerate(solution.chosen):
-        where = f"solution.chosen[{number}]"
-        yield from _wrong(f"{where}.component", chosen.component, word)
-        yield from _wrong(f"{where}.version", chosen.version, _ANY_VERSION)
-        yield from _wrong(f"{where}.why", chosen.why, _TEXT)
-        yield from _wrong(f"{where}.source", chosen.source, _TEXT)
+        path = f"solution.chosen[{number}]"
+        yield from _wrong(f"{path}.component", chosen.component, word)
+        yield from _wrong(f"{path}.version", chosen.version, _ANY_VERSION)
+        yield from _wrong(f"{path}.why", chosen.why, _TEXT)
+        yield from _wrong(f"{path}.source", chosen.source, _TEXT)
 
 
 def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
@@ -209,48 +209,48 @@ def _of_base(base: LockedBase, solution: Solution) -> Iterator[str]:
         yield from _of_file(f"base.packages[{number}]", file, *_DEBIAN)
 
 
-def _of_step(where: str, step: LockedStep, lock: Lock, earlier: Sequence[LockedStep]) -> Iterator[str]:
+def _of_step(path: str, step: LockedStep, lock: Lock, earlier_steps: Sequence[LockedStep]) -> Iterator[str]:
     """Yield a message for each fault of a step, such as an option that is not allowed, or the name of a file
-    that is not in the lock. ``earlier`` are the steps before this step.
+    that is not in the lock. ``earlier_steps`` are the steps before this step.
     """
-    before = {step.component for step in earlier}
+    before = {step.component for step in earlier_steps}
     sources = _Rule(
         {file.name for file in lock.build.sources}.__contains__, "the name of an archive in build.sources"
     )
     wheels = _Rule({file.name for file in lock.run.wheels}.__contains__, "the name of a wheel in run.wheels")
     if step.component in before:
-        yield f"{where}.component: expected one step for each component, found another for {step.component}"
-    yield from _wrong(f"{where}.component", step.component, sources)
+        yield f"{path}.component: expected one step for each component, found another for {step.component}"
+    yield from _wrong(f"{path}.component", step.component, sources)
     for number, word in enumerate(step.words):
-        yield from _wrong(f"{where}.words[{number}]", word, _WORDS.get(step.component, _CONFIGURE))
+        yield from _wrong(f"{path}.words[{number}]", word, _WORDS.get(step.component, _CONFIGURE))
     for number, other in enumerate(step.after):
         yield from _wrong(
-            f"{where}.after[{number}]", other, _Rule(before.__contains__, "the component of an earlier step")
+            f"{path}.after[{number}]", other, _Rule(before.__contains__, "the component of an earlier step")
         )
     for number, name in enumerate(step.wheels):
-        yield from _wrong(f"{where}.wheels[{number}]", name, wheels)
+        yield from _wrong(f"{path}.wheels[{number}]", name, wheels)
     for name, digest in step.patches.items():
-        yield from _wrong(f"{where}.patches", name, _PATCH)
-        yield from _wrong(f"{where}.patches[{quote_value(name)}]", digest, _SHA256)
+        yield from _wrong(f"{path}.patches", name, _PATCH)
+        yield from _wrong(f"{path}.patches[{quote_value(name)}]", digest, _SHA256)
     for number, helper in enumerate(step.extra):
-        yield from _wrong(f"{where}.extra[{number}]", helper, sources)
+        yield from _wrong(f"{path}.extra[{number}]", helper, sources)
 
 
-def _of_file(where: str, file: LockedFile, name: _Rule, version: _Rule, ending: str) -> Iterator[str]:
-    yield from _wrong(f"{where}.name", file.name, name)
-    yield from _wrong(f"{where}.version", file.version, version)
-    yield from _wrong(f"{where}.origin", file.origin, _ORIGIN)
-    yield from (f"{where}.{fault}" for fault in file_faults(file))
+def _of_file(path: str, file: LockedFile, name: _Rule, version: _Rule, ending: str) -> Iterator[str]:
+    yield from _wrong(f"{path}.name", file.name, name)
+    yield from _wrong(f"{path}.version", file.version, version)
+    yield from _wrong(f"{path}.origin", file.origin, _ORIGIN)
+    yield from (f"{path}.{fault}" for fault in file_faults(file))
     if not file.file.endswith(ending):
-        yield f"{where}.file: expected a name that ends in {ending}, found {quote_value(file.file)}"
+        yield f"{path}.file: expected a name that ends in {ending}, found {quote_value(file.file)}"
 
 
-def _wrong(where: str, text: str, rule: _Rule) -> Iterator[str]:
+def _wrong(path: str, text: str, rule: _Rule) -> Iterator[str]:
     if not rule.test(text):
-        yield f"{where}: expected {rule.expected}, found {quote_value(text)}"
+        yield f"{path}: expected {rule.expected}, found {quote_value(text)}"
 
 
-def _number(where: str, number: int, most: int) -> Iterator[str]:
-    if not 0 <= number < most:
+def _number(path: str, number: int, limit: int) -> Iterator[str]:
+    if not 0 <= number < limit:
         found = "a negative number" if number < 0 else "a larger number"
-        yield f"{where}: expected a number from 0 to {most - 1}, found {found}"
+        yield f"{path}: expected a number from 0 to {limit - 1}, found {found}"

@@ -137,13 +137,13 @@ _Record = MetricsHeader | Resumed | Epoch | End
 _LINE: "msgspec.json.Decoder[_Record]" = msgspec.json.Decoder(_Record)
 
 
-def _line(line: bytes, where: str) -> _Record | None:
+def _line(line: bytes, source: str) -> _Record | None:
     try:
         if _KIND.decode(line).record not in _KINDS:
             return None
         return _LINE.decode(line)
     except DECODE_ERRORS as error:
-        raise BadInput(f"{where}: {error}") from error
+        raise BadInput(f"{source}: {error}") from error
 
 
 def are_whole(content: bytes) -> bool:

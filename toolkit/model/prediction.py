@@ -184,11 +184,11 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
             return self.accelerator
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
-    def foretells(self, observed: Outcome) -> bool:
+    def foretells(self, outcome: Outcome) -> bool:
         """Return whether the observed outcome is the predicted outcome or one of the outcomes in
         ``by_chance``.
         """
-        return observed == self.outcome or observed in self.by_chance
+        return outcome == self.outcome or outcome in self.by_chance
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):

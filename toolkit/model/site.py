@@ -164,13 +164,13 @@ class Site(_SiteSection, frozen=True, kw_only=True):
         found = self.partition(partition or "")
         return (found.threads if found else None) or 1
 
-    def has_gpus(self, partition: str | None, asked: int | None) -> bool:
-        """Return whether ranks get GPUs. ``asked`` is the number of GPUs that the job requests.
+    def has_gpus(self, partition: str | None, gpu_count: int | None) -> bool:
+        """Return whether ranks get GPUs. ``gpu_count`` is the number of GPUs that the job requests.
 
-        If ``asked`` is ``None``, ranks get GPUs if ``ask`` of :class:`Gpus` is ``partition`` or
+        If ``gpu_count`` is ``None``, ranks get GPUs if ``ask`` of :class:`Gpus` is ``partition`` or
         ``constraint``, and the partition has GPUs.
         """
-        if asked is not None:
-            return asked > 0
+        if gpu_count is not None:
+            return gpu_count > 0
         found = self.partition(partition or "")
         return self.gpus.ask in {"partition", "constraint"} and bool(found and found.gpus)
