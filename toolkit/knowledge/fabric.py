@@ -99,18 +99,18 @@ def fabric() -> FabricKnowledge:
 
 
 def fabrics_of(
-    devices: tuple[str, ...], seen: tuple[str, ...], links: dict[str, str] | None = None
+    devices: tuple[str, ...], names: tuple[str, ...], links: dict[str, str] | None = None
 ) -> tuple[Fabric, ...]:
     """Return the fast networks of a host.
 
-    ``devices`` are the names of the host's RDMA devices. ``seen`` are the names of networks that the probe
+    ``devices`` are the names of the host's RDMA devices. ``names`` are the names of networks that the probe
     found in other ways. ``links`` maps RDMA devices to their link layers, because many network cards support
     both InfiniBand and RoCE.
     """
     rows = fabric().fabric
     found = [row for device in devices if (row := _of_device(device, (links or {}).get(device, "")))]
     named = {row.name for row in found}
-    found += [next(r for r in rows if r.name == n) for n in seen if n not in named and n in _names()]
+    found += [next(r for r in rows if r.name == n) for n in names if n not in named and n in _names()]
     return tuple(dict.fromkeys(found))
 
 

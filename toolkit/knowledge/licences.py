@@ -59,6 +59,6 @@ def terms(versions: Mapping[str, str]) -> dict[Component, str]:
     return {name: row.term(versions[name]) for name, row in licences().items() if name in versions}
 
 
-def expression(found: Iterable[str]) -> str:
-    """Return the SPDX expression for toolkit together with components whose licences are ``found``."""
-    return " AND ".join((OWN_LICENCE, *sorted({*found} - {OWN_LICENCE})))
+def expression(other_licences: Iterable[str]) -> str:
+    """Return the SPDX expression for toolkit and components with the licences ``other_licences``."""
+    return " AND ".join((OWN_LICENCE, *sorted({*other_licences} - {OWN_LICENCE})))

@@ -353,8 +353,8 @@ def bundled_pmix(open_mpi: str) -> str | None:
     return next((p for v, p in mpi().bundled_pmix.items() if within(open_mpi, f"=={v}")), None)
 
 
-def counts(wanted: Count, number: int) -> bool:
-    """Return whether a number of nodes or ranks satisfies ``wanted`` in a row of ``mpi.toml``: ``one``,
-    ``several`` or ``any``.
+def counts(count: Count, number: int) -> bool:
+    """Return whether a number of nodes or ranks satisfies ``count``, a condition in a row of ``mpi.toml``:
+    ``one``, ``several`` or ``any``.
     """
-    return wanted == "any" or (wanted == "one") == (number == 1)
+    return count == "any" or (count == "one") == (number == 1)

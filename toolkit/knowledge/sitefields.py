@@ -83,7 +83,7 @@ def _of_texts(site: Site) -> Iterator[FieldFault]:
     ):
         if word and not pattern.fullmatch(word):
             yield FieldFault(path, f"{word!r} is not allowed; write a value such as {like}")
-    yield from _check_number("defaults.cpus_per_rank", here.cpus_per_rank, least=1)
+    yield from _check_number("defaults.cpus_per_rank", here.cpus_per_rank, minimum=1)
 
 
 def _of_lists(site: Site) -> Iterator[FieldFault]:
@@ -134,24 +134,27 @@ def _of_partitions(site: Site) -> Iterator[FieldFault]:
         )
 
 
-def _of_partition(path: str, part: Partition) -> Iterator[FieldFault]:
-    if not WORD.fullmatch(part.name):
-        yield FieldFault(f"{path}.name", f"{part.name!r} is not a valid partition name")
-    if part.max_time and not _TIME.fullmatch(part.max_time):
+def _of_partition(path: str, partition: Partition) -> Iterator[FieldFault]:
+    if not WORD.fullmatch(partition.name):
+        yield FieldFault(f"{path}.name", f"{partition.name!r} is not a valid partition name")
+    if partition.max_time and not _TIME.fullmatch(partition.max_time):
         yield FieldFault(
-            f"{path}.max_time", (f"{part.max_time!r} is not a time in Slurm's format, such as 1-00:00:00")
+            f"{path}.max_time",
+            (f"{partition.max_time!r} is not a time in Slurm's format, such as 1-00:00:00"),
         )
-    if part.gpu and not WORD.fullmatch(part.gpu):
-        yield FieldFault(f"{path}.gpu", f"{part.gpu!r} is not a valid GPU type, such as v100")
-    for number, feature in enumerate(part.features):
+    if partition.gpu and not WORD.fullmatch(partition.gpu):
+        yield FieldFault(f"{path}.gpu", f"{partition.gpu!r} is not a valid GPU type, such as v100")
+    for number, feature in enumerate(partition.features):
         if not WORD.fullmatch(feature):
             yield FieldFault(
                 f"{path}.features[{number}]", f"{feature!r} is not a valid node feature, such as knl"
             )
     for name in ("max_nodes", "nodes", "cores", "threads", "memory_mb", "gpus"):
-        yield from _check_number(f"{path}.{name}", getattr(part, name), least=0 if name == "gpus" else 1)
+        yield from _check_number(
+            f"{path}.{name}", getattr(partition, name), minimum=0 if name == "gpus" else 1
+        )
 
 
-def _check_number(path: str, number: int | None, *, least: int) -> Iterator[FieldFault]:
-    if number is not None and not least <= number <= _LARGEST:
-        yield FieldFault(path, f"expected a number from {least} to {_LARGEST}")
+def _check_number(path: str, number: int | None, *, minimum: int) -> Iterator[FieldFault]:
+    if number is not None and not minimum <= number <= _LARGEST:
+        yield FieldFault(path, f"expected a number from {minimum} to {_LARGEST}")
