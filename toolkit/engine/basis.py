@@ -143,19 +143,19 @@ def _gpus(case: Case) -> str:
     return f"AMD GPUs ({host.amd_gpus[0]})" if host.amd_gpus else "GPUs"
 
 
-def _is_server_recorded(server: str, known: frozenset[str]) -> bool:
+def _is_server_recorded(server: str, servers: frozenset[str]) -> bool:
     """Return whether recorded launches used a server of this release series. A PMIx series must equal a
     recorded series; an MPI series must be in the range of the recorded series.
     """
-    return server in known if server.startswith("pmix ") else _is_between_measured(server, known)
+    return server in servers if server.startswith("pmix ") else _is_between_measured(server, servers)
 
 
-def _is_between_measured(entry: str, known: frozenset[str]) -> bool:
+def _is_between_measured(entry: str, entries: frozenset[str]) -> bool:
     """Return whether the release series in ``entry``, such as ``openmpi 5.0``, is in the range of the
     recorded series of the same MPI.
     """
     name, _, series = entry.partition(" ")
-    there = [parse(one.partition(" ")[2]) for one in known if one.partition(" ")[0] == name]
+    there = [parse(one.partition(" ")[2]) for one in entries if one.partition(" ")[0] == name]
     found = parse(series)
     numbers = [one for one in there if one]
     return found is not None and bool(numbers) and min(numbers) <= found <= max(numbers)

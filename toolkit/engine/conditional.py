@@ -55,20 +55,20 @@ class TicketAnswers:
     decides: tuple[DecidingFact, ...]
 
 
-Words = Callable[[HostFacts, ImageFacts], Plan]
+Planner = Callable[[HostFacts, ImageFacts], Plan]
 """A function that plans a launch from the facts of host and image."""
 
 
 def answer_ticket(
-    host: HostFacts, image: ImageFacts, request: Request, mode: Mode, words: Words | None = None
+    host: HostFacts, image: ImageFacts, request: Request, mode: Mode, planner: Planner | None = None
 ) -> TicketAnswer:
     """Predict a launch from the ticket's facts, with usual values for all other facts. Also find which of the
     assumed facts decide the outcome.
 
-    ``words`` is the function that plans the launch from the facts of host and image; the default is toolkit's
-    own planner.
+    ``planner`` is the function that plans the launch from the facts of host and image; the default is
+    toolkit's own planner.
     """
-    made = words or (lambda on, of: plan(on, of, request, mode))
+    made = planner or (lambda on, of: plan(on, of, request, mode))
     filled, *with_other_mpis = (fill(host, one, mode) for one in possible_images(host, image, mode))
     said = _predict_with(*filled, request, made)
     by_mpi = [_predict_with(*facts, request, made) for facts in with_other_mpis]
@@ -114,10 +114,10 @@ def answers(host: HostFacts, image: ImageFacts, request: Request) -> TicketAnswe
     return TicketAnswers(found, chosen, tuple(by_name[name] for name in order[:MOST_FACTS]))
 
 
-def _assumption(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:
+def _assumption(pair: tuple[HostFacts, ImageFacts], question: TicketQuestion) -> str:
     """Return the usual value of a fact as text; empty if the fact stays unknown."""
     side, *parts = question.fact.split(".")
-    value: Any = filled[0] if side == "host" else filled[1]
+    value: Any = pair[0] if side == "host" else pair[1]
     for part in parts:
         value = getattr(value, part, None)
     if value is None:
@@ -129,23 +129,23 @@ def _assumption(filled: tuple[HostFacts, ImageFacts], question: TicketQuestion) 
     )
 
 
-def _with(filled: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tuple[HostFacts, ImageFacts]:
+def _with(pair: tuple[HostFacts, ImageFacts], fact: str, value: object) -> tuple[HostFacts, ImageFacts]:
     """Return the facts of host and image with a new value for one fact. If the fact is a field of something
     absent, the result has no change.
     """
     side, *parts = fact.split(".")
-    facts: Any = filled[0] if side == "host" else filled[1]
+    facts: Any = pair[0] if side == "host" else pair[1]
     if len(parts) == 1:
         changed = with_fact(facts, parts[0], tuple(value) if isinstance(value, list) else value)
     else:
         inner = getattr(facts, parts[0])
         if inner is None:
-            return filled
+            return pair
         given = tuple(value) if isinstance(value, list) else value
         changed = msgspec.structs.replace(
             facts, **{parts[0]: msgspec.structs.replace(inner, **{parts[1]: given})}
         )
-    return (changed, filled[1]) if side == "host" else (filled[0], changed)
+    return (changed, pair[1]) if side == "host" else (pair[0], changed)
 
 
 def _is_unstated(host: HostFacts, image: ImageFacts, fact: str) -> bool:
@@ -158,5 +158,5 @@ def _is_unstated(host: HostFacts, image: ImageFacts, fact: str) -> bool:
     return facts is None
 
 
-def _predict_with(host: HostFacts, image: ImageFacts, request: Request, made: Words) -> Prediction:
-    return predict_plan(host, image, request, made(host, image))
+def _predict_with(host: HostFacts, image: ImageFacts, request: Request, planner: Planner) -> Prediction:
+    return predict_plan(host, image, request, planner(host, image))

@@ -96,8 +96,8 @@ def judge_mtl(case: Case, provider: str = "") -> Way:
     return judge_libfabric(case, provider) if found and "ofi" in there else "shut"
 
 
-def judge_openib(case: Case, allowed: str = "") -> Way:
-    """Return whether Open MPI's InfiniBand transport btl/openib uses a fast network; ``allowed`` is the value
+def judge_openib(case: Case, value: str = "") -> Way:
+    """Return whether Open MPI's InfiniBand transport btl/openib uses a fast network; ``value`` is the value
     of the setting btl_openib_allow_ib.
     """
     found = networks(case)
@@ -106,4 +106,4 @@ def judge_openib(case: Case, allowed: str = "") -> Way:
         return "shut"
     version = (case.image_facts.mpi.version if case.image_facts.mpi else None) or ""
     unasked = any(fabric().openib.serves(row, version) for row in taken)
-    return "open" if unasked or allowed.lower() in _TRUE else "not known"
+    return "open" if unasked or value.lower() in _TRUE else "not known"

@@ -70,17 +70,17 @@ class Guarded:
     """Facts that raise :class:`Undecided` when a rule reads an unknown field.
 
     ``book`` contains all facts of a host or an image. ``part`` is ``book`` or a struct in ``book``, such as
-    the facts about Slurm. In the dotted name ``host.slurm.version``, ``side`` is ``host`` and ``above`` is
-    ``slurm.``; for the fields of ``book`` itself, ``above`` is empty.
+    the facts about Slurm. In the dotted name ``host.slurm.version``, ``side`` is ``host`` and ``prefix`` is
+    ``slurm.``; for the fields of ``book`` itself, ``prefix`` is empty.
     """
 
-    def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, above: str = "") -> None:
-        self._book, self._part, self._side, self._above = book, part, side, above
+    def __init__(self, book: HostFacts | ImageFacts, part: object, side: str, prefix: str = "") -> None:
+        self._book, self._part, self._side, self._prefix = book, part, side, prefix
         self._optional = _OPTIONAL.get(type(part), ())
 
     def __getattr__(self, field: str) -> object:
         value = getattr(self._part, field)
-        dotted, book = self._above + field, self._book
+        dotted, book = self._prefix + field, self._book
         if field not in self._optional and (
             dotted in book.unknown or (value is None and dotted not in book.absent)
         ):
@@ -92,8 +92,8 @@ class Guarded:
         self.__dict__[field] = value
         return value
 
-    def _inner(self, part: object, dotted: str) -> "Guarded":
-        return Guarded(self._book, part, self._side, f"{dotted}.")
+    def _inner(self, part: object, name: str) -> "Guarded":
+        return Guarded(self._book, part, self._side, f"{name}.")
 
     def __eq__(self, other: object) -> bool:
         return bool(self._part == (other._part if isinstance(other, Guarded) else other))

@@ -41,11 +41,11 @@ class Judged:
         first = _first(self.answers)
         return first.rule.id if first else ""
 
-    def findings(self, works: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
-        """Return the findings. ``works`` are the launch modes that work, the best mode first; a fix may
-        recommend one of these modes.
+    def findings(self, working_modes: tuple[Mode, ...] = ()) -> tuple[Finding, ...]:
+        """Return the findings. ``working_modes`` are the launch modes that work, the best mode first; a fix
+        may recommend one of these modes.
         """
-        return tuple(_finding(self.case, answer, works) for answer in self.answers)
+        return tuple(_finding(self.case, answer, working_modes) for answer in self.answers)
 
 
 def judge(case: Case, rules: tuple[Rule, ...]) -> tuple[Prediction, tuple[Finding, ...]]:
@@ -159,20 +159,20 @@ def _failure_stage(answer: RuleAnswer) -> LaunchStage:
 
 def _failure_prediction(
     case: Case,
-    first: RuleAnswer,
-    earlier: list[RuleAnswer],
+    answer: RuleAnswer,
+    earlier_answers: list[RuleAnswer],
     chances: tuple[Outcome, ...],
     ids: tuple[str, ...],
     missing: tuple[str, ...],
 ) -> Prediction:
-    hit = first.hit
+    hit = answer.hit
     if hit is None or hit.outcome is None:  # the caller passes only results with an outcome
-        raise ValueError(first)
-    because = hit.because or hit.title or first.rule.title
+        raise ValueError(answer)
+    because = hit.because or hit.title or answer.rule.title
     outcome: Outcome = hit.outcome
     chance = tuple(dict.fromkeys(o for o in (*hit.by_chance, *chances) if o != outcome))
-    if earlier:
-        lacking = "; ".join(dict.fromkeys(doubt for a in earlier for doubt in _doubts(case, a)))
+    if earlier_answers:
+        lacking = "; ".join(dict.fromkeys(doubt for a in earlier_answers for doubt in _doubts(case, a)))
         outcome, because = "unknown", f"{because}, unless an earlier fault occurs; unknown facts: {lacking}"
         chance = ()
     plan = None if outcome == "unavailable" else case.plan
@@ -193,7 +193,7 @@ def _doubts(case: Case, answer: RuleAnswer) -> tuple[str, ...]:
     return tuple(case.why_unknown(name) for name in answer.missing)
 
 
-def _finding(case: Case, answer: RuleAnswer, works: tuple[Mode, ...]) -> Finding:
+def _finding(case: Case, answer: RuleAnswer, working_modes: tuple[Mode, ...]) -> Finding:
     rule, hit = answer.rule, answer.hit
     if hit is None:
         return Finding(
@@ -214,19 +214,19 @@ def _finding(case: Case, answer: RuleAnswer, works: tuple[Mode, ...]) -> Finding
         severity="warning" if open_one and severity == "error" else severity,
         title=hit.title or doubt or rule.title,
         evidence=hit.evidence,
-        fix=_fix(case, rule, hit, works),
+        fix=_fix(case, rule, hit, working_modes),
         source=hit.source or rule.source,
         modes=(case.mode,),
         undecided=open_one,
     )
 
 
-def _fix(case: Case, rule: Rule, hit: Hit, works: tuple[Mode, ...]) -> str:
+def _fix(case: Case, rule: Rule, hit: Hit, working_modes: tuple[Mode, ...]) -> str:
     """Return the fix of a finding. If another launch mode avoids the fault and works, the fix names this mode
     first.
     """
     instead = rule.instead if hit.instead is None else hit.instead
-    other = next((mode for mode in works if mode in instead and mode != case.mode), None)
+    other = next((mode for mode in working_modes if mode in instead and mode != case.mode), None)
     # A launch with an unknown outcome may work without a fix, so its finding recommends a short trial job.
     fix = (hit.fix or (TRY_IT if hit.outcome == "unknown" else rule.fix)).replace(TRY_IT, trial_of(case.mode))
     return f"use mode {other}; or {fix}" if other else fix

@@ -8,14 +8,14 @@ _ADVICE = {rule.id for rule in RULES if rule.advice}
 _OF_GPUS = {rule.id for rule in RULES if rule.accelerator == "gpu-failure"}
 
 
-def main_fault(verdict: Verdict, asked: Mode | None = None) -> Finding | None:
+def main_fault(verdict: Verdict, mode: Mode | None = None) -> Finding | None:
     """Return the finding to fix first; ``None`` if no finding stops a launch.
 
-    If the launch mode ``asked`` is given, the function ignores findings that concern only other modes. The
+    If the launch mode ``mode`` is given, the function ignores findings that concern only other modes. The
     finding to fix first is the finding that concerns the largest number of failing modes. A fix for a single
     mode is useless while another fault, such as a missing library, stops all modes.
     """
-    found = [f for f in _possible_causes(verdict) if asked is None or not f.modes or asked in f.modes]
+    found = [f for f in _possible_causes(verdict) if mode is None or not f.modes or mode in f.modes]
     return max(found, key=lambda f: len(_concerned_modes(f, verdict)), default=None)
 
 

@@ -32,23 +32,23 @@ list.
 """
 
 
-def find_mismatches(mpi: ImageMpi, sees: str, *, step: bool = True) -> Iterator[Mismatch]:
-    """Yield the rows of ``mpi.toml`` for an MPI that detects the interface ``sees`` but cannot use this
-    interface. ``step`` says whether the MPI detects a Slurm step.
+def find_mismatches(mpi: ImageMpi, interface: str, *, step: bool = True) -> Iterator[Mismatch]:
+    """Yield the rows of ``mpi.toml`` for an MPI that detects the launch interface ``interface`` but cannot
+    use this interface. ``step`` says whether the MPI detects a Slurm step.
     """
     for row in knowledge.mpi().mismatch:
-        told = row.sees in {"", sees} and row.step in {None, step}
+        told = row.sees in {"", interface} and row.step in {None, step}
         built = row.speaks in {"", *(mpi.interfaces or ())}
         if row.of(mpi) and told and built and (not row.marker or row.marker in mpi.markers):
             yield row
 
 
-def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bool | None = None) -> Hit:
+def judge_unanswered(case: Case, mpi: ImageMpi, interface: str, *names: str, step: bool | None = None) -> Hit:
     """Return the finding about an MPI that supports none of the interfaces that the launcher offers.
 
-    ``sees`` is the interface that the MPI detects. ``step`` says whether the MPI detects a Slurm step; if
-    ``step`` is ``None``, the function derives this from the launch. ``names`` are the names of facts that the
-    finding cites.
+    ``interface`` is the interface that the MPI detects. ``step`` says whether the MPI detects a Slurm step;
+    if ``step`` is ``None``, the function derives the answer from the launch. ``names`` are the names of facts
+    that the finding cites.
     """
     asked: tuple[str, ...] = names
     there = {
@@ -59,7 +59,7 @@ def judge_unanswered(case: Case, mpi: ImageMpi, sees: str, *names: str, step: bo
     }
     named = _munge_named(case)
     told = {} if named is None else {"host.munge": named}
-    for row in find_mismatches(mpi, sees, step=in_step(case) if step is None else step):
+    for row in find_mismatches(mpi, interface, step=in_step(case) if step is None else step):
         wanted = {
             "image.ssh": row.ssh,
             "image.mpirun": row.mpiexec,

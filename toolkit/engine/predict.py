@@ -87,31 +87,31 @@ def outcomes(host: HostFacts, image: ImageFacts, request: Request) -> tuple[Pred
     return tuple(_judge_plan(host, image, request, made).prediction for made in plans)
 
 
-def working_modes(predictions: tuple[Prediction, ...], best: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
-    """Return the launch modes that toolkit predicts to work, the best mode first. ``best`` are the modes that
-    suit the program best.
+def working_modes(predictions: tuple[Prediction, ...], preference: tuple[Mode, ...] = ()) -> tuple[Mode, ...]:
+    """Return the launch modes that toolkit predicts to work, the best mode first. ``preference`` lists the
+    modes that suit the program best.
     """
     works = {p.mode for p in predictions if p.works}
-    return tuple(mode for mode in dict.fromkeys((*best, *RANKING, *_OTHERS, "gloo")) if mode in works)
+    return tuple(mode for mode in dict.fromkeys((*preference, *RANKING, *_OTHERS, "gloo")) if mode in works)
 
 
-def predict_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Prediction:
+def predict_plan(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Prediction:
     """Return the prediction for the launch that a plan describes."""
-    return _judge_plan(host, image, request, made).prediction
+    return _judge_plan(host, image, request, plan).prediction
 
 
-def will_work(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> bool:
+def will_work(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> bool:
     """Return whether :func:`predict_plan` predicts the outcome ``ok``. If another outcome is predicted, this
     function needs less time than :func:`predict_plan`.
     """
-    case = case_of(host, image, request, made)
+    case = case_of(host, image, request, plan)
     if is_ok(case, RULES):
         return True
     open_release = case.state("host.pmix") == "unknown" and bool(pmix_majors(host))
-    return open_release and predict_plan(host, image, request, made).outcome == "ok"
+    return open_release and predict_plan(host, image, request, plan).outcome == "ok"
 
 
-def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Judged:
+def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Judged:
     """Predict one launch. If toolkit knows only the major release of Slurm's PMIx, toolkit predicts the
     launch for each known PMIx release with this major number.
 
@@ -119,12 +119,12 @@ def _judge_plan(host: HostFacts, image: ImageFacts, request: Request, made: Plan
     findings that occur with all these releases. If the outcomes differ, the result has the outcome
     ``unknown``.
     """
-    said = ask_rules(case_of(host, image, request, made), RULES)
+    said = ask_rules(case_of(host, image, request, plan), RULES)
     majors = pmix_majors(host)
     if said.prediction.outcome != "unknown" or "host.pmix" not in said.prediction.missing or not majors:
         return said
     first, *others = [
-        ask_rules(case_of(_with_pmix(host, release), image, request, made), RULES)
+        ask_rules(case_of(_with_pmix(host, release), image, request, plan), RULES)
         for major in majors
         for release in (str(major), *releases(major))
     ]
@@ -150,24 +150,24 @@ def _with_pmix(host: HostFacts, release: str) -> HostFacts:
     )
 
 
-def case_of(host: HostFacts, image: ImageFacts, request: Request, made: Plan) -> Case:
+def case_of(host: HostFacts, image: ImageFacts, request: Request, plan: Plan) -> Case:
     """Return the :class:`Case` of a launch. If the binds mount the host's MPI over the image's MPI, the case
     describes the image with the host's MPI.
     """
-    words = spell_options(runtime_of(host), made.container)
-    made = made if words == made.container else msgspec.structs.replace(made, container=words)
-    found = apply_search_path(host, apply_variables(host, image, made), made)
-    entered = add_module_mounts(host, found, made)
+    words = spell_options(runtime_of(host), plan.container)
+    plan = plan if words == plan.container else msgspec.structs.replace(plan, container=words)
+    found = apply_search_path(host, apply_variables(host, image, plan), plan)
+    entered = add_module_mounts(host, found, plan)
     if entered is None:
-        return Case(host, found, request, made)
+        return Case(host, found, request, plan)
     if entered == "unread":
-        return Case(host, with_unknown_mpi(found, UNREAD), request, made)
-    return Case(host, apply_host_mpi(host, found, entered), request, made, mounted_over=found)
+        return Case(host, with_unknown_mpi(found, UNREAD), request, plan)
+    return Case(host, apply_host_mpi(host, found, entered), request, plan, mounted_over=found)
 
 
-def _choose(works: tuple[Mode, ...], asked: Mode | None) -> Mode | None:
-    wanted = (asked,) if asked else (*RANKING, *_OTHERS)
-    return next((mode for mode in works if mode in wanted), None)
+def _choose(modes: tuple[Mode, ...], requested_mode: Mode | None) -> Mode | None:
+    choices = (requested_mode,) if requested_mode else (*RANKING, *_OTHERS)
+    return next((mode for mode in modes if mode in choices), None)
 
 
 def _merge_findings(findings: Iterable[Finding], modes: int) -> tuple[Finding, ...]:
@@ -183,17 +183,17 @@ def _merge_findings(findings: Iterable[Finding], modes: int) -> tuple[Finding, .
     return tuple(sorted(by_key.values(), key=lambda f: (_SEVERITIES.index(f.severity), f.undecided)))
 
 
-def _join_pair(one: Finding, other: Finding, judged: int) -> Finding:
-    modes = (*one.modes, *other.modes)
+def _join_pair(finding: Finding, other: Finding, mode_count: int) -> Finding:
+    modes = (*finding.modes, *other.modes)
     return Finding(
-        id=one.id,
-        severity=one.severity,
-        title=one.title,
-        evidence=tuple(dict.fromkeys((*one.evidence, *other.evidence))),
-        fix=one.fix,
-        source=one.source,
-        modes=() if len(modes) == judged else modes,
-        undecided=one.undecided,
+        id=finding.id,
+        severity=finding.severity,
+        title=finding.title,
+        evidence=tuple(dict.fromkeys((*finding.evidence, *other.evidence))),
+        fix=finding.fix,
+        source=finding.source,
+        modes=() if len(modes) == mode_count else modes,
+        undecided=finding.undecided,
     )
 
 

@@ -93,12 +93,12 @@ def rendezvous_address(case: Case) -> RankSetting | None:
     return find_setting(case, "MASTER_ADDR") if method is None or method.value == "env://" else None
 
 
-def _host(found: RankSetting | None) -> RankSetting | None:
+def _host(setting: RankSetting | None) -> RankSetting | None:
     """Return the setting with only the host of its value ``HOST:PORT``; ``None`` for an empty value."""
-    if found is None or not found.value:  # JAX treats an empty address as unset
+    if setting is None or not setting.value:  # JAX treats an empty address as unset
         return None
-    host, separator, _ = found.value.rpartition(":")
-    return RankSetting(found.name, (host if separator else found.value).strip("[]"), found.evidence)
+    host, separator, _ = setting.value.rpartition(":")
+    return RankSetting(setting.name, (host if separator else setting.value).strip("[]"), setting.evidence)
 
 
 def is_local(host: str) -> bool:
@@ -106,11 +106,11 @@ def is_local(host: str) -> bool:
     return host in _LOCAL or host.startswith("127.")
 
 
-def node_range(found: RankSetting | None, usual: int) -> tuple[int, int] | None:
-    """Return the smallest and the largest number of nodes in ``found``, the value of torchrun's ``--nnodes``;
-    ``None`` if toolkit cannot parse the value. Without this option, both numbers are ``usual``.
+def node_range(setting: RankSetting | None, default: int) -> tuple[int, int] | None:
+    """Return the smallest and the largest number of nodes in ``setting``, torchrun's option ``--nnodes``;
+    ``None`` if toolkit cannot parse the option's value. Without this option, both numbers are ``default``.
     """
-    least, _, most = (found.value if found else str(usual)).partition(":")
+    least, _, most = (setting.value if setting else str(default)).partition(":")
     if not least.isdecimal() or not (most or least).isdecimal():
         return None
     return int(least), int(most or least)

@@ -18,7 +18,7 @@ condition depends.
 
 
 def matching_reports(
-    host: HostFacts, image: ImageFacts, request: Request, mode: Mode, served: str | None = None
+    host: HostFacts, image: ImageFacts, request: Request, mode: Mode, interface: str | None = None
 ) -> Iterator[tuple[Reported, tuple[str, ...]]]:
     """Yield each row of ``reported.toml`` (a reported fault) that has no false condition, together with the
     names of the unknown facts on which conditions of the row depend.
@@ -28,24 +28,24 @@ def matching_reports(
         image: the facts of the image; ``image.mpi`` is the MPI that programs load.
         request: the job, with its numbers of nodes and ranks.
         mode: the launch mode.
-        served: the interface through which ranks find each other; ``None`` matches every interface.
+        interface: the interface through which ranks find each other; ``None`` matches every interface.
     """
     for row in reported_faults():
-        if not _fits(row, image, request, mode, served):
+        if not _fits(row, image, request, mode, interface):
             continue
         held = [*_of_versions(row, host, image), *_of_host(row, host), *_of_image(row, image)]
         if False not in held:
             yield row, tuple(dict.fromkeys(name for name in held if isinstance(name, str)))
 
 
-def _fits(row: Reported, image: ImageFacts, request: Request, mode: Mode, served: str | None) -> bool:
+def _fits(row: Reported, image: ImageFacts, request: Request, mode: Mode, interface: str | None) -> bool:
     mpi = image.mpi
     return (
         (not row.modes or mode in row.modes)
         and (not row.formats or image.format in row.formats)
         and knowledge.counts(row.nodes, request.nodes)
         and request.ranks_per_node >= row.ranks_per_node
-        and (not row.served_by or served is None or served == row.served_by)
+        and (not row.served_by or interface is None or interface == row.served_by)
         and not (row.implementation and mpi and mpi.implementation not in row.implementation)
     )
 

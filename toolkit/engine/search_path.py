@@ -88,24 +88,23 @@ def _search_in(image: ImageFacts, path: str) -> ImageFacts:
     return _with_mpi(changed, other, path)
 
 
-def _with_mpi(image: ImageFacts, other: ImageMpi, path: str) -> ImageFacts:
-    """Return the facts of an image in which programs load the MPI ``other``; ``path`` is the LD_LIBRARY_PATH
+def _with_mpi(image: ImageFacts, mpi: ImageMpi, path: str) -> ImageFacts:
+    """Return the facts of an image in which programs load the MPI ``mpi``; ``path`` is the LD_LIBRARY_PATH
     that the evidence names.
     """
-    line = f"{other.library}: loaded if LD_LIBRARY_PATH is {path}"
+    line = f"{mpi.library}: loaded if LD_LIBRARY_PATH is {path}"
     evidence, absent, unknown = (
-        _of_other(book, image.other_mpis.index(other))
-        for book in (image.evidence, image.absent, image.unknown)
+        _of_other(book, image.other_mpis.index(mpi)) for book in (image.evidence, image.absent, image.unknown)
     )
-    if other.pmix is None and "pmix" in (other.interfaces or ()):
+    if mpi.pmix is None and "pmix" in (mpi.interfaces or ()):
         unknown["pmix"] = f"{line}; the release of its PMIx is unknown"
-    elif other.pmix is None:
+    elif mpi.pmix is None:
         absent["pmix"] = f"{line}: this library has no PMIx client"
     unknown |= dict.fromkeys(_OF_PMIX[1:], f"{line}: the components of this library's PMIx are unknown")
     return msgspec.structs.replace(
         image,
-        mpi=other,
-        pmix=other.pmix,
+        mpi=mpi,
+        pmix=mpi.pmix,
         pmix_components={},
         pmix_plugins=None,
         evidence={**evidence, "mpi": line, "pmix": line},

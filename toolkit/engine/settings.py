@@ -29,14 +29,14 @@ _WHATEVER = {"harmless", "tuning", "path", "any"}
 class Effect:
     """The effect of one setting.
 
-    ``where`` says where the setting comes from. ``stage`` is the launch stage in which it stops a rank.
-    ``first`` means that the rank fails before it looks for its launcher. ``measured`` is false if toolkit's
-    developers have not measured how the setting changes the exchange of messages between ranks.
+    ``origin`` says who or what sets the setting. ``stage`` is the launch stage in which the setting stops a
+    rank. ``first`` is true if the rank then fails before it looks for its launcher. ``measured`` is false if
+    toolkit's developers have not measured how the setting changes the messages between ranks.
     """
 
     name: str
     value: str
-    where: str
+    origin: str
     outcome: Outcome
     because: str = ""
     source: str = ""
@@ -54,22 +54,22 @@ def effects(case: Case) -> tuple[tuple[Effect, ...], tuple[str, ...]]:
     the remaining settings depend.
     """
     found = [
-        _effect_of_file(case, name, value, where)
-        if where.startswith(IN_FILE)
-        else attempt(effect, case, name, value, where)
-        for name, (value, where) in settings_in_force(case).items()
+        _effect_of_file(case, name, value, origin)
+        if origin.startswith(IN_FILE)
+        else attempt(effect, case, name, value, origin)
+        for name, (value, origin) in settings_in_force(case).items()
     ]
     unknown = (name for one in found if isinstance(one, Undecided) for name in one.names)
     return tuple(one for one in found if isinstance(one, Effect)), tuple(dict.fromkeys(unknown))
 
 
-def _effect_of_file(case: Case, name: str, value: str, where: str) -> Effect:
+def _effect_of_file(case: Case, name: str, value: str, origin: str) -> Effect:
     """Return the effect of a setting in a configuration file of the image. Unless toolkit knows that the
     setting makes the launch fail, the effect is ``ok``, because the image's author chose the setting.
     """
-    found = attempt(effect, case, name, value, where)
+    found = attempt(effect, case, name, value, origin)
     known = isinstance(found, Effect) and found.fails
-    return found if known and isinstance(found, Effect) else Effect(name, value, where, "ok")
+    return found if known and isinstance(found, Effect) else Effect(name, value, origin, "ok")
 
 
 def fails_before_launcher(case: Case) -> bool:
@@ -77,9 +77,9 @@ def fails_before_launcher(case: Case) -> bool:
     return any(found.first and found.fails for found in effects(case)[0])
 
 
-def effect(case: Case, name: str, value: str, where: str) -> Effect:
+def effect(case: Case, name: str, value: str, origin: str) -> Effect:
     """Return the effect of one setting; ``value`` is empty if toolkit knows only the setting's name."""
-    mpi, ok = case.image_facts.mpi, Effect(name, value, where, "ok")
+    mpi, ok = case.image_facts.mpi, Effect(name, value, origin, "ok")
     if name in {"PYTHONPATH", "PYTHONHOME"}:
         return _python(case, ok)
     if mpi is None:
@@ -296,9 +296,9 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
     return _by_way(fast_network.judge_ucx(case, devices=ok.value), ok, bad)
 
 
-def _in_init(found: Effect) -> Effect:
-    """Return ``found``; an ``init-failure`` gets the stage ``START``, because MPI_Init opens components."""
-    return replace(found, stage=LaunchStage.START if found.outcome == "init-failure" else None)
+def _in_init(effect: Effect) -> Effect:
+    """Return ``effect``; an ``init-failure`` gets the stage ``START``, because MPI_Init opens components."""
+    return replace(effect, stage=LaunchStage.START if effect.outcome == "init-failure" else None)
 
 
 def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:

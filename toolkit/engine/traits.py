@@ -201,15 +201,15 @@ def bind_target(bind: str) -> str:
     return rest.split(":")[0] or source
 
 
-def bind_targets(made: Plan) -> tuple[str, ...]:
+def bind_targets(plan: Plan) -> tuple[str, ...]:
     """Return the paths in the container where a launch mounts folders: the targets of ``binds``, and the
     targets in options such as ``--bind``.
     """
-    words = made.container
+    words = plan.container
     after = (given for word, given in pairwise(words) if word in _BINDS)
     joined = (w.partition("=")[2] for w in words if w.partition("=")[0] in _BINDS and "=" in w)
     said = (bind for given in (*after, *joined) for bind in given.split(","))
-    return tuple(dict.fromkeys(bind_target(bind) for bind in (*made.binds, *said)))
+    return tuple(dict.fromkeys(bind_target(bind) for bind in (*plan.binds, *said)))
 
 
 def made_by_user(host: HostFacts) -> bool | None:

@@ -185,11 +185,13 @@ def _of_one_architecture(host: HostFacts, image: ImageFacts) -> tuple[HostFacts,
     return host, image
 
 
-def _fill_usual(facts: _Facts, usually: dict[str, Any], absent: tuple[str, ...]) -> _Facts:
+def _fill_usual(facts: _Facts, usual_facts: dict[str, Any], absent_names: tuple[str, ...]) -> _Facts:
     given = msgspec.to_builtins(facts)
-    merged = _merge_facts(given, usually, {*facts.absent})
+    merged = _merge_facts(given, usual_facts, {*facts.absent})
     lacking = {
-        name: "not stated; toolkit assumes that this is absent" for name in absent if merged.get(name) is None
+        name: "not stated; toolkit assumes that this is absent"
+        for name in absent_names
+        if merged.get(name) is None
     }
     merged["absent"] = {**merged.get("absent", {}), **lacking}
     merged["unknown"] = {
@@ -199,23 +201,25 @@ def _fill_usual(facts: _Facts, usually: dict[str, Any], absent: tuple[str, ...])
     return msgspec.convert(merged, kind)
 
 
-def _merge_facts(given: dict[str, Any], usually: dict[str, Any], absent: set[str]) -> dict[str, Any]:
-    result = dict(given)
-    for name, value in usually.items():
-        if name in absent or (name == "place" and given.get(name)):
+def _merge_facts(
+    facts: dict[str, Any], usual_facts: dict[str, Any], absent_names: set[str]
+) -> dict[str, Any]:
+    result = dict(facts)
+    for name, value in usual_facts.items():
+        if name in absent_names or (name == "place" and facts.get(name)):
             continue
-        if isinstance(value, dict) and isinstance(given.get(name), dict) and given[name]:
-            result[name] = _merge_facts(given[name], value, set())
-        elif given.get(name) is None or given.get(name) == {}:
+        if isinstance(value, dict) and isinstance(facts.get(name), dict) and facts[name]:
+            result[name] = _merge_facts(facts[name], value, set())
+        elif facts.get(name) is None or facts.get(name) == {}:
             result[name] = value
     return result
 
 
-def _is_missing(name: str, merged: dict[str, Any]) -> bool:
-    value: Any = merged
+def _is_missing(name: str, facts: dict[str, Any]) -> bool:
+    value: Any = facts
     for part in name.split("."):
         value = value.get(part) if isinstance(value, dict) else None
-    return value is None and name not in merged["absent"]
+    return value is None and name not in facts["absent"]
 
 
 def with_fact(facts: _Facts, name: str, value: object) -> _Facts:

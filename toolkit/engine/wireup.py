@@ -142,14 +142,14 @@ def needs_own_daemons(mpi: ImageMpi) -> bool:
     return knowledge.mpi().release.own_messages.of(mpi)
 
 
-def interface_in_use(case: Case, found: Offer) -> Literal["pmi", "pmix", ""]:
+def interface_in_use(case: Case, interfaces: Offer) -> Literal["pmi", "pmix", ""]:
     """Return the interface through which the loaded MPI connects to its launcher; empty if launcher and MPI
     have no common interface.
     """
     faces = spoken_interfaces(case)
-    if found.pmi and faces & PMI:
+    if interfaces.pmi and faces & PMI:
         return "pmi"
-    return "pmix" if found.pmix and "pmix" in faces else ""
+    return "pmix" if interfaces.pmix and "pmix" in faces else ""
 
 
 def in_slurm(case: Case) -> bool:
@@ -196,15 +196,15 @@ def sees_allocation(case: Case) -> bool:
     return in_slurm(case) and not clearing_options(case) and not set(case.plan.unset) & _JOB
 
 
-def options(case: Case, wanted: AbstractSet[str]) -> dict[str, str]:
-    """Return the options in ``wanted`` that the container runtime gets in this launch: option → origin. The
+def options(case: Case, names: AbstractSet[str]) -> dict[str, str]:
+    """Return the options in ``names`` that the container runtime gets in this launch: option → origin. The
     origin is the plan's options, or a variable that the runtime reads instead of an option.
     """
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
         if name.startswith(runtime_prefixes(case.host_facts)) and (option := option_of_variable(name)):
             found.setdefault(f"--{option}", f"host: {name} is set")
-    return {word: where for word, where in found.items() if word in wanted}
+    return {word: where for word, where in found.items() if word in names}
 
 
 IN_NAMESPACE = frozenset({"-u", "--userns", "-f", "--fakeroot"})
@@ -294,10 +294,10 @@ def leaves_out_home(case: Case) -> bool:
     return forbidden or bool(hides(case, "home"))
 
 
-def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
+def waits_for_failed_rank(case: Case, *, connected: bool) -> bool:
     """Return whether the host's launcher continues to wait after a rank fails in MPI_Init.
 
-    ``met`` is true if the failed rank had connected to the launcher. Hydra of Intel MPI 2021.13 then
+    ``connected`` is true if the failed rank had connected to the launcher. Hydra of Intel MPI 2021.13 then
     continues to wait. This Hydra usually also waits if the job has several nodes (tests/matrix/truth: pmix
     with venv-impi-2021.13.1, mpirun-host). MPICH's Hydra stops the other ranks. Other releases of Intel MPI
     were not measured.
@@ -309,21 +309,21 @@ def waits_for_failed_rank(case: Case, *, met: bool) -> bool:
         or not knowledge.mpi().release.waits_for_failed_rank.of(host)
     ):
         return False
-    return met or case.request.nodes > 1
+    return connected or case.request.nodes > 1
 
 
 def after_failed_rank(
-    case: Case, failure: Outcome, because: str, *, met: bool = False
+    case: Case, failure: Outcome, reason: str, *, connected: bool = False
 ) -> tuple[Outcome, str, tuple[Outcome, ...]]:
     """Return the outcome of a launch in which a rank fails, the reason, and other outcomes that occur by
     chance.
 
-    ``failure`` and ``because`` are the outcome and the reason of the failed rank. If the launcher waits for
+    ``failure`` and ``reason`` are the outcome and the reason of the failed rank. If the launcher waits for
     this rank, the launch hangs, but may also end with ``failure``.
     """
-    if not waits_for_failed_rank(case, met=met):
-        return failure, because, ()
-    return "hang", f"{because}; mpirun of Intel MPI keeps waiting for the failed rank", (failure,)
+    if not waits_for_failed_rank(case, connected=connected):
+        return failure, reason, ()
+    return "hang", f"{reason}; mpirun of Intel MPI keeps waiting for the failed rank", (failure,)
 
 
 def alone_in_namespace(case: Case) -> bool | None:

@@ -282,4 +282,4 @@ def test_what_is_seen_on_the_way_does_not_change_the_answer():
     problem = SearchProblem(
         order_rows(stacks()), demand_of(constraints_of(recipe, None)), named_components(recipe)
     )
-    assert find_stack(problem) == find_stack(replace(problem, seen={}))
+    assert find_stack(problem) == find_stack(replace(problem, conflicts={}))

@@ -78,8 +78,8 @@ def _by_pattern(index: _CodeIndex, text: str) -> FaultCode | None:
     return next((code for match in found if (code := _find_code(index, match))), None)
 
 
-def _find_code(index: _CodeIndex, found: re.Match[str]) -> FaultCode | None:
-    groups = found.groupdict()
+def _find_code(index: _CodeIndex, match: re.Match[str]) -> FaultCode | None:
+    groups = match.groupdict()
     if number := groups.get("number"):
         return index.numbers.get(int(number))
     if shell := groups.get("shell"):

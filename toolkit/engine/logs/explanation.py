@@ -63,7 +63,9 @@ def explain_output(output: Output) -> OutputExplanation:
     if root is None:
         return OutputExplanation(findings=known, unread=recognised.unread)
     line, row = root.clue.line, classes()[_class_of_root(root, recognised, known)]
-    codes = error_codes((line.text,)) or error_codes(text for text in root.ended if not is_stopped(text))
+    codes = error_codes((line.text,)) or error_codes(
+        text for text in root.exit_reports if not is_stopped(text)
+    )
     signal = next((code.number for code in codes if code.family == "signal"), None)
     fix = (step for step in row.fix if _is_about(step, signal))
     return OutputExplanation(
@@ -82,7 +84,7 @@ def explain_output(output: Output) -> OutputExplanation:
         codes=codes,
         retry=_cause_retry(recognised, known) or root.clue.retry or _code_retry(root, row.id) or row.retry,
         findings=known,
-        ended=root.ended,
+        ended=root.exit_reports,
         consequences=tuple(line.citation for line in root.consequences),
         unread=recognised.unread,
     )
@@ -103,7 +105,7 @@ def _is_about(sentence: str, signal: int | None) -> bool:
     return named is None or signal is None or str(signal) in re.findall(r"\d+", named[0])
 
 
-def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFault, ...]) -> str:
+def _class_of_root(root: RootClue, messages: Recognised, faults: tuple[KnownFault, ...]) -> str:
     """Return the fault class of the root line. If this class is general, such as ``unknown-error``, return a
     more specific class if possible: the class of a known cause in the root line, or the class that
     :func:`_class_of_subject` finds.
@@ -111,8 +113,8 @@ def _class_of_root(root: RootClue, recognised: Recognised, known: tuple[KnownFau
     own = root.clue.class_ or "unknown-error"
     if own not in GENERAL_CLASSES:
         return own
-    shown = {cause.id for cause in causes(known)}
-    matches = [m for m in recognised.matches if m.finding().id in shown and _is_near(m, root)]
+    shown = {cause.id for cause in causes(faults)}
+    matches = [m for m in messages.matches if m.finding().id in shown and _is_near(m, root)]
     named = [_class_by_name(match.signature.id) for match in matches if match.signature.id != own]
     if own in named:
         return own  # the known cause has the same general class
@@ -129,7 +131,7 @@ def _class_of_subject(root: RootClue) -> str | None:
     """
     text = strip_label(root.clue.line.text)
     if root.clue.class_ != "python-exception":
-        near = (one for one in (text, *root.following) if one)
+        near = (one for one in (text, *root.next_errors) if one)
         return next((found for one in near if (found := class_of_text(one))), None)
     if is_call_between_packages(text, root.files):
         return "package"
@@ -142,12 +144,12 @@ def _class_of_subject(root: RootClue) -> str | None:
     return named or ("network-or-dns" if lost else None)
 
 
-def _cause_retry(recognised: Recognised, known: tuple[KnownFault, ...]) -> Retry | None:
+def _cause_retry(messages: Recognised, faults: tuple[KnownFault, ...]) -> Retry | None:
     """Return who or what can remove the known cause, such as ``user`` or ``node``. The result is ``None`` if
     there is no known cause, or if the log signature of the cause does not say this.
     """
-    said = {match.finding().id: match.signature.retry for match in recognised.matches}
-    return next((said.get(cause.id) for cause in causes(known) if cause.severity == "error"), None)
+    said = {match.finding().id: match.signature.retry for match in messages.matches}
+    return next((said.get(cause.id) for cause in causes(faults) if cause.severity == "error"), None)
 
 
 def _code_retry(root: RootClue, class_: str) -> Retry | None:
@@ -158,13 +160,13 @@ def _code_retry(root: RootClue, class_: str) -> Retry | None:
     return code.retry if code and code.retry in {"node", "site"} else None
 
 
-def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:
+def _all_clues(output: Output, messages: Recognised) -> list[Clue]:
     """Return the lines that may report a fault or that match a log signature of severity ``error``, in the
     order of the output. The result omits a line that may report a cause but matches a signature of severity
     ``info``.
     """
-    found = {clue.position: clue for clue in clues(output, recognised.suspects)}
-    for match in recognised.matches:
+    found = {clue.position: clue for clue in clues(output, messages.suspects)}
+    for match in messages.matches:
         old = found.get(match.position)
         if match.signature.severity == "info" and (old is None or old.role == "cause"):
             found.pop(match.position, None)
@@ -173,17 +175,17 @@ def _all_clues(output: Output, recognised: Recognised) -> list[Clue]:
     return [found[position] for position in sorted(found)]
 
 
-def _names_a_cause(old: Clue | None) -> bool:
-    return old is None or (old.role == "cause" and old.strength > 0)
+def _names_a_cause(clue: Clue | None) -> bool:
+    return clue is None or (clue.role == "cause" and clue.strength > 0)
 
 
-def _clue_of(match: SignatureMatch, old: Clue | None) -> Clue:
+def _clue_of(match: SignatureMatch, clue: Clue | None) -> Clue:
     line = match.lines[0]
     row = classify(strip_label(line.text))
-    known = old.class_ if old else (row.class_ if row else "")
+    known = clue.class_ if clue else (row.class_ if row else "")
     class_ = known if known not in {"", "unknown-error"} else _class_by_name(match.signature.id)
     strength = 4 if is_harmless(strip_label(line.text)) else 5  # harmless: such as a retry message
-    return Clue(match.position, line, class_, strength, "cause", old.retry if old else None)
+    return Clue(match.position, line, class_, strength, "cause", clue.retry if clue else None)
 
 
 def _class_by_name(signature: str) -> str:
@@ -197,14 +199,14 @@ def _class_by_name(signature: str) -> str:
     return max(named, default=(0, "unknown-error"))[1]
 
 
-def _known_messages(recognised: Recognised, root: RootClue | None) -> Iterator[KnownFault]:
+def _known_messages(messages: Recognised, root: RootClue | None) -> Iterator[KnownFault]:
     """Yield the known messages, each with its role in the failure: causes first, then possible causes, then
     consequences.
     """
-    lines = {match.finding(): match for match in recognised.matches}
+    lines = {match.finding(): match for match in messages.matches}
     told = [
         (_role(lines.get(finding), finding, root), finding)
-        for finding in recognised.findings()
+        for finding in messages.findings()
         if root is not None or not _is_survived(lines.get(finding))
     ]
     shown = {finding for role, finding in told if role == "cause" and _shows_root(lines.get(finding), root)}
@@ -251,13 +253,13 @@ def _shows_root(match: SignatureMatch | None, root: RootClue | None) -> bool:
     )
 
 
-def _role_beside_root(role: KnownRole, shows_root: bool, match: SignatureMatch | None) -> KnownRole:
+def _role_beside_root(role: KnownRole, is_in_root: bool, match: SignatureMatch | None) -> KnownRole:
     """Return ``possible`` if ``role`` is ``cause`` and the message ``match`` is outside the root line;
-    otherwise return ``role``. ``shows_root`` is true if ``match`` is in the root line.
+    otherwise return ``role``. ``is_in_root`` is true if ``match`` is in the root line.
 
     toolkit calls this function only if the root line contains a known message.
     """
-    return "possible" if role == "cause" and match is not None and not shows_root else role
+    return "possible" if role == "cause" and match is not None and not is_in_root else role
 
 
 def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None) -> KnownRole:
@@ -293,23 +295,23 @@ def _class_of(match: SignatureMatch) -> str:
     return row.class_ if row else _class_by_name(match.signature.id)
 
 
-def causes(found: Iterable[KnownFault]) -> list[KnownFault]:
+def causes(faults: Iterable[KnownFault]) -> list[KnownFault]:
     """Return the known messages that report the cause of the failure."""
-    return [one for one in found if one.role == "cause" and one.severity != "info"]
+    return [one for one in faults if one.role == "cause" and one.severity != "info"]
 
 
-def as_findings(found: OutputExplanation) -> tuple[Finding, ...]:
+def as_findings(explanation: OutputExplanation) -> tuple[Finding, ...]:
     """Return the findings of an explanation. If no known message reports the cause, a finding about the fault
     class of the root line comes first.
     """
-    if found.root is None or found.fault is None or causes(found.findings):
-        return found.findings
+    if explanation.root is None or explanation.fault is None or causes(explanation.findings):
+        return explanation.findings
     own = Finding(
-        id=found.fault.id,
+        id=explanation.fault.id,
         severity="error",
-        title=found.fault.title,
-        evidence=(f"line {found.root.number}: {found.root.text}",),
-        fix="\n".join(found.fault.fix),
+        title=explanation.fault.title,
+        evidence=(f"line {explanation.root.number}: {explanation.root.text}",),
+        fix="\n".join(explanation.fault.fix),
         source="recipes/knowledge/classes.toml",
     )
-    return (own, *found.findings)
+    return (own, *explanation.findings)

@@ -43,22 +43,22 @@ _RAISES = re.compile(r"raise (?:\w{1,60}\.){0,8}(?P<name>\w{1,80})\b")
 _TYPE = re.compile(r"(?:\w{1,60}\.){0,8}(?P<name>\w{1,80})(?::|$)")
 
 
-def class_by_frame(one: Raised) -> str | None:
+def class_by_frame(traceback: Raised) -> str | None:
     """Return the fault class of an operating-system error whose meaning depends on the traceback's innermost
     frame; ``None`` for all other errors.
     """
-    text, innermost = strip_label(one.exception.text), next(reversed(one.files), "")
+    text, innermost = strip_label(traceback.exception.text), next(reversed(traceback.files), "")
     if _NOT_STARTED.match(text) and _STARTS.search(innermost):
         return "program-start"
-    if _BUSY.match(text) and is_of_user(one.files, one.frame):
+    if _BUSY.match(text) and is_of_user(traceback.files, traceback.frame):
         # The error is from the user's own call, for example a file lock, not from starting a process.
         return "python-exception"
-    if _PIPE.match(text) and is_of_user(one.files, one.frame) and _WRITES.search(one.code):
+    if _PIPE.match(text) and is_of_user(traceback.files, traceback.frame) and _WRITES.search(traceback.code):
         return "python-exception"
     nameless = _WITHOUT_FILE.match(text)
-    if nameless and nameless["number"] in _INVALID and _LIMITS.search(one.code):
+    if nameless and nameless["number"] in _INVALID and _LIMITS.search(traceback.code):
         return "system-limit"
-    if nameless and nameless["number"] in _INVALID and _WITHOUT_PATH.search(one.code):
+    if nameless and nameless["number"] in _INVALID and _WITHOUT_PATH.search(traceback.code):
         return "python-exception"
     return None
 

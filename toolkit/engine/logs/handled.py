@@ -45,7 +45,7 @@ Pair = tuple[Raised, Clue]
 
 
 def handled_exceptions(
-    output: Output, raised: Sequence[Pair], heads: Sequence[int], ends: Sequence[int]
+    output: Output, tracebacks: Sequence[Pair], heads: Sequence[int], ends: Sequence[int]
 ) -> list[Raised]:
     """Return the exceptions that the program handled; empty if every exception would count as handled.
 
@@ -55,13 +55,13 @@ def handled_exceptions(
 
     Args:
         output: the output of the job.
-        raised: the tracebacks.
+        tracebacks: the tracebacks.
         heads: the positions of the first lines of all tracebacks.
         ends: the positions of lines in which launchers report that ranks exited.
     """
     first = {output.line(position).number: position for position in heads}
-    shared = any(_LAUNCHER.search(file) for one, _ in raised for file in one.files)
-    causes = (one for one, clue in raised if clue.role == "cause")
+    shared = any(_LAUNCHER.search(file) for one, _ in tracebacks for file in one.files)
+    causes = (one for one, clue in tracebacks if clue.role == "cause")
     fatal = list(islice((one for one in causes if not _introduced(output, first, one, NOT_MAIN)), _MOST))
     texts = [_text(one) for one in fatal]
     logged = [_introduced(output, first, one, LOGGED) for one in fatal]
@@ -86,33 +86,35 @@ def handled_exceptions(
     return alike if len(alike) < len(fatal) else []
 
 
-def _shape(one: Raised) -> str:
-    return _DIGITS.sub("0", _text(one))
+def _shape(traceback: Raised) -> str:
+    return _DIGITS.sub("0", _text(traceback))
 
 
-def _text(one: Raised) -> str:
-    return strip_label(one.exception.text)
+def _text(traceback: Raised) -> str:
+    return strip_label(traceback.exception.text)
 
 
-def _introduced(output: Output, first: dict[int, int], one: Raised, pattern: re.Pattern[str]) -> bool:
+def _introduced(
+    output: Output, positions: dict[int, int], traceback: Raised, pattern: re.Pattern[str]
+) -> bool:
     """Return whether the line before a traceback, from the same process, matches a pattern."""
-    number = min(one.numbers)
-    if number not in first:
+    number = min(traceback.numbers)
+    if number not in positions:
         return False
-    head = output.line(first[number])
-    before = [line for _, line in output.before(first[number], 4) if line.task == head.task]
+    head = output.line(positions[number])
+    before = [line for _, line in output.before(positions[number], 4) if line.task == head.task]
     return bool(before) and pattern.search(strip_label(before[-1].text)) is not None
 
 
-def _continued(output: Output, one: Raised, later: Raised, *, any_line: bool = False) -> bool:
+def _continued(output: Output, first: Raised, second: Raised, *, any_line: bool = False) -> bool:
     """Return whether the program wrote at least two progress lines between two exceptions.
 
     With ``any_line``, or if PyTorch marked the later exception as the end of a rank, one line between the
     exceptions that reports no fault is enough.
     """
-    marked = any_line or UNCAUGHT.search(later.exception.tag) is not None
-    after = takewhile(lambda place: place[0] < later.position, output.places_after(one.position, _AFTER))
-    skipped = later.numbers | one.numbers
+    marked = any_line or UNCAUGHT.search(second.exception.tag) is not None
+    after = takewhile(lambda place: place[0] < second.position, output.places_after(first.position, _AFTER))
+    skipped = second.numbers | first.numbers
     between = [strip_label(line.text).strip() for _, line in after if line.number not in skipped]
     if marked and any(text and classify(text) is None and not is_harmless(text) for text in between):
         return True

@@ -120,13 +120,13 @@ class Output:
         """Return the number of the last line."""
         return self.pages[-1].last if self.pages else 0
 
-    def before(self, position: int, most: int) -> list[tuple[int, Line]]:
-        """Return the lines directly before the line at ``position``, at most ``most`` lines, each with its
+    def before(self, position: int, limit: int) -> list[tuple[int, Line]]:
+        """Return the lines directly before the line at ``position``, at most ``limit`` lines, each with its
         position.
         """
         piece, at = self._place(position)
         shift, starts = position - at, list[int]()
-        while at > 0 and len(starts) < most:
+        while at > 0 and len(starts) < limit:
             at = max(piece.rfind(b"\n", 0, at - 1), piece.rfind(b"\r", 0, at - 1)) + 1
             starts.append(at + shift)
         return list(self.lines_at(reversed(starts)))
@@ -166,15 +166,15 @@ class Output:
                 return base + at + 1
         return -1
 
-    def places_after(self, position: int, most: int) -> Iterator[tuple[int, Line]]:
-        """Yield at most ``most`` lines after ``position``, each with its position. The lines are from the
+    def places_after(self, position: int, limit: int) -> Iterator[tuple[int, Line]]:
+        """Yield at most ``limit`` lines after ``position``, each with its position. The lines are from the
         task that wrote the line at ``position``.
         """
         piece, at = self._place(position)
         shift = position - at
         own = self.line(position)
         number = own.number
-        for _ in range(most * 16):
+        for _ in range(limit * 16):
             found = _BREAK.search(piece, at, at + _FARTHEST)
             if found is None or found.end() >= len(piece):
                 return
@@ -184,8 +184,8 @@ class Output:
             line = parse_line(piece[at : end.start() if end else at + _MOST_BYTES], number)
             if line.task == own.task:
                 yield at + shift, line
-                most -= 1
-            if not most:
+                limit -= 1
+            if not limit:
                 return
 
     def line(self, position: int) -> Line:
@@ -196,9 +196,9 @@ class Output:
         found = _BREAK.search(piece, at, at + _MOST_BYTES)
         return parse_line(piece[at : found.start() if found else at + _MOST_BYTES], number)
 
-    def following(self, position: int, most: int) -> Iterator[Line]:
+    def following(self, position: int, limit: int) -> Iterator[Line]:
         """Yield the lines of :meth:`places_after` without their positions."""
-        return (line for _, line in self.places_after(position, most))
+        return (line for _, line in self.places_after(position, limit))
 
     def text_after(self, position: int) -> str:
         """Return the text of the line after the line at ``position``, from any task. This method is fast,
@@ -256,14 +256,14 @@ def _raw(text: str | bytes) -> bytes:
     return text if isinstance(text, bytes) else text.encode("utf-8", "replace")
 
 
-def _pages(piece: bytes, base: int, number: int) -> Iterator[Page]:
+def _pages(content: bytes, base: int, number: int) -> Iterator[Page]:
     """Split bytes into pages at line ends. ``base`` is the position of the first byte in the output;
     ``number`` is the number of the first line.
     """
     at = 0
-    while at < len(piece):
-        found = _BREAK.search(piece, at + _PAGE)
-        end = found.end() if found else len(piece)
-        following = number + piece.count(b"\n", at, end)
+    while at < len(content):
+        found = _BREAK.search(content, at + _PAGE)
+        end = found.end() if found else len(content)
+        following = number + content.count(b"\n", at, end)
         yield Page(base + at, base + end, number, following)
         at, number = end, following

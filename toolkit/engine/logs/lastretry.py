@@ -20,15 +20,15 @@ the first of several retry messages that differ only in numbers.
 _NUMBER = re.compile(r"0x[\da-fA-F]+|\d+")
 
 
-def retried_at_end(output: Output, ended: Clue | None) -> Clue | None:
+def retried_at_end(output: Output, ending: Clue | None) -> Clue | None:
     """If the last line says that the program retries an operation, return the first line with this message;
     numbers in the message may differ.
 
-    If ``ended`` (the launcher's report of an exit) is given, the last line is the line before this report.
+    If ``ending`` (the launcher's report of an exit) is given, the last line is the line before this report.
     Otherwise, it is the last line of the output. The result is ``None`` if the last line announces no retry,
     or if the message has no specific fault class.
     """
-    end = ended.position if ended else output.pages[-1].end if output.pages else 0
+    end = ending.position if ending else output.pages[-1].end if output.pages else 0
     filled = [(at, line) for at, line in output.before(end, _BEFORE) if line.text.strip()]
     if not filled or not _RETRIES.search(filled[-1][1].text):
         return None

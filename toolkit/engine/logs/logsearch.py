@@ -72,17 +72,17 @@ class View:
         """Return the numbers of the distinct lines that contain at least one of the lower-case texts."""
         return sorted({number for wanted in texts for number in self._having(wanted)})
 
-    def _having(self, wanted: bytes) -> list[int]:
-        if wanted not in self._with:
+    def _having(self, word: bytes) -> list[int]:
+        if word not in self._with:
             found, text, number, last = list[int](), self.text, 0, 0
-            at = text.find(wanted)
+            at = text.find(word)
             while at >= 0:
                 number += text.count(b"\n", last, at)
                 found.append(number)
                 last = text.find(b"\n", at)
-                at = text.find(wanted, last) if last >= 0 else -1
-            self._with[wanted] = found
-        return self._with[wanted]
+                at = text.find(word, last) if last >= 0 else -1
+            self._with[word] = found
+        return self._with[word]
 
     def matching_lines(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
         """Return the numbers of the distinct lines that match a pattern. The method tries only the lines with
@@ -113,9 +113,9 @@ class View:
         places = sorted(place for of_line in self.places(numbers).values() for place in of_line)
         return [place for place in places if pattern.search(self._raw_line(place))]
 
-    def _raw_line(self, place: int) -> str:
-        end = self._ends[place]
-        return line_text(self._content[place:end])
+    def _raw_line(self, position: int) -> str:
+        end = self._ends[position]
+        return line_text(self._content[position:end])
 
     @cached_property
     def _starts(self) -> list[int]:
@@ -131,10 +131,10 @@ class _PageSearch:
     ``fail``), and the lines that the search has found so far.
     """
 
-    def __init__(self, patterns: Iterable[str], stems: Iterable[str], until: float) -> None:
+    def __init__(self, patterns: Iterable[str], stems: Iterable[str], deadline: float) -> None:
         self.found = {pattern: array("q") for pattern in patterns}
         self.suspects: tuple[list[int], list[int]] = [], []
-        self._until = until
+        self._deadline = deadline
         self._stems = {stem.encode(): longest_word(stem) for stem in stems}
         self._finder = _finder(tuple(self.found), tuple(self._stems.values()))
 
@@ -150,7 +150,7 @@ class _PageSearch:
         has = self._finder.found_in(view.text)
         hits: dict[str, list[int]] = {}
         for pattern, positions in self.found.items():
-            if time.monotonic() > self._until:
+            if time.monotonic() > self._deadline:
                 return False
             groups = [[one.text for one in group if one.word in has] for group in required_words(pattern)]
             if not all(groups):
@@ -204,10 +204,10 @@ def search(
 
 
 @cache
-def _finder(patterns: tuple[str, ...], more: tuple[bytes, ...]) -> WordFinder:
-    """Return a finder for the words that the patterns require, and for the words ``more``."""
+def _finder(patterns: tuple[str, ...], words: tuple[bytes, ...]) -> WordFinder:
+    """Return a finder for the words that the patterns require, and for the words in ``words``."""
     found = (one.word for pattern in patterns for group in required_words(pattern) for one in group)
-    return WordFinder((*found, *more))
+    return WordFinder((*found, *words))
 
 
 @cache

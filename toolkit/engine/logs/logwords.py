@@ -51,8 +51,8 @@ def _needed_text(text: str) -> Needed:
 class WordFinder:
     """Finds in one pass which words of a given set occur in a text."""
 
-    def __init__(self, wanted: Iterable[bytes]) -> None:
-        known = set(wanted)
+    def __init__(self, words: Iterable[bytes]) -> None:
+        known = set(words)
         self._pattern = re.compile(_tree(sorted(known)))
         self._begun = {word: known & {word[:end] for end in range(1, len(word) + 1)} for word in known}
 
@@ -67,12 +67,12 @@ class WordFinder:
         return found
 
 
-def _tree(ordered: list[bytes]) -> bytes:
+def _tree(words: list[bytes]) -> bytes:
     """Return a pattern that matches the longest possible word of the list. In the pattern, words with the
     same start share a branch.
     """
     branches: dict[bytes, list[bytes]] = {}
-    for word in ordered:
+    for word in words:
         branches.setdefault(word[:1], []).append(word[1:])
     ends = branches.pop(b"", None) is not None
     ways = [letter + _tree(rest) for letter, rest in branches.items()]
@@ -116,9 +116,9 @@ def _selective_run(run: str) -> list[tuple[str, ...]]:
     return [(run,)] if WORD.search(run) else []
 
 
-def _selectivity(found: tuple[str, ...]) -> tuple[int, int, int]:
+def _selectivity(texts: tuple[str, ...]) -> tuple[int, int, int]:
     """Return a sort key for a group of texts. The key is larger for a group that probably occurs in fewer
     lines: long words are rare, and a group with fewer texts matches fewer lines.
     """
-    lengths = [len(longest_word(text)) for text in found]
-    return min(lengths, default=0), -len(found), sum(lengths)
+    lengths = [len(longest_word(text)) for text in texts]
+    return min(lengths, default=0), -len(texts), sum(lengths)

@@ -80,17 +80,19 @@ def _with_line_end(piece: Piece) -> bytes:
     return text if text.endswith(b"\n") else text + b"\n"
 
 
-def _locate_lines(found: OutputExplanation, places: _Places) -> OutputExplanation:
+def _locate_lines(explanation: OutputExplanation, places: _Places) -> OutputExplanation:
     replace = msgspec.structs.replace
-    root = found.root
+    root = explanation.root
     if root is not None:
         name, number = places.at(root.number)
         root = replace(root, file=name, number=number)
-    known = tuple(replace(one, evidence=tuple(map(places.citation, one.evidence))) for one in found.findings)
+    known = tuple(
+        replace(one, evidence=tuple(map(places.citation, one.evidence))) for one in explanation.findings
+    )
     return replace(
-        found,
+        explanation,
         root=root,
         findings=known,
-        ended=tuple(map(places.citation, found.ended)),
-        consequences=tuple(map(places.citation, found.consequences)),
+        ended=tuple(map(places.citation, explanation.ended)),
+        consequences=tuple(map(places.citation, explanation.consequences)),
     )

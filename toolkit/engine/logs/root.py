@@ -86,20 +86,20 @@ class RootClue:
     """The root line (the first line that reports the failure), related lines, and the failed rank and node.
 
     If the root line is the exception of a traceback, ``frame`` is the last frame in the user's code,
-    ``files`` are the files of the frames, and ``code`` is the source code of the innermost frame. ``ended``
-    are the launchers' reports of exited ranks. ``consequences`` are errors that follow from the root line.
-    ``following`` are the errors in the next lines, which belong to the message of the root line.
+    ``files`` are the files of the frames, and ``code`` is the source code of the innermost frame.
+    ``exit_reports`` are the lines in which launchers report exited ranks. ``consequences`` are errors that
+    follow from the root line. ``next_errors`` are errors in the next lines that belong to the root line's message.
     """
 
     clue: Clue
     rank: str = ""
     node: str = ""
     frame: str = ""
-    ended: tuple[str, ...] = ()
+    exit_reports: tuple[str, ...] = ()
     consequences: tuple[Line, ...] = ()
     files: tuple[str, ...] = ()
     code: str = ""
-    following: tuple[str, ...] = ()
+    next_errors: tuple[str, ...] = ()
 
 
 def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
@@ -147,28 +147,28 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
     return _traced(output, chosen, causes, endings, others, raised) if chosen else None
 
 
-def _last_report(output: Output, ended: Clue | None) -> Cause | None:
+def _last_report(output: Output, ending: Clue | None) -> Cause | None:
     """Return the root line of an output in which no line names a fault; ``None`` without such a root line.
 
     The root line reports an operation that the program still retries at the end of the output, or starts the
     last message of Open MPI.
     """
-    said = retried_at_end(output, ended) or last_message(output, ended)
+    said = retried_at_end(output, ending) or last_message(output, ending)
     return (said, "") if said else None
 
 
 def _traced(
     output: Output,
-    chosen: Cause,
+    root_cause: Cause,
     causes: list[Cause],
     endings: list[Clue],
     others: list[Clue],
-    raised: list[Raised],
+    exceptions: list[Raised],
 ) -> RootClue:
-    """Return the root line with related lines and the rank. The root line is the line in ``chosen``. If this
-    line refers to another line, such as the error before an abort, the other line is the root line.
+    """Return the root line with related lines and the rank. If the line in ``root_cause`` refers to another
+    line, such as the error before an abort, the other line is the root line.
     """
-    clue, frame = chosen
+    clue, frame = root_cause
     reported = [cause for cause, _ in causes]
     for leads in LEADS:
         if source := leads(output, clue, reported):
@@ -176,7 +176,7 @@ def _traced(
     clue = with_name_of_signal(output, clue)
     rank, node = failed_rank(output, clue, endings)
     rank = rank_in_table(output, clue) or rank  # the Slurm task is torchrun, not the rank
-    own = next((one for one in raised if one.position == clue.position), None)
+    own = next((one for one in exceptions if one.position == clue.position), None)
     first = min(own.numbers) if own else clue.line.number
     rank = rank or rank_in_words(output, clue, first)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
@@ -188,9 +188,9 @@ def _traced(
     return RootClue(clue, rank, node, frame, ended, after, files, code, tuple(following))
 
 
-def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]) -> set[int]:
-    """If the job survived the error in ``clue``, return the positions of the errors in ``known`` that the job
-    survived. If the error in ``clue`` may be fatal, return an empty set.
+def _survived(output: Output, clue: Clue, errors: list[Clue], endings: list[Clue]) -> set[int]:
+    """If the job survived the error in ``clue``, return the positions of the survived errors among
+    ``errors``. If the error in ``clue`` may be fatal, return an empty set.
     """
     if clue.role == "ending":
         return set()
@@ -200,8 +200,8 @@ def _survived(output: Output, clue: Clue, known: list[Clue], endings: list[Clue]
             return set()
         last = survived_until(output, clue)
     if last is None:
-        return overcome_errors(output, clue, known)
-    return {one.position for one in known if one.position <= last and is_like(clue, one)}
+        return overcome_errors(output, clue, errors)
+    return {one.position for one in errors if one.position <= last and is_like(clue, one)}
 
 
 def _introduces(clue: Clue) -> bool:
@@ -220,19 +220,19 @@ def _is_heading(clue: Clue) -> bool:
     return clue.line.text.rstrip().endswith(":")
 
 
-def _of_raised(one: Raised) -> Clue | None:
+def _of_raised(error: Raised) -> Clue | None:
     """Return the exception of a traceback as a :class:`Clue`. The fault class follows from the exception's
     type and message; for some operating-system errors, the class follows from the innermost frame.
     """
-    row = classify(strip_label(one.exception.text))
-    if one.wraps:
-        return Clue(one.position, one.exception, row.class_ if row else "python-exception", 3, "consequence")
+    line, row = error.exception, classify(strip_label(error.exception.text))
+    if error.wraps:
+        return Clue(error.position, line, row.class_ if row else "python-exception", 3, "consequence")
     if row is None or (row.strength < 4 and row.role == "cause"):
-        return Clue(one.position, one.exception, "python-exception", 5, "cause")
+        return Clue(error.position, line, "python-exception", 5, "cause")
     role = "consequence" if row.role == "ending" else row.role
-    if class_ := class_by_frame(one):
-        return Clue(one.position, one.exception, class_, 5, "cause")
-    return Clue(one.position, one.exception, row.class_, 5, role, row.retry)
+    if class_ := class_by_frame(error):
+        return Clue(error.position, line, class_, 5, "cause")
+    return Clue(error.position, line, row.class_, 5, role, row.retry)
 
 
 def _choose(output: Output, causes: list[Cause], endings: list[Clue], others: list[Clue]) -> Cause | None:
@@ -281,7 +281,7 @@ def _strongest(output: Output, causes: list[Cause], endings: list[Clue], others:
 
 
 def _weak(
-    output: Output, near: list[Cause], endings: list[Clue], others: list[Clue], end: int | None
+    output: Output, causes: list[Cause], endings: list[Clue], others: list[Clue], end: int | None
 ) -> Cause | None:
     """Return the root line of an output in which no line clearly names a cause.
 
@@ -289,7 +289,7 @@ def _weak(
     exit of a rank.
     """
     last = output.last_number
-    weak = [pair for pair in near if end is not None or pair[0].line.number >= last - _LAST_LINES]
+    weak = [pair for pair in causes if end is not None or pair[0].line.number >= last - _LAST_LINES]
     if not weak and (cancelled := cancellation(endings)):
         return _waited_in_vain(cancelled, others) or cancelled, ""
     silent = _silent_rank(endings, others)
@@ -316,20 +316,20 @@ def _weak(
     return ((named or endings)[0], "") if endings else None
 
 
-def _waited_in_vain(cancelled: Clue, others: list[Clue]) -> Clue | None:
+def _waited_in_vain(report: Clue, others: list[Clue]) -> Clue | None:
     """Return the first line, shortly before a cancellation, in which a rank reports that it waited in vain
     for other ranks.
 
     If a rank exits after its wait, Slurm prints the same message as for a cancellation by the user. If a rank
     reported that it waited in vain, toolkit assumes that the user did not cancel the job.
     """
-    last = cancelled.line.number
+    last = report.line.number
     return next((c for c in others if waited_for_ranks(c) and last - _WINDOW <= c.line.number < last), None)
 
 
-def _first_alike(last: Clue, others: list[Clue]) -> Clue:
-    """Return the first line that has the same rank and the same fault class as ``last``."""
-    return next((c for c in others if c.line.task == last.line.task and c.class_ == last.class_), last)
+def _first_alike(clue: Clue, others: list[Clue]) -> Clue:
+    """Return the first line that has the same rank and the same fault class as ``clue``."""
+    return next((c for c in others if c.line.task == clue.line.task and c.class_ == clue.class_), clue)
 
 
 def _lost_by(others: list[Clue]) -> set[str]:
@@ -354,27 +354,27 @@ def _silent_rank(endings: list[Clue], others: list[Clue]) -> Clue | None:
     return first if first and lost and not lost & {"", rank_number(first)} else None
 
 
-def _has_reason(dead: Clue, near: list[Cause]) -> bool:
+def _has_reason(abort: Clue, causes: list[Cause]) -> bool:
     """Return whether a program reported an error shortly before it called ``MPI_Abort``."""
-    first = dead.line.number - _BEFORE_ABORT
-    reported = (c for c, _ in near if c.strength >= 3 and first <= c.line.number < dead.line.number)
-    return is_abort(dead) and any(reported)
+    first = abort.line.number - _BEFORE_ABORT
+    reported = (c for c, _ in causes if c.strength >= 3 and first <= c.line.number < abort.line.number)
+    return is_abort(abort) and any(reported)
 
 
-def _first_failure(dead: list[Clue], others: list[Clue]) -> Clue:
-    """Return the first report in ``dead`` (reports of exited ranks) about a rank that did not call abort.
+def _first_failure(exits: list[Clue], others: list[Clue]) -> Clue:
+    """Return the first report in ``exits`` (reports of exited ranks) about a rank that did not call abort.
 
     If every rank called abort, return the first earlier line of ``others`` from the rank that is first in
-    ``dead``, because this line may name the reason. Without such a line, return the first report.
+    ``exits``, because this line may name the reason. Without such a line, return the first report.
     """
-    hit = next((clue for clue in dead if not ABORT_PATTERN.search(clue.line.text)), None)
-    rank = rank_number(dead[0])
-    before = [c for c in others if c.position < dead[0].position]
+    hit = next((clue for clue in exits if not ABORT_PATTERN.search(clue.line.text)), None)
+    rank = rank_number(exits[0])
+    before = [c for c in others if c.position < exits[0].position]
     said = [c for c in before if {c.line.task, rank} & {""} or c.line.task == rank]
-    if "local_rank" in dead[0].line.text and not any(c.line.task == rank for c in said):
+    if "local_rank" in exits[0].line.text and not any(c.line.task == rank for c in said):
         # On the second and later nodes, the local rank of a process differs from its rank in the job.
         said = [c for c in before if waited_for_ranks(c)] or said
-    return hit or (said[0] if said else dead[0])
+    return hit or (said[0] if said else exits[0])
 
 
 def _was_survived(output: Output, clue: Clue) -> bool:
@@ -382,15 +382,15 @@ def _was_survived(output: Output, clue: Clue) -> bool:
     return clue.line.text.strip() == "Terminated" and any(output.following(clue.position, 1))
 
 
-def _of_first_rank(found: list[Cause], endings: list[Clue]) -> Cause:
+def _of_first_rank(causes: list[Cause], endings: list[Clue]) -> Cause:
     """Return the first error line. If this line only reports that ranks are missing, and the rank that the
     launcher names first soon reports a different error, return the error line of the named rank.
     """
-    first = found[0]
+    first = causes[0]
     named = next((match for clue in endings if (match := TASK.search(clue.line.text))), None)
     if named is None or not named["task"] or first[0].line.task in {"", named["task"]}:
         return first
-    own = [pair for pair in found if pair[0].line.task == named["task"]]
+    own = [pair for pair in causes if pair[0].line.task == named["task"]]
     soon = [pair for pair in own if pair[0].line.number <= first[0].line.number + 40]
     same = [pair for pair in soon if _kind(pair[0]) != _kind(first[0])]
     return same[0] if same and first[0].strength <= same[0][0].strength and is_wait(first[0]) else first

@@ -104,13 +104,13 @@ def recognise(output: Output) -> Recognised:
     )
 
 
-def _match(signature: LogSignature, output: Output, found: PatternLines) -> SignatureMatch | None:
-    hits = found.positions[signature.pattern]
-    if not hits or not _fits(signature, found):
+def _match(signature: LogSignature, output: Output, matches: PatternLines) -> SignatureMatch | None:
+    hits = matches.positions[signature.pattern]
+    if not hits or not _fits(signature, matches):
         return None
     shown: dict[str, Line] = {}
     first = -1
-    overcome, ending = _overcome(signature, found), _ending(signature, found)
+    overcome, ending = _overcome(signature, matches), _ending(signature, matches)
     likely = (p for p in hits if overcome <= p < ending)
     for position in islice(likely, _MOST_LOOKED_AT):
         own, after = output.line(position), _after(signature, output, position)
@@ -124,27 +124,27 @@ def _match(signature: LogSignature, output: Output, found: PatternLines) -> Sign
     return SignatureMatch(signature, lines, first) if lines else None
 
 
-def _fits(signature: LogSignature, found: PatternLines) -> bool:
+def _fits(signature: LogSignature, matches: PatternLines) -> bool:
     """Return whether a log signature fits the output: the output contains the line that the signature
     requires (``seen``), and contains no line that excludes the signature (``unless``).
     """
-    has = (not signature.seen) or bool(found.positions[signature.seen])
-    return has and not (signature.unless and found.positions[signature.unless])
+    has = (not signature.seen) or bool(matches.positions[signature.seen])
+    return has and not (signature.unless and matches.positions[signature.unless])
 
 
-def _overcome(signature: LogSignature, found: PatternLines) -> int:
+def _overcome(signature: LogSignature, matches: PatternLines) -> int:
     """Return the position of the last line that shows that the ranks continued after the message (the
     signature's pattern ``overcome``); 0 without such a line.
     """
-    lines = found.positions[signature.overcome] if signature.overcome else ()
+    lines = matches.positions[signature.overcome] if signature.overcome else ()
     return max(lines, default=0)
 
 
-def _ending(signature: LogSignature, found: PatternLines) -> float:
+def _ending(signature: LogSignature, matches: PatternLines) -> float:
     """Return the position of the line in which Slurm starts to stop the ranks. A signature with ``alive``
     matches only before this line; for a signature without ``alive``, return infinity.
     """
-    lines = found.positions[ENDING] if signature.alive else ()
+    lines = matches.positions[ENDING] if signature.alive else ()
     return min(lines, default=math.inf)
 
 

@@ -117,15 +117,15 @@ def is_ignored(output: Output, head: int) -> bool:
     return bool(before) and before[-1].startswith(_IGNORED)
 
 
-def is_passed(clue: Clue, later: Sequence[Clue]) -> bool:
-    """Return whether a line is an error of the job's setup, and a later line in ``later`` reports a fault
+def is_passed(clue: Clue, clues: Sequence[Clue]) -> bool:
+    """Return whether a line is an error of the job's setup, and a later line in ``clues`` reports a fault
     that the setup error cannot cause. If so, the job survived the setup error.
     """
     text = strip_label(clue.line.text)
     follows = next((classes for pattern, classes in _SET_UP if pattern.search(text)), None)
     if follows is None:
         return False
-    return any(one.position > clue.position and one.class_ not in follows for one in later)
+    return any(one.position > clue.position and one.class_ not in follows for one in clues)
 
 
 def only_warns(output: Output, clue: Clue) -> bool:
@@ -164,13 +164,13 @@ def survived_until(output: Output, clue: Clue) -> int | None:
     return seen[-1] if len(seen) >= (1 if slurm else _ENOUGH) else None
 
 
-def is_like(survived: Clue, other: Clue) -> bool:
-    """Return whether the job may have survived the error ``other`` if the job survived ``survived``.
+def is_like(error: Clue, other_error: Clue) -> bool:
+    """Return whether the job may have survived the error ``other_error`` if the job survived ``error``.
 
-    If ``survived`` is an error of slurmstepd, the result is true only for messages of Slurm, because an error
+    If ``error`` is an error of slurmstepd, the result is true only for messages of Slurm, because an error
     of the program itself may still be fatal.
     """
-    return not _is_of_slurmstepd(survived) or other.line.text.startswith(_SLURM)
+    return not _is_of_slurmstepd(error) or other_error.line.text.startswith(_SLURM)
 
 
 def _is_of_slurmstepd(clue: Clue) -> bool:
@@ -180,14 +180,14 @@ def _is_of_slurmstepd(clue: Clue) -> bool:
     return clue.class_ == "scheduler-start" and clue.line.text.startswith("slurmstepd")
 
 
-def overcome_errors(output: Output, clue: Clue, known: Sequence[Clue]) -> set[int]:
+def overcome_errors(output: Output, clue: Clue, errors: Sequence[Clue]) -> set[int]:
     """Return the positions of an error and of the later errors of the same class, if the job survived all of
     these errors; otherwise, return an empty set.
 
     A job survives an error if the program says how it continues, or that it finished. The last line of the
-    output must report no failure. ``known`` are all lines that may report a failure.
+    output must report no failure. ``errors`` are all lines that may report a failure.
     """
-    last = max((one.position for one in (clue, *known)), default=-1)
+    last = max((one.position for one in (clue, *errors)), default=-1)
     end = [(at, one.text) for at, one in output.before(output.pages[-1].end, _LAST)]
     end = [(at, text) for at, text in end if strip_label(text).strip() and at > last]
     if not end or _is_bad_end(strip_label(end[-1][1])):
@@ -203,7 +203,7 @@ def overcome_errors(output: Output, clue: Clue, known: Sequence[Clue]) -> set[in
             return any(map(_INFORMS.match, finished))
         return bool(finished) and _NOT_NEEDED.search(error.line.text) is not None
 
-    again = [one for one in known if one.position > clue.position and one.class_ == clue.class_]
+    again = [one for one in errors if one.position > clue.position and one.class_ == clue.class_]
     return {clue.position, *(one.position for one in again)} if all(map(copes, (clue, *again))) else set()
 
 

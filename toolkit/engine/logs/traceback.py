@@ -172,14 +172,14 @@ def _read(output: Output, position: int) -> Raised | None:
     return _without_type(*untyped, frames, numbers) if untyped and frames else None
 
 
-def _without_type(place: int, line: Line, frames: list[re.Match[str]], numbers: set[int]) -> Raised | None:
+def _without_type(position: int, line: Line, frames: list[re.Match[str]], numbers: set[int]) -> Raised | None:
     """Return an exception whose type is missing from the output, if the line after the frames reports a
     fault.
     """
     if not _SAYS_FAULT.search(line.text):
         return None
     inside = frozenset(number for number in numbers if number <= line.number)
-    return Raised(place, line, _own(frames), inside, chained=False, files=_files(frames))
+    return Raised(position, line, _own(frames), inside, chained=False, files=_files(frames))
 
 
 def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], str | None]:
@@ -209,8 +209,8 @@ def _cut(line: Line, text: str) -> Line:
     return Line(line.number, line.task, text, line.tag + line.text[: len(line.text) - len(text)])
 
 
-def _after(label: str, text: str, like: Callable[[str], str]) -> str | None:
-    return text[len(label) :] if like(text[: len(label)]) == like(label) else None
+def _after(label: str, text: str, shape: Callable[[str], str]) -> str | None:
+    return text[len(label) :] if shape(text[: len(label)]) == shape(label) else None
 
 
 def _shape(text: str) -> str:
@@ -261,33 +261,33 @@ def _read_chain(lines: Iterator[tuple[int, Line]], end: Line, numbers: set[int])
     return False, False
 
 
-def _inside(whole: Raised, inner: Raised) -> Raised:
-    """Return the exception ``inner``, which ``whole`` wraps. If ``whole`` is a ``CheckpointException``, the
+def _inside(outer: Raised, inner: Raised) -> Raised:
+    """Return the exception ``inner``, which ``outer`` wraps. If ``outer`` is a ``CheckpointException``, the
     result also names the failed rank and the frame in the user's code.
     """
-    ranks = _CHECKPOINT.search(whole.exception.text)
+    ranks = _CHECKPOINT.search(outer.exception.text)
     if ranks is None:
         return inner
     failed = ranks[1].split(", ")
     own = inner.exception.task in failed
     exception = inner.exception if own else replace(inner.exception, task=failed[0])
-    return replace(inner, exception=exception, frame=inner.frame or whole.frame)
+    return replace(inner, exception=exception, frame=inner.frame or outer.frame)
 
 
-def _says_more(first: Raised, later: Raised) -> bool:
+def _says_more(first: Raised, second: Raised) -> bool:
     """Return whether the later of two chained exceptions says more about the fault than the earlier
     exception.
     """
-    if first.wraps or _reports_an_end(first.exception) or _died(first.exception, later.exception):
+    if first.wraps or _reports_an_end(first.exception) or _died(first.exception, second.exception):
         return True
-    old, new = strip_label(first.exception.text), strip_label(later.exception.text)
+    old, new = strip_label(first.exception.text), strip_label(second.exception.text)
     if (_CONVERSION.match(old) or _BARE.fullmatch(old)) and not first.frame:
         return True
     key = _KEY.fullmatch(old)
     if key and not first.frame and key["key"][1:-1] in new and len(new.split()) >= _SENTENCE:
         return True
     optional = _OPTIONAL.match(old)
-    if optional and not first.frame and later.frame and optional["module"] not in new:
+    if optional and not first.frame and second.frame and optional["module"] not in new:
         return True
     before, after = _TYPE.fullmatch(old), _TYPE.fullmatch(new)
     if before is None or after is None or before["type"] != after["type"]:
@@ -301,13 +301,13 @@ def _reports_an_end(exception: Line) -> bool:
     return row is not None and row.role == "ending"
 
 
-def _died(lost: Line, exception: Line) -> bool:
-    """Return whether ``lost`` reports a lost connection and the later exception ``exception`` reports that a
+def _died(line: Line, exception: Line) -> bool:
+    """Return whether ``line`` reports a lost connection and the later exception ``exception`` reports that a
     process died from a signal or from missing memory.
     """
     row = classify(strip_label(exception.text))
     died = row is not None and row.class_ in {"signal", "out-of-memory"}
-    return died and _LOST.match(strip_label(lost.text)) is not None
+    return died and _LOST.match(strip_label(line.text)) is not None
 
 
 def _files(frames: list[re.Match[str]]) -> tuple[str, ...]:

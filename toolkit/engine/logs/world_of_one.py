@@ -47,7 +47,7 @@ _FIX = (
 )
 
 
-def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
+def find_world_of_one(output: Output, matches: PatternLines) -> Finding | None:
     """Return the finding about worlds of size 1. Return ``None`` if fewer than two lines report such a world,
     if a line reports a larger world, or if the job requests only one rank.
 
@@ -56,12 +56,12 @@ def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
     all other cases, the result is ``None``.
     """
     claims = [
-        (line, size) for line in _claiming(output, found) if (size := _claimed_size(line.text)) is not None
+        (line, size) for line in _claiming(output, matches) if (size := _claimed_size(line.text)) is not None
     ]
     if len(claims) < 2 or any(size != 1 for _, size in claims):
         return None
     tasks = {line.task for line, _ in claims if line.task}
-    asked = next((_requested_size(output.line(position).text) for position in found.positions[_TOLD]), 0)
+    asked = next((_requested_size(output.line(position).text) for position in matches.positions[_TOLD]), 0)
     certain = len(tasks) > 1 or asked > 1
     if asked == 1 or (not certain and (tasks or not _has_repetition(claims))):
         return None
@@ -77,9 +77,9 @@ def find_world_of_one(output: Output, found: PatternLines) -> Finding | None:
     )
 
 
-def _claiming(output: Output, found: PatternLines) -> list[Line]:
+def _claiming(output: Output, matches: PatternLines) -> list[Line]:
     """Return the lines that may report a world size."""
-    positions = sorted({position for pattern in _SIZES for position in found.positions[pattern]})
+    positions = sorted({position for pattern in _SIZES for position in matches.positions[pattern]})
     return [output.line(position) for position in positions[:_MOST_CLAIMS]]
 
 

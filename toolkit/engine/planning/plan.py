@@ -32,15 +32,15 @@ def plan(
     return _with_fix(made, fix) if fix and fix.mode == mode else made
 
 
-def _with_fix(made: Plan, fix: LaunchFix) -> Plan:
-    present = _options(made.container)
+def _with_fix(proposal: Plan, fix: LaunchFix) -> Plan:
+    present = _options(proposal.container)
     added = (word for option in _options(fix.container) if option not in present for word in option)
     return msgspec.structs.replace(
-        made,
-        container=(*made.container, *added),
-        env={**made.env, **fix.env},
-        unset=tuple(dict.fromkeys((*made.unset, *fix.unset))),
-        binds=tuple(dict.fromkeys((*made.binds, *fix.binds))),
+        proposal,
+        container=(*proposal.container, *added),
+        env={**proposal.env, **fix.env},
+        unset=tuple(dict.fromkeys((*proposal.unset, *fix.unset))),
+        binds=tuple(dict.fromkeys((*proposal.binds, *fix.binds))),
     )
 
 

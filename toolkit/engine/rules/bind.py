@@ -226,11 +226,11 @@ def bind_library_missing(case: Case) -> Hit | None:
     return _judge_missing(case, _linked_libraries(host) | _second_libraries(case, host))
 
 
-def _judge_missing(case: Case, wanted: set[str]) -> Hit | None:
-    """Return a finding if a library in ``wanted`` is neither mounted nor in the image; otherwise ``None``."""
+def _judge_missing(case: Case, libraries: set[str]) -> Hit | None:
+    """Return a finding if one of the libraries is neither mounted nor in the image; otherwise ``None``."""
     original, offered = case.original_facts.mpi, case.image_facts.libraries
     there = set(original.needs if original else ()) if offered is None else set(offered)
-    lacking = sorted(wanted - mounted_libraries(case) - there)
+    lacking = sorted(libraries - mounted_libraries(case) - there)
     if not lacking:
         return None
     if offered is None and not ("libfabric.so.1" in lacking and "libfabric" in case.image_facts.absent):
@@ -284,14 +284,14 @@ def bind_component_lacks_library(case: Case) -> Hit | None:
     return settle(next((one for one in said if isinstance(one, Undecided)), said[0]))
 
 
-def _wiring(host: HostMpi, faces: tuple[str, ...]) -> list[set[str]]:
-    """Return, for each component of the host's MPI that supports an interface in ``faces`` (such as
+def _wiring(host: HostMpi, interfaces: tuple[str, ...]) -> list[set[str]]:
+    """Return, for each component of the host's MPI that supports an interface in ``interfaces`` (such as
     ``pmix``), the libraries that the component needs. The list is empty if components are not separate files.
     """
     needs = host.components_need or {}
     told = (host.components or {}).get("pmix", ())
     names = {*told, *(name.removeprefix("pmix_") for name in needs if name.startswith("pmix_"))}
-    speaking = sorted(name for name in names if any(SPEAKERS[face].match(name) for face in faces))
+    speaking = sorted(name for name in names if any(SPEAKERS[face].match(name) for face in interfaces))
     return [set(needs.get(f"pmix_{name}", ())) for name in speaking]
 
 

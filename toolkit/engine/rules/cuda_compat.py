@@ -125,8 +125,8 @@ def _names_compat(case: Case) -> bool:
     return not set(before).isdisjoint(case.image_facts.cuda_compat_folders or _COMPAT)
 
 
-def _path_with(case: Case, *first: str) -> str:
-    """Return the option that sets LD_LIBRARY_PATH: the folders in ``first``, then the image's folders without
+def _path_with(case: Case, *folders: str) -> str:
+    """Return the option that sets LD_LIBRARY_PATH: first ``folders``, then the image's folders without
     cuda-compat's folders, then the driver's folder.
 
     The option must name all these folders, because it replaces the values that the image and the runtime set.
@@ -136,7 +136,7 @@ def _path_with(case: Case, *first: str) -> str:
         for f in _library_folders(case)
         if f not in (*(case.image_facts.cuda_compat_folders or _COMPAT), DRIVER)
     )
-    return f"`--env {_PATH}={':'.join((*first, *own, DRIVER))}`"
+    return f"`--env {_PATH}={':'.join((*folders, *own, DRIVER))}`"
 
 
 def _library_folders(case: Case) -> list[str]:
@@ -280,11 +280,11 @@ def gpu_hook_refuses_driver(case: Case) -> Hit | None:
     return None
 
 
-def _holds(case: Case, part: str, driver: str) -> bool | None:
+def _holds(case: Case, condition: str, driver: str) -> bool | None:
     """Return whether one comparison in NVIDIA_REQUIRE_CUDA, such as ``cuda>=12.2``, is true for a driver;
     ``None`` if toolkit cannot decide.
     """
-    found = _PART.fullmatch(part.strip())
+    found = _PART.fullmatch(condition.strip())
     if found is None:
         return None
     name, sign, value = found["name"], found["sign"], found["value"]

@@ -40,14 +40,14 @@ def networks(case: Case) -> tuple[Fabric, ...]:
     return fabric.fabrics_of(case.host.infiniband or (), case.host.fabrics or (), case.host_facts.link_layers)
 
 
-def _slow_network(case: Case, wanted: _Way) -> Fabric | None:
-    """Return the host's first fast network for which the image's MPI lacks ``wanted``, for example a UCX
-    module; ``None`` if the MPI lacks ``wanted`` for no network.
+def _slow_network(case: Case, way: _Way) -> Fabric | None:
+    """Return the host's first fast network for which :func:`_way` returns ``way``, such as ``ucx`` if UCX
+    lacks a module; ``None`` without such a network.
     """
     found = networks(case)
     if not found or (mpi := case.image.mpi) is None:
         return None
-    return next((row for row in found if _way(case, mpi, row) == wanted), None)
+    return next((row for row in found if _way(case, mpi, row) == way), None)
 
 
 def _way(case: Case, mpi: ImageMpi, row: Fabric) -> _Way:
@@ -234,20 +234,20 @@ def verbs_driver_missing(case: Case) -> Hit | None:
     return _without_verbs(case, found) if there == "absent" else _without_driver(case, found)
 
 
-def _without_driver(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
+def _without_driver(case: Case, fabrics: tuple[Fabric, ...]) -> Hit | None:
     drivers = case.image.verbs_providers or ()
-    row = next((row for row in found if row.verbs and row.verbs not in drivers), None)
+    row = next((row for row in fabrics if row.verbs and row.verbs not in drivers), None)
     if row is None:
         return None
     title = f"The image lacks libibverbs' driver {row.verbs} for the host's {row.shown}"
     return Hit(case.cite("host.infiniband", "image.verbs_providers"), title=title)
 
 
-def _without_verbs(case: Case, found: tuple[Fabric, ...]) -> Hit | None:
+def _without_verbs(case: Case, fabrics: tuple[Fabric, ...]) -> Hit | None:
     """Return the finding about an image with NCCL and without libibverbs, or ``None`` if NCCL needs a plugin
     for each network of the host. NCCL needs libibverbs for each network that it supports without a plugin.
     """
-    row = next((row for row in found if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
+    row = next((row for row in fabrics if row.name not in cuda.cuda().nccl_plugin.fabrics), None)
     if row is None:
         return None
     return Hit(

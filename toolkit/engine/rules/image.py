@@ -192,7 +192,7 @@ def libfabric_missing(case: Case) -> Hit | None:
             evidence = case.cite("image.mpi", "image.libfabric")
             outcome: Outcome = row.outcome
             if not row.alone:
-                outcome, because, _ = after_failed_rank(case, outcome, because, met=True)
+                outcome, because, _ = after_failed_rank(case, outcome, because, connected=True)
             chance = _other_exits(case) if outcome == "crash" else ()
             stage = LaunchStage.START if row.alone else None
             return Hit(evidence, outcome, because, source=row.source, stage=stage, by_chance=chance)

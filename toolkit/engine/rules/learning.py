@@ -234,13 +234,13 @@ def nccl_lacks_gpu(case: Case) -> Hit | None:
 
 
 def _dropped_gpu(
-    case: Case, name: str, version: str, called: str, rows: tuple[cuda.Dropped, ...]
+    case: Case, name: str, version: str, label: str, rows: tuple[cuda.Dropped, ...]
 ) -> Hit | None:
     for kind in gpu_kinds(case):
         for row in rows:
             if within(version, row.versions) and within(kind.compute, row.compute):
                 gpu = f"{kind.family} GPUs (compute capability {kind.compute})"
-                title = f"{called} {version} has no code for {gpu}"
+                title = f"{label} {version} has no code for {gpu}"
                 return Hit(case.cite(name, "host.gpus"), title=title, source=row.source)
     return None
 
@@ -338,7 +338,7 @@ def _brings_plugin(case: Case) -> bool:
     return any(part in word.lower() for word in words for part in ("nccl", "rccl", "aws-ofi"))
 
 
-def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None:
+def _plugin_out_of_reach(case: Case, path: str, networks: list[str]) -> Hit | None:
     """Return a finding if the loader does not search the folder of the plugin, which NCCL opens by name;
     otherwise ``None``.
     """
@@ -351,7 +351,7 @@ def _plugin_out_of_reach(case: Case, path: str, spoken: list[str]) -> Hit | None
         found = not (is_below(folder, "/opt") and "LD_LIBRARY_PATH" in given)
     if found or folder in paths or "NCCL_NET_PLUGIN" in given:
         return None
-    title = f"NCCL would use TCP on {' and '.join(spoken)}, because LD_LIBRARY_PATH lacks {folder}"
+    title = f"NCCL would use TCP on {' and '.join(networks)}, because LD_LIBRARY_PATH lacks {folder}"
     fix = f"put {folder} first in LD_LIBRARY_PATH, or set NCCL_NET_PLUGIN={path}"
     return Hit(case.cite("image.nccl_ofi", "host.fabrics"), title=title, fix=fix, source=_OUT_OF_REACH)
 

@@ -141,8 +141,8 @@ def mpi_lacks_library(case: Case) -> Hit | None:
     return Hit(evidence, severity="warning", title=title, fix="start the container with `--nv`")
 
 
-def _judge_missing(case: Case, mpi: ImageMpi, lacking: list[str], evidence: tuple[str, ...]) -> Hit:
-    because = f"{mpi_name(mpi)} needs {', '.join(lacking)}, which the image's loader does not find"
+def _judge_missing(case: Case, mpi: ImageMpi, libraries: list[str], evidence: tuple[str, ...]) -> Hit:
+    because = f"{mpi_name(mpi)} needs {', '.join(libraries)}, which the image's loader does not find"
     doubt = f"{TRY_IT}; or {_NAME_LIBRARY}"
     searched = _folders_before_image(case)
     if searched is not None:

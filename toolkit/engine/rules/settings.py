@@ -34,7 +34,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     found, unknown = effects(case)
     bad = next((e for e in found if e.fails), None)
     if bad:
-        evidence = (bad.where, *case.cite("image.mpi"))
+        evidence = (bad.origin, *case.cite("image.mpi"))
         return Hit(evidence, bad.outcome, bad.because, source=bad.source, stage=bad.stage)
     if unknown:
         raise Undecided(*unknown)
@@ -45,7 +45,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
         return None
     because = "; ".join(e.because for e in doubtful)
     return Hit(
-        tuple(e.where for e in doubtful),
+        tuple(e.origin for e in doubtful),
         "unknown",
         because,
         "The effect of a setting on the MPI in the image is unknown",

@@ -211,26 +211,26 @@ def host_launcher_other_family(case: Case) -> Hit | None:
     )
 
 
-def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, sees: str) -> Hit:
+def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, interface: str) -> Hit:
     """Return the finding about an MPI that does not support the interface of the host's launcher.
 
     An Open MPI built for PMI uses Slurm's PMI library, which connects to Hydra and then fails. If a node has
     several ranks, the job may hang instead (tests/matrix/truth: hydra, source-openmpi-4.1.4-pmi2).
     """
-    said = judge_unanswered(case, mpi, sees, "host.mpis")
+    said = judge_unanswered(case, mpi, interface, "host.mpis")
     asks = host.implementation in HYDRA and PMI & set(mpi.interfaces or ())
     if not asks or said.outcome != "init-failure":
         return said
     return replace(said, by_chance=("hang",)) if case.request.ranks_per_node > 1 else said
 
 
-def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None:
-    """Return the finding ``said``. If launcher and MPI are of one family (an MPICH built only for PMIx, or an
+def _of_one_family(host: HostMpi, mpi: ImageMpi, hit: Hit | None) -> Hit | None:
+    """Return the finding ``hit``. If launcher and MPI are of one family (an MPICH built only for PMIx, or an
     Open MPI 1), the finding's title and fix name the missing interface, not two different families.
     """
     pair = {host.implementation, mpi.implementation}
-    if said is None or said.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
-        return said
+    if hit is None or hit.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
+        return hit
     serves = "PMI" if pair <= HYDRA else "PMIx"
     title = (
         f"The host's {mpi_name(host)} offers {serves}; {mpi_name(mpi)} in the image does not support {serves}"
@@ -240,7 +240,7 @@ def _of_one_family(host: HostMpi, mpi: ImageMpi, said: Hit | None) -> Hit | None
         if pair <= HYDRA
         else "use an image with Open MPI 4.1 or 5"
     )
-    return replace(said, title=said.title or title, fix=fix)
+    return replace(hit, title=hit.title or title, fix=fix)
 
 
 def of_its_daemons(case: Case, launcher: HostMpi | ImageMpi, mpi: ImageMpi, name: str) -> Hit | None:

@@ -65,22 +65,24 @@ def constraints_of(recipe: Recipe, host: HostFacts | None) -> tuple[StackConstra
     return tuple(found)
 
 
-def demand_of(asks: Iterable[StackConstraint]) -> Demand:
-    """Return several constraints combined into one :class:`Demand`."""
-    asks = tuple(asks)
+def demand_of(constraints: Iterable[StackConstraint]) -> Demand:
+    """Return all constraints combined into one :class:`Demand`."""
+    constraints = tuple(constraints)
     return Demand(
-        has=frozenset(c for ask in asks for c in ask.has),
-        bounds=tuple(b for ask in asks for b in ask.bounds),
-        base=tuple(ask.base for ask in asks if ask.base),
-        architecture=tuple(ask.architecture for ask in asks if ask.architecture),
-        provider=tuple(ask.provider for ask in asks if ask.provider),
-        cluster=any(ask.cluster for ask in asks),
+        has=frozenset(c for one in constraints for c in one.has),
+        bounds=tuple(b for one in constraints for b in one.bounds),
+        base=tuple(one.base for one in constraints if one.base),
+        architecture=tuple(one.architecture for one in constraints if one.architecture),
+        provider=tuple(one.provider for one in constraints if one.provider),
+        cluster=any(one.cluster for one in constraints),
     )
 
 
-def without(asks: tuple[StackConstraint, ...], dropped: StackConstraint) -> tuple[StackConstraint, ...]:
-    """Return the constraints without ``dropped``, and without all constraints that imply ``dropped``."""
-    return tuple(a for a in asks if a is not dropped and a.weaker != dropped.text)
+def without(
+    constraints: tuple[StackConstraint, ...], constraint: StackConstraint
+) -> tuple[StackConstraint, ...]:
+    """Return the constraints except ``constraint`` and all constraints that imply ``constraint``."""
+    return tuple(c for c in constraints if c is not constraint and c.weaker != constraint.text)
 
 
 def named_components(recipe: Recipe) -> frozenset[Component]:

@@ -45,18 +45,18 @@ def _matches(component: Component, row: Version, wish: str) -> bool:
     return provider in ("", row.provider) and meets(row.version, version)
 
 
-def objection(component: Component, row: Version, other: Component, taken: Version) -> Fact | None:
+def objection(component: Component, row: Version, other: Component, other_row: Version) -> Fact | None:
     """Return the reason why two rows of ``stacks.toml`` are not compatible; ``None`` for compatible rows."""
-    return _refuses(component, row, other, taken) or _refuses(other, taken, component, row)
+    return _refuses(component, row, other, other_row) or _refuses(other, other_row, component, row)
 
 
 def brought(
-    table: Stacks, component: Component, row: Version, other: Component, taken: Version
+    table: Stacks, component: Component, row: Version, other: Component, other_row: Version
 ) -> Fact | None:
     """Return a conflict if one row is a base image that already contains the other row's component; otherwise
     ``None``. The solver must not add a second copy of a component.
     """
-    for one, base, another, on_it in ((component, row, other, taken), (other, taken, component, row)):
+    for one, base, another, on_it in ((component, row, other, other_row), (other, other_row, component, row)):
         if one == "base" and another in table.base_of(base.version).brings and on_it.provider != "published":
             return Fact("base", base.version, f"has its own {another}")
     return None
@@ -99,9 +99,9 @@ def as_sentences(facts: Iterable[Fact]) -> tuple[str, ...]:
     )
 
 
-def _refuses(component: Component, row: Version, other: Component, taken: Version) -> Fact | None:
+def _refuses(component: Component, row: Version, other: Component, other_row: Version) -> Fact | None:
     for wish in (row.requires.get(other), row.fits.get(other)):
-        if wish is not None and not fits(other, taken, wish):
+        if wish is not None and not fits(other, other_row, wish):
             what = "" if other == "base" else f"{other} "
             return Fact(component, row.version, f"works only with {what}{_bounds(wish)}")
     return excludes(component, row, other) if other in row.without else None
@@ -118,9 +118,9 @@ def _bounds(wish: str | tuple[str, ...]) -> str:
     return _enumerate_words([word.removeprefix("* ") for word in words], "or")
 
 
-def _enumerate_words(words: list[str], last: str) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {last} {words[-1]}"
+def _enumerate_words(words: list[str], conjunction: str) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} {conjunction} {words[-1]}"
 
 
-def _several(says: str) -> str:
-    return " ".join(_PLURAL.get(word, word) for word in says.split(" "))
+def _several(text: str) -> str:
+    return " ".join(_PLURAL.get(word, word) for word in text.split(" "))

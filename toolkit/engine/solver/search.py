@@ -53,18 +53,18 @@ class RowOrder:
 class SearchProblem:
     """The input of a search, and the reasons why the search rejected rows.
 
-    ``asked`` lists the components that the recipe names. Only for these components may the solver use opt-in
-    rows, which have ``asked = true`` in ``stacks.toml``. The solver ignores conflicts between the pairs of
-    components in ``spared``. ``works`` checks a stack on the cluster. The search adds to ``seen`` each reason
-    why it rejected a row, with the components of this conflict.
+    ``named_components`` lists the components that the recipe names. Only for these components may the solver
+    use opt-in rows, which have ``asked = true`` in ``stacks.toml``. The solver ignores conflicts between the
+    pairs of components in ``ignored_pairs``. ``works`` checks a stack on the cluster. ``conflicts`` maps each
+    reason why the search rejected a row to the components of this conflict.
     """
 
     book: RowOrder
     demand: Demand
-    asked: frozenset[Component]
+    named_components: frozenset[Component]
     works: Works | None = None
-    spared: frozenset[Pair] = frozenset()
-    seen: dict[Fact, Pair] = field(default_factory=dict)
+    ignored_pairs: frozenset[Pair] = frozenset()
+    conflicts: dict[Fact, Pair] = field(default_factory=dict)
 
 
 def find_stack(problem: SearchProblem) -> tuple[str, ChosenRows] | None:
@@ -100,7 +100,7 @@ def _is_opt_in(problem: SearchProblem, component: Component, row: Version) -> bo
     """Return whether a row is an opt-in row (``asked = true`` in ``stacks.toml``) of a component that the
     recipe does not name.
     """
-    return row.asked and component not in problem.asked
+    return row.asked and component not in problem.named_components
 
 
 def _within(problem: SearchProblem, component: Component, row: Version) -> bool:
@@ -111,69 +111,72 @@ def _within(problem: SearchProblem, component: Component, row: Version) -> bool:
     return all(fits(component, row, wish) for wish in wishes)
 
 
-def _stacks(problem: SearchProblem, architecture: str, taken: ChosenRows) -> Iterator[ChosenRows]:
-    needed = _needed_components(problem.demand, taken)
-    component = next((c for c in solving_order() if c in needed and c not in taken), None)
+def _stacks(problem: SearchProblem, architecture: str, stack: ChosenRows) -> Iterator[ChosenRows]:
+    needed = _needed_components(problem.demand, stack)
+    component = next((c for c in solving_order() if c in needed and c not in stack), None)
     if component is None:
-        if _absent(problem, taken, needed):
-            yield taken
+        if _absent(problem, stack, needed):
+            yield stack
         return
-    for row in _candidates(problem, architecture, component, taken):
-        if _fits_all(problem, component, row, taken):
-            extended = {**taken, component: row}
+    for row in _candidates(problem, architecture, component, stack):
+        if _fits_all(problem, component, row, stack):
+            extended = {**stack, component: row}
             if _starts(problem, architecture, extended):
                 yield from _stacks(problem, architecture, extended)
 
 
-def _needed_components(demand: Demand, taken: ChosenRows) -> set[Component]:
-    return {*demand.has, *_ALWAYS, *(c for row in taken.values() for c in row.requires)}
+def _needed_components(demand: Demand, stack: ChosenRows) -> set[Component]:
+    return {*demand.has, *_ALWAYS, *(c for row in stack.values() for c in row.requires)}
 
 
 def _candidates(
-    problem: SearchProblem, architecture: str, component: Component, taken: ChosenRows
+    problem: SearchProblem, architecture: str, component: Component, stack: ChosenRows
 ) -> Iterator[Version]:
     for row in problem.book.rows[component]:
         if not _within(problem, component, row):
             continue
-        if _is_opt_in(problem, component, row) and not _may_leave_out(problem, component, taken):
+        if _is_opt_in(problem, component, row) and not _may_leave_out(problem, component, stack):
             continue
         if row.architectures and architecture not in row.architectures:
-            problem.seen[only_for(component, row)] = frozenset({component})
+            problem.conflicts[only_for(component, row)] = frozenset({component})
             continue
         yield row
 
 
-def _may_leave_out(problem: SearchProblem, component: Component, taken: ChosenRows) -> bool:
+def _may_leave_out(problem: SearchProblem, component: Component, stack: ChosenRows) -> bool:
     """Return whether the solver may use opt-in rows of a component that the recipe does not name.
 
-    The result is True only if rows in ``taken`` need the component, and ``problem.spared`` has the pair of
-    the component and each such row's component. The function adds the other pairs to ``problem.seen``.
+    The result is True only if rows in ``stack`` need the component, and ``problem.ignored_pairs`` has the
+    pair of the component and each such row's component. For each other pair, the function adds the conflict
+    to ``problem.conflicts``.
     """
     if component == "base":
         return False  # every stack has a base
-    needing = {frozenset({component, c}): (c, row) for c, row in taken.items() if component in row.requires}
+    needing = {frozenset({component, c}): (c, row) for c, row in stack.items() if component in row.requires}
     for pair, (other, row) in needing.items():
-        if pair not in problem.spared:
-            problem.seen[needs_asking(other, row, component)] = pair
-    return bool(needing) and needing.keys() <= problem.spared
+        if pair not in problem.ignored_pairs:
+            problem.conflicts[needs_asking(other, row, component)] = pair
+    return bool(needing) and needing.keys() <= problem.ignored_pairs
 
 
-def _fits_all(problem: SearchProblem, component: Component, row: Version, taken: ChosenRows) -> bool:
-    for other, its in taken.items():
+def _fits_all(problem: SearchProblem, component: Component, row: Version, stack: ChosenRows) -> bool:
+    for other, other_row in stack.items():
         pair = frozenset({component, other})
-        if pair not in problem.spared and (said := _conflict(problem.book, component, row, other, its)):
-            problem.seen[said] = pair
+        if pair not in problem.ignored_pairs and (
+            said := _conflict(problem.book, component, row, other, other_row)
+        ):
+            problem.conflicts[said] = pair
             return False
     return True
 
 
 def _conflict(
-    book: RowOrder, component: Component, row: Version, other: Component, its: Version
+    book: RowOrder, component: Component, row: Version, other: Component, other_row: Version
 ) -> Fact | None:
-    key = (id(row), id(its))
+    key = (id(row), id(other_row))
     if key not in book.quarrels:
-        said = objection(component, row, other, its)
-        book.quarrels[key] = said or brought(book.table, component, row, other, its)
+        said = objection(component, row, other, other_row)
+        book.quarrels[key] = said or brought(book.table, component, row, other, other_row)
     return book.quarrels[key]
 
 
@@ -184,21 +187,21 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
     return tuple(sorted(newest, key=lambda row: _LATER.get(row.provider, 0)))
 
 
-def _starts(problem: SearchProblem, architecture: str, taken: ChosenRows) -> bool:
+def _starts(problem: SearchProblem, architecture: str, stack: ChosenRows) -> bool:
     """Return whether a possibly incomplete stack works on the cluster. The result is True without a cluster,
     and while the stack lacks a component that affects the launch.
     """
-    if not (problem.demand.cluster and problem.works) or "base" not in taken:
+    if not (problem.demand.cluster and problem.works) or "base" not in stack:
         return True
-    looked_at = _needed_components(problem.demand, taken) & set(launch_components())
-    return not looked_at <= set(taken) or problem.works(architecture, taken)
+    looked_at = _needed_components(problem.demand, stack) & set(launch_components())
+    return not looked_at <= set(stack) or problem.works(architecture, stack)
 
 
-def _absent(problem: SearchProblem, taken: ChosenRows, needed: set[Component]) -> bool:
-    for component, row in taken.items():
+def _absent(problem: SearchProblem, stack: ChosenRows, components: set[Component]) -> bool:
+    for component, row in stack.items():
         for other in row.without:
             pair = frozenset({component, other})
-            if other in needed and pair not in problem.spared:
-                problem.seen[excludes(component, row, other)] = pair
+            if other in components and pair not in problem.ignored_pairs:
+                problem.conflicts[excludes(component, row, other)] = pair
                 return False
     return True

@@ -106,80 +106,80 @@ class _Solver:
         self, recipe: Recipe, name: str, table: Stacks, host: HostFacts | None, request: Request
     ) -> None:
         self.recipe, self.name, self.table, self.host, self.request = recipe, name, table, host, request
-        self.asks = constraints_of(recipe, host)
-        self.asked = named_components(recipe)
+        self.constraints = constraints_of(recipe, host)
+        self.named_components = named_components(recipe)
         self.book = order_rows(table)
-        self.said: dict[tuple[str, ...], Ways] = {}
+        self.predictions: dict[tuple[str, ...], Ways] = {}
 
     def answer(self) -> tuple[Solution, ChosenRows] | None:
         if self.host is None or not {"openmpi", "mpich"} & set(self.recipe.want):
-            found = find_stack(self.problem(self.asks))
+            found = find_stack(self.problem(self.constraints))
             return (self.solution(found, None), found[1]) if found else None
-        if not self.possible(self.asks):
+        if not self.possible(self.constraints):
             return None
         for mode in (*RANKING, "gloo"):
-            if found := find_stack(self.problem(self.asks, self.works_by(mode))):
+            if found := find_stack(self.problem(self.constraints, self.works_by(mode))):
                 return self.solution(found, mode), found[1]
         return None
 
-    def problem(self, asks: tuple[StackConstraint, ...], works: Works | None = None) -> SearchProblem:
-        return SearchProblem(self.book, demand_of(asks), self.asked, works or self.works)
+    def problem(self, constraints: tuple[StackConstraint, ...], works: Works | None = None) -> SearchProblem:
+        return SearchProblem(self.book, demand_of(constraints), self.named_components, works or self.works)
 
-    def predict_stack(self, architecture: str, taken: ChosenRows) -> Ways:
+    def predict_stack(self, architecture: str, stack: ChosenRows) -> Ways:
         """Return, for each launch mode, why the mode fails on the cluster with a stack; the text is empty if
         the mode works. Without a cluster, and for a stack without MPI, the dictionary is empty.
         """
-        if self.host is None or not {"openmpi", "mpich"} & set(taken):
+        if self.host is None or not {"openmpi", "mpich"} & set(stack):
             return {}
-        key = _key(architecture, taken, self.host)
-        if key not in self.said:
-            self.said[key] = predict_stack(
-                self.host, self.table, architecture, taken, self.recipe.operations, self.request
+        key = _key(architecture, stack, self.host)
+        if key not in self.predictions:
+            self.predictions[key] = predict_stack(
+                self.host, self.table, architecture, stack, self.recipe.operations, self.request
             )
-        return self.said[key]
+        return self.predictions[key]
 
-    def works(self, architecture: str, taken: ChosenRows) -> bool:
-        ways = self.predict_stack(architecture, taken)
+    def works(self, architecture: str, stack: ChosenRows) -> bool:
+        ways = self.predict_stack(architecture, stack)
         return not ways or not all(ways.values())
 
     def works_by(self, mode: Mode) -> Works:
-        return lambda architecture, taken: self.predict_stack(architecture, taken).get(mode, "no MPI") == ""
+        return lambda architecture, stack: self.predict_stack(architecture, stack).get(mode, "no MPI") == ""
 
-    def solution(self, found: tuple[str, ChosenRows], mode: Mode | None) -> Solution:
-        architecture, taken = found
-        problem = self.problem(self.asks, self.works_by(mode) if mode else None)
+    def solution(self, result: tuple[str, ChosenRows], mode: Mode | None) -> Solution:
+        architecture, stack = result
+        problem = self.problem(self.constraints, self.works_by(mode) if mode else None)
         chosen = tuple(
             Chosen(
                 component=component,
-                version=taken[component].version,
-                provider=taken[component].provider,
-                why=why(component, problem, architecture, taken, self.recipe, mode),
-                source=taken[component].source,
+                version=stack[component].version,
+                provider=stack[component].provider,
+                why=why(component, problem, architecture, stack, self.recipe, mode),
+                source=stack[component].source,
             )
             for component in components()
-            if component in taken
+            if component in stack
         )
         return Solution(recipe=self.name, architecture=architecture, chosen=chosen, mode=mode)
 
     def conflict(self) -> Conflict:
-        core = self.smallest(self.find_conflict(self.asks))
+        core = self.smallest(self.find_conflict(self.constraints))
         return Conflict(
             recipe=self.name,
-            constraints=tuple(ask.text for ask in core),
-            relax=tuple(self.describe_relaxation(ask) for ask in core),
+            constraints=tuple(c.text for c in core),
+            relax=tuple(self.describe_relaxation(c) for c in core),
             because=(*self.troubles(core), *self.facts(core)),
         )
 
-    def possible(self, asks: tuple[StackConstraint, ...]) -> bool:
-        return find_stack(self.problem(asks)) is not None
+    def possible(self, constraints: tuple[StackConstraint, ...]) -> bool:
+        return find_stack(self.problem(constraints)) is not None
 
-    def find_conflict(self, asks: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
-        """Return constraints among ``asks`` that contradict each other. If the user drops any one of the
-        returned constraints, a stack satisfies the rest of them.
+    def find_conflict(self, constraints: tuple[StackConstraint, ...]) -> tuple[StackConstraint, ...]:
+        """Return the constraints that contradict each other. If the user drops any one of the returned
+        constraints, a stack satisfies the rest of them.
         """
-        core = asks
-        for ask in asks:
-            fewer = tuple(a for a in core if a is not ask)
+        core = constraints
+        for constraint in constraints:
+            fewer = tuple(a for a in core if a is not constraint)
             if not self.possible(fewer):
                 core = fewer
         return core
@@ -189,27 +189,28 @@ class _Solver:
         set with ``tensorflow, any version`` precedes a set with ``tensorflow = "2.15.*"``.
         """
         for size in range(1, len(core) + 1):
-            for few in combinations(self.asks, size):
+            for few in combinations(self.constraints, size):
                 if not self.possible(few):
                     return few
         return core
 
-    def describe_relaxation(self, ask: StackConstraint) -> str:
-        """Return a sentence that names the stack that is possible without the constraint ``ask``, or the
-        constraints that still contradict each other.
+    def describe_relaxation(self, constraint: StackConstraint) -> str:
+        """Return a sentence that names the stack that is possible without one constraint, or the constraints
+        that still contradict each other.
         """
-        rest = without(self.asks, ask)
+        rest = without(self.constraints, constraint)
         found = find_stack(self.problem(rest))
         if found is None:
             others = "; ".join(a.text for a in self.find_conflict(rest))
-            return f"without {ask.text}: still no solution, because these contradict each other: {others}"
-        architecture, taken = found
+            return (
+                f"without {constraint.text}: still no solution, because these contradict each other: {others}"
+            )
+        architecture, stack = found
         words = [
-            f"{c} {taken[c].version}" for c in components() if c in taken and c not in {"base", "python"}
+            f"{c} {stack[c].version}" for c in components() if c in stack and c not in {"base", "python"}
         ]
-        return (
-            f"without {ask.text}: {', '.join(words) or 'nothing'} on {taken['base'].version}, {architecture}"
-        )
+        base = stack["base"].version
+        return f"without {constraint.text}: {', '.join(words) or 'nothing'} on {base}, {architecture}"
 
     def troubles(self, core: tuple[StackConstraint, ...]) -> Iterator[str]:
         """Yield, for each launch mode, why the preferred stack fails on the cluster. The preferred stack is
@@ -218,9 +219,9 @@ class _Solver:
         If no stack satisfies the recipe even without the cluster, the preferred stack is the solver's choice
         for the constraints in ``core`` without the cluster.
         """
-        if not any(ask.cluster for ask in core):
+        if not any(c.cluster for c in core):
             return
-        wholes = (tuple(ask for ask in asks if not ask.cluster) for asks in (self.asks, core))
+        wholes = (tuple(c for c in constraints if not c.cluster) for constraints in (self.constraints, core))
         found = next(filter(None, (find_stack(self.problem(whole)) for whole in wholes)), None)
         for mode, trouble in (self.predict_stack(*found) if found else {}).items():
             yield f"{mode}: {trouble}"
@@ -235,26 +236,27 @@ class _Solver:
         problem = self.problem(core)
         find_stack(problem)
         if problem.demand.cluster:
-            return as_sentences(fact for fact, pair in problem.seen.items() if len(pair) == 1)[:_FACTS]
+            return as_sentences(fact for fact, pair in problem.conflicts.items() if len(pair) == 1)[:_FACTS]
         tried: set[Pair] = set()
-        while left := sorted({p for p in problem.seen.values() if len(p) > 1} - tried, key=sorted):
+        while left := sorted({p for p in problem.conflicts.values() if len(p) > 1} - tried, key=sorted):
             tried.add(left[0])
-            fewer = replace(problem, spared=problem.spared | {left[0]}, seen={})
+            fewer = replace(problem, ignored_pairs=problem.ignored_pairs | {left[0]}, conflicts={})
             if find_stack(fewer) is None:
                 problem = fewer
-        single = any(ask.architecture for ask in core)
-        return as_sentences(fact for fact, pair in problem.seen.items() if single or len(pair) > 1)[:_FACTS]
+        single = any(c.architecture for c in core)
+        facts = (fact for fact, pair in problem.conflicts.items() if single or len(pair) > 1)
+        return as_sentences(facts)[:_FACTS]
 
 
-def _key(architecture: str, taken: ChosenRows, host: HostFacts) -> tuple[str, ...]:
+def _key(architecture: str, stack: ChosenRows, host: HostFacts) -> tuple[str, ...]:
     """Return the key of the cache of predictions: the architecture, and the version of each component that
     affects the launch. If the host has no GPU driver, the key does not contain the CUDA version.
     """
 
     def seen(component: Component) -> str:
-        if component not in taken:
+        if component not in stack:
             return ""
-        row = taken[component]
+        row = stack[component]
         same = component == "cuda" and host.gpu_driver is None
         return "any" if same else f"{row.provider} {row.version}"
 

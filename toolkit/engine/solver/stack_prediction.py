@@ -27,15 +27,15 @@ def predict_stack(
     host: HostFacts,
     table: Stacks,
     architecture: str,
-    taken: ChosenRows,
+    stack: ChosenRows,
     operations: tuple[Operation, ...],
     request: Request,
 ) -> Ways:
-    """Predict each launch mode on a host, for an image with the components in ``taken``. The best launch mode
+    """Predict each launch mode on a host, for an image with the components in ``stack``. The best launch mode
     comes first in the result.
     """
-    image = stack_facts(table, architecture, taken, operations)
-    if short := _driver(host, taken):
+    image = stack_facts(table, architecture, stack, operations)
+    if short := _driver(host, stack):
         return dict.fromkeys(RANKING, short)
     ranking: tuple[Mode, ...] = (*RANKING, "gloo") if "gloo" in operations else RANKING
     # If no launch mode of ``ranking`` has a prediction, return the modes for programs without MPI.
@@ -46,14 +46,14 @@ def predict_stack(
 
 
 def stack_facts(
-    table: Stacks, architecture: str, taken: ChosenRows, operations: tuple[Operation, ...] = ()
+    table: Stacks, architecture: str, stack: ChosenRows, operations: tuple[Operation, ...] = ()
 ) -> ImageFacts:
-    """Return the facts that an image with the components in ``taken`` would have."""
-    base = table.base_of(taken["base"].version)
-    mpi = next(((name, taken[name]) for name in ("openmpi", "mpich") if name in taken), None)
+    """Return the facts that an image with the components in ``stack`` would have."""
+    base = table.base_of(stack["base"].version)
+    mpi = next(((name, stack[name]) for name in ("openmpi", "mpich") if name in stack), None)
     # If the MPI does not require PMIx or UCX, leave this component out, because the MPI does not use it.
-    used = {c: row.version for c, row in taken.items() if mpi and c in mpi[1].requires}
-    version = {component: row.version for component, row in taken.items()}
+    used = {c: row.version for c, row in stack.items() if mpi and c in mpi[1].requires}
+    version = {component: row.version for component, row in stack.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations
     facts = {
         "ssh": "/usr/bin/ssh" if mpi and _WITH_SSH & set(mpi[1].debian.run) else None,
@@ -62,7 +62,7 @@ def stack_facts(
         "ucx": used.get("ucx"),
         "cuda": version.get("cuda"),
         "horovod": version.get("horovod"),
-        "horovod_built": (built or ("mpi", "gloo")) if "horovod" in taken else None,
+        "horovod_built": (built or ("mpi", "gloo")) if "horovod" in stack else None,
     }
     speaks = mpi[1].speaks if mpi else None
     inside = speaks and "pmix" in speaks.interfaces and "pmix" not in used
@@ -101,11 +101,11 @@ def _mpi(implementation: str, row: Version) -> ImageMpi | None:
     )
 
 
-def _driver(host: HostFacts, taken: ChosenRows) -> str:
+def _driver(host: HostFacts, stack: ChosenRows) -> str:
     """Return why the host's GPU driver is too old for a stack's CUDA; an empty text if the driver is new
     enough, the host has no GPU driver, or the stack has no CUDA.
     """
-    cuda = taken.get("cuda")
+    cuda = stack.get("cuda")
     least = least_driver(cuda.version) if cuda else None
     if cuda is None or host.gpu_driver is None or not older(host.gpu_driver, least):
         return ""

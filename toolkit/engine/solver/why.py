@@ -18,21 +18,21 @@ def why(
     component: Component,
     problem: SearchProblem,
     architecture: str,
-    taken: ChosenRows,
+    stack: ChosenRows,
     recipe: Recipe,
     mode: Mode | None = None,
 ) -> str:
     """Return why the image has the component ``component`` in this version.
 
-    ``taken`` is the stack that the solver chose. ``mode`` is the launch mode that works with this stack on
+    ``stack`` has the rows that the solver chose. ``mode`` is the launch mode that works with this stack on
     the cluster; ``None`` without a cluster or if the recipe does not name an MPI.
     """
-    asked = _origin(component, taken, recipe, mode)
-    kept = _kept_out(component, problem, architecture, taken, mode)
+    asked = _origin(component, stack, recipe, mode)
+    kept = _kept_out(component, problem, architecture, stack, mode)
     return f"{asked}; {kept}" if kept else asked
 
 
-def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode | None) -> str:
+def _origin(component: Component, stack: ChosenRows, recipe: Recipe, mode: Mode | None) -> str:
     wish = recipe.base if component == "base" else recipe.want.get(component, "")
     if wish == MATCH_HOST:
         return (
@@ -45,27 +45,27 @@ def _origin(component: Component, taken: ChosenRows, recipe: Recipe, mode: Mode 
     if component == "base":
         return "the recipe does not choose a version"
     if component == "python":
-        return f"{taken['base'].version} has it"
-    needing = [name_version(c, row.version) for c, row in taken.items() if component in row.requires]
+        return f"{stack['base'].version} has it"
+    needing = [name_version(c, row.version) for c, row in stack.items() if component in row.requires]
     return f"{' and '.join(needing)} {'needs' if len(needing) == 1 else 'need'} it"
 
 
 def _kept_out(
-    component: Component, problem: SearchProblem, architecture: str, taken: ChosenRows, mode: Mode | None
+    component: Component, problem: SearchProblem, architecture: str, stack: ChosenRows, mode: Mode | None
 ) -> str:
     """Return why the solver did not choose a version that it prefers to the chosen version. If the
     constraints allow no such version, return ``the newest version that fits`` or an empty text.
     """
-    rows, row = problem.book.rows[component], taken[component]
+    rows, row = problem.book.rows[component], stack[component]
     before = rows[: rows.index(row)]
     better = [r for r in before if (r.version, r.provider) != (row.version, row.provider)]
     better = [r for r in better if matches_demand(problem, component, r)]
     if not better:
         return "the newest version that fits" if before and component != "base" else ""
-    forbidden = (r for r in better if mode and _only_the_cluster_forbids(component, r, problem, taken))
+    forbidden = (r for r in better if mode and _only_the_cluster_forbids(component, r, problem, stack))
     told = next(forbidden, better[0])
     named = told.version if told.version != row.version else f"{told.version} from {told.provider}"
-    return f"not {named}, as {_reason(component, told, problem, architecture, taken, mode)}"
+    return f"not {named}, as {_reason(component, told, problem, architecture, stack, mode)}"
 
 
 def _reason(
@@ -73,40 +73,40 @@ def _reason(
     row: Version,
     problem: SearchProblem,
     architecture: str,
-    taken: ChosenRows,
+    stack: ChosenRows,
     mode: Mode | None,
 ) -> str:
     if row.architectures and architecture not in row.architectures:
         return str(only_for(component, row))
-    if mode and _only_the_cluster_forbids(component, row, problem, taken):
+    if mode and _only_the_cluster_forbids(component, row, problem, stack):
         return f"{mode} would not work with it"
-    for other, its in taken.items():
-        if other != component and (said := objection(component, row, other, its)):
+    for other, other_row in stack.items():
+        if other != component and (said := objection(component, row, other, other_row)):
             return str(said)
     tried = _with(component, row, problem, {})
-    if component != "base" and find_stack(tried) is None and tried.seen:
-        return str(next(iter(tried.seen)))
+    if component != "base" and find_stack(tried) is None and tried.conflicts:
+        return str(next(iter(tried.conflicts)))
     return "another component would then need an older version"
 
 
 def _only_the_cluster_forbids(
-    component: Component, row: Version, problem: SearchProblem, taken: ChosenRows
+    component: Component, row: Version, problem: SearchProblem, stack: ChosenRows
 ) -> bool:
     """Return whether a version of a component is impossible only because of the cluster. The components that
-    the solver chooses earlier keep their versions from ``taken``.
+    the solver chooses earlier keep their versions from ``stack``.
     """
     order = solving_order()
-    before = {c: taken[c] for c in order[: order.index(component)] if c in taken}
+    before = {c: stack[c] for c in order[: order.index(component)] if c in stack}
     tried = _with(component, row, problem, before)
     elsewhere = replace(tried, demand=replace(tried.demand, cluster=False))
     return find_stack(tried) is None and find_stack(elsewhere) is not None
 
 
-def _with(component: Component, row: Version, problem: SearchProblem, before: ChosenRows) -> SearchProblem:
-    """Return the search problem with two more constraints: ``component`` has the version of ``row``, and the
-    components in ``before`` have their versions in ``before``.
+def _with(component: Component, row: Version, problem: SearchProblem, rows: ChosenRows) -> SearchProblem:
+    """Return the search problem with more constraints: ``component`` has the version of ``row``, and each
+    component in ``rows`` has the version of the component's row.
     """
-    given = {**before, component: row}
+    given = {**rows, component: row}
     bounds = [(c, f"{r.provider} {r.version}") for c, r in given.items() if c != "base"]
     base = (given["base"].version,) if "base" in given else ()
     demand = replace(
@@ -114,4 +114,4 @@ def _with(component: Component, row: Version, problem: SearchProblem, before: Ch
         bounds=(*problem.demand.bounds, *bounds),
         base=(*problem.demand.base, *base),
     )
-    return replace(problem, demand=demand, seen={})
+    return replace(problem, demand=demand, conflicts={})

@@ -66,17 +66,17 @@ class _Block:
     """Number of lines after the message that are not empty."""
 
 
-def last_message(output: Output, ended: Clue | None) -> Clue | None:
+def last_message(output: Output, ending: Clue | None) -> Clue | None:
     """Return the first sentence of the last message between two lines of dashes.
 
-    If ``ended`` (the line in which a launcher reports an exit) is given, the message is before this line.
+    If ``ending`` (the line in which a launcher reports an exit) is given, the message is before this line.
     Otherwise, the message is at the end of the output, and at most a few lines follow it. The result is
     ``None`` if there is no such message, if the message reports no failure or only warns, or if the program
     wrote progress lines after the message.
     """
-    end = ended.position if ended else output.pages[-1].end if output.pages else 0
+    end = ending.position if ending else output.pages[-1].end if output.pages else 0
     block = _last_block(output.before(end, _BEFORE))
-    if block is None or (ended is None and block.after > _LAST):
+    if block is None or (ending is None and block.after > _LAST):
         return None
     later = output.places_after(block.first[0], _BEFORE)
     if not _is_failure(block) or any(is_progress(strip_label(line.text).strip()) for _, line in later):
@@ -141,34 +141,34 @@ def message_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
     return Clue(*found.first, _class_of(found.words), clue.strength, "cause")
 
 
-def _to_dashes(places: list[tuple[int, Line]]) -> list[tuple[int, Line]]:
+def _to_dashes(lines: list[tuple[int, Line]]) -> list[tuple[int, Line]]:
     """Return the lines up to the first line of dashes, including this line; empty if no line has dashes."""
-    return places[: next(iter(_rules(places)), -1) + 1]
+    return lines[: next(iter(_rules(lines)), -1) + 1]
 
 
-def _last_block(places: list[tuple[int, Line]]) -> _Block | None:
+def _last_block(lines: list[tuple[int, Line]]) -> _Block | None:
     """Return the message between the last two lines of dashes; ``None`` if there are fewer than two such
     lines, or if the message is empty or too long.
     """
-    rules = _rules(places)
+    rules = _rules(lines)
     if len(rules) < 2:
         return None
     start, stop = rules[-2:]
-    inside = [place for place in places[start + 1 : stop] if place[1].text.strip()]
+    inside = [place for place in lines[start + 1 : stop] if place[1].text.strip()]
     if not inside or len(inside) > _MOST:
         return None
     words = " ".join(strip_label(line.text).strip() for _, line in inside)
-    after = sum(bool(line.text.strip()) for _, line in places[stop + 1 :])
+    after = sum(bool(line.text.strip()) for _, line in lines[stop + 1 :])
     return _Block(_sentence(inside), words, after)
 
 
-def _sentence(inside: list[tuple[int, Line]]) -> tuple[int, Line]:
+def _sentence(lines: list[tuple[int, Line]]) -> tuple[int, Line]:
     """Return the first sentence of a message as one line, and its position. If a line ends with a colon, the
     next line has a value and is the end of the sentence.
     """
-    position, first = inside[0]
+    position, first = lines[0]
     text = first.text.rstrip()
-    for _, line in inside[1:_SENTENCE]:
+    for _, line in lines[1:_SENTENCE]:
         if text.endswith((".", "!", "?")):
             break
         introduces = text.endswith(":")
@@ -178,9 +178,9 @@ def _sentence(inside: list[tuple[int, Line]]) -> tuple[int, Line]:
     return position, Line(first.number, first.task, text, first.tag)
 
 
-def _rules(places: list[tuple[int, Line]]) -> list[int]:
+def _rules(lines: list[tuple[int, Line]]) -> list[int]:
     """Return the indices of the lines of dashes."""
-    return [n for n, (_, line) in enumerate(places) if _DASHES.match(strip_label(line.text).strip())]
+    return [n for n, (_, line) in enumerate(lines) if _DASHES.match(strip_label(line.text).strip())]
 
 
 def _class_of(words: str) -> str:

@@ -25,26 +25,26 @@ _CLOCK = re.compile(r"\d\d:\d\d")
 """
 
 
-def exception_of_ended_rank(output: Output, causes: Sequence[Cause], chosen: Clue | None) -> Cause | None:
-    """Return the first exception that ended its rank before the line ``chosen``, and its traceback frame;
+def exception_of_ended_rank(output: Output, causes: Sequence[Cause], clue: Clue | None) -> Cause | None:
+    """Return the first exception that ended its rank before the line ``clue``, and its traceback frame;
     ``None`` without such an exception.
 
-    In the line ``chosen``, another rank reports that it lost a rank or waited for a rank. If ``chosen`` is
+    In the line ``clue``, another rank reports that it lost a rank or waited for a rank. If ``clue`` is
     ``None``, only an exception with a tag of PyTorch, such as ``[rank1]:``, counts. PyTorch writes this tag
     before an exception that ends a rank.
     """
-    early = (p for p in causes if p[0].line.task and (not chosen or p[0].position < chosen.position))
+    early = (p for p in causes if p[0].line.task and (not clue or p[0].position < clue.position))
     strong = islice((pair for pair in early if pair[0].strength >= 5), _MOST)
-    return next((pair for pair in strong if _ended(output, pair[0], marked=chosen is None)), None)
+    return next((pair for pair in strong if _ended(output, pair[0], tag_only=clue is None)), None)
 
 
-def _ended(output: Output, clue: Clue, *, marked: bool) -> bool:
+def _ended(output: Output, clue: Clue, *, tag_only: bool) -> bool:
     """Return whether an exception ended its rank: the exception has PyTorch's tag, or it is from the main
-    thread and the rank wrote nothing afterwards. If ``marked`` is true, only the tag counts.
+    thread and the rank wrote nothing afterwards. If ``tag_only`` is true, only the tag counts.
     """
     if UNCAUGHT.search(clue.line.tag):
         return introduction(output, clue) is not None
-    before = None if marked else introduction(output, clue)
+    before = None if tag_only else introduction(output, clue)
     if before is None or NOT_MAIN.search(before) or LOGGED.search(before):
         return False
     label = LABEL.match(clue.line.text)
