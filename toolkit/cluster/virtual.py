@@ -69,6 +69,7 @@ def up(
         BadInput: if an argument is invalid or differs from the value of an existing cluster; ``users`` may be
             larger than this value.
         CheckFailed: if the cluster does not work; the error contains the last log lines of its nodes.
+        Missing: if the cluster exists, but its keys are not in the user's folder of clusters.
     """
     check_name(name)
     if flavour is not None:
@@ -98,7 +99,8 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     """Return the running cluster with this name.
 
     Raises:
-        Missing: if the cluster is not running.
+        Missing: if a node of the cluster is not running, or the cluster's keys are not in the user's folder of
+            clusters.
     """
     check_name(name)
     with open_nodes() as engine:
