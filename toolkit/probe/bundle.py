@@ -62,7 +62,8 @@ def read(raw: str, place: str, choice: NodeChoice, *, cut: bool = False) -> Bund
     is true if toolkit stopped the probe script at the time limit.
 
     Raises:
-        CheckFailed: if the start or the end of the contacted machine's answer is missing.
+        CheckFailed: if the start of the contacted machine's answer is missing, or if the end is missing
+            although toolkit did not stop the probe script.
     """
     answers = separate(raw, choice)
     sections = parse(answers.login, place, cut=cut and not answers.ended)

@@ -4,8 +4,8 @@ from toolkit.probe.evidence import Section
 
 
 class HostEvidence:
-    """The evidence for facts and the reasons for missing facts. The keys are names of facts, such as
-    ``slurm.version``.
+    """Three tables by the name of a fact, such as ``slurm.version``: the evidence for known facts, and the
+    reasons for absent facts and for unknown facts.
     """
 
     def __init__(self) -> None:
@@ -17,8 +17,8 @@ class HostEvidence:
         self.evidence[name] = text
 
     def lacks(self, name: str, section: Section, programs: str) -> None:
-        """Record a fact as absent if the query's program does not exist, otherwise as unknown. ``programs``
-        names the programs that the probe looked for, such as ``nvidia-container-cli``.
+        """Record the fact ``name`` as absent if the query's program does not exist, otherwise as unknown.
+        ``programs`` names the programs that the probe looked for, such as ``nvidia-container-cli``.
         """
         if section.missing:
             self.absent[name] = f"{programs}: not found on PATH"
@@ -26,7 +26,7 @@ class HostEvidence:
             self.unread(name, section, programs)
 
     def unread(self, name: str, section: Section, source: str) -> None:
-        """Record a fact as unknown because its query failed. ``source`` is the file or command that the probe
-        queried.
+        """Record the fact ``name`` as unknown because the query for the fact failed. ``source`` is the file
+        or command that the probe queried.
         """
         self.unknown[name] = f"{source}: {section.trouble or 'no usable answer'}"

@@ -31,7 +31,7 @@ def user_namespaces(section: Section) -> bool | None:
 
 
 def namespaces_limit(section: Section) -> int | None:
-    """Return the maximum number of user namespaces per user, or None if the kernel does not report it."""
+    """Return the maximum number of user namespaces per user, or None if the kernel reports no number."""
     text = _switches(section).get("user/max_user_namespaces", "")
     return int(text) if text.isdecimal() else None
 
