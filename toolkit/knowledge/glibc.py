@@ -48,8 +48,8 @@ def glibc() -> GlibcKnowledge:
 
 
 def oldest_kernel(version: str, architecture: str | None) -> Kernel | None:
-    """Return the row with the oldest kernel on which programs with this glibc release start; ``None`` if no
-    row matches the release.
+    """Return the row of ``glibc.toml`` with the oldest kernel on which programs with this glibc release
+    start; ``None`` if no row matches the release.
     """
     rows = (r for r in glibc().kernel if r.architecture in {"", architecture} and within(version, r.glibc))
     return next(rows, None)

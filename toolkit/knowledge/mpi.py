@@ -324,8 +324,8 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     variables: Variables
 
     def starters(self, program: str) -> tuple[BatchLauncher, ...]:
-        """Return the rows about the launcher ``program``; empty for srun and for launchers of
-        MPI libraries.
+        """Return the rows of ``mpi.toml`` about the launcher ``program``; empty for srun and for launchers
+        of MPI libraries.
         """
         return tuple(row for row in self.starter if row.program == program)
 

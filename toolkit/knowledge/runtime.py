@@ -83,7 +83,7 @@ class SetuidFuse(Row, frozen=True, kw_only=True):
 
 
 class Mount(Row, frozen=True, kw_only=True):
-    """How a release of a runtime starts an image that the kernel does not mount (``way``).
+    """``way`` says how a release of a runtime starts an image that the kernel does not mount.
 
     ``unless`` names a setting of the runtime. If the setting has the value ``yes``, the row does not apply.
     """
@@ -190,16 +190,16 @@ def runtime() -> RuntimeKnowledge:
 
 
 def why_unreadable(name: str, version: str, form: str) -> Unreadable | None:
-    """Return the row that says why a runtime cannot start images of the format ``form``; ``None`` if the
-    runtime can start such images.
+    """Return the row of ``runtime.toml`` that says why a runtime cannot start images of the format ``form``;
+    ``None`` if the runtime can start such images.
     """
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)
 
 
 def successor_of(name: str, version: str) -> Retired | None:
-    """Return the row about a release that gets no more fixes, with the runtime to use instead; ``None`` if
-    the release still gets fixes.
+    """Return the row of ``runtime.toml`` about a release that gets no more fixes. The row names the runtime
+    to use instead. Return ``None`` if the release still gets fixes.
     """
     return next((r for r in runtime().retired if r.name == name and within(version, r.versions)), None)
 
@@ -210,8 +210,8 @@ def vulnerabilities_of(name: str, version: str) -> tuple[Vulnerable, ...]:
 
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
-    """Return the row that decides whether the kernel or squashfuse mounts images in a setuid installation of
-    this release; ``None`` if the kernel always mounts images.
+    """Return the row of ``runtime.toml`` that decides whether the kernel or squashfuse mounts images in a
+    setuid installation of this release; ``None`` if the kernel always mounts images.
     """
     return next(
         (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
@@ -219,8 +219,8 @@ def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
 
 
 def mount(name: str, version: str) -> Mount | None:
-    """Return the row about how a runtime starts an image that the kernel does not mount; ``None`` if no row
-    applies.
+    """Return the row of ``runtime.toml`` about how a runtime starts an image that the kernel does not mount;
+    ``None`` without such a row.
     """
     return next((r for r in runtime().mount if r.name == _kin(name) and within(version, r.versions)), None)
 
