@@ -185,9 +185,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
         return "ok?" if self.outcome == "ok" and self.basis == "beyond" else self.outcome
 
     def foretells(self, outcome: Outcome) -> bool:
-        """Return whether the observed outcome is the predicted outcome or one of the outcomes in
-        ``by_chance``.
-        """
+        """Return whether ``outcome`` is the predicted outcome or one of the outcomes in ``by_chance``."""
         return outcome == self.outcome or outcome in self.by_chance
 
 
