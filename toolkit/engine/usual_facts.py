@@ -48,7 +48,7 @@ def _with_named_mpi(image: ImageFacts, name: str) -> ImageFacts:
 def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[HostFacts, ImageFacts]:
     """Return the facts of host and image with usual values in place of unknown values.
 
-    If the image has no MPI, the mode is ``bind``, and the host's MPIs are unknown, they stay unknown.
+    Unknown MPIs of the host stay unknown if the image has no MPI and the mode is ``bind``.
     """
     known, found = usual_properties(), host.runtime
     if found is not None and not found.version:

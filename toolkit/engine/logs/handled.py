@@ -49,13 +49,13 @@ def handled_exceptions(
 ) -> list[Raised]:
     """Return the exceptions that the program handled; empty if every exception would count as handled.
 
-    An exception counts as handled if the same process later raised another exception. If lines have no rank
-    labels, progress lines between the two exceptions must show that the process continued. An exception also
-    counts as handled if a logger printed the exception's traceback and another exception stopped the job.
+    An exception counts as handled if the same process later raised another exception. Without rank labels,
+    progress lines between the two exceptions must show that the process continued. An exception in a log
+    counts as handled if another exception is outside the logs, and no other exception follows directly.
 
     Args:
         output: the output of the job.
-        tracebacks: the tracebacks.
+        tracebacks: each traceback with its exception as a :class:`.Clue`.
         heads: the positions of the first lines of all tracebacks.
         ends: the positions of lines in which launchers report that ranks exited.
     """
@@ -109,8 +109,8 @@ def _introduced(
 def _continued(output: Output, first: Raised, second: Raised, *, any_line: bool = False) -> bool:
     """Return whether the program wrote at least two progress lines between two exceptions.
 
-    With ``any_line``, or if PyTorch marked the later exception as the end of a rank, one line between the
-    exceptions that reports no fault is enough.
+    With ``any_line``, or if PyTorch marked the second exception as the end of a rank, a single line is enough
+    if no row of ``faultlines.toml`` matches the line.
     """
     marked = any_line or UNCAUGHT.search(second.exception.tag) is not None
     after = takewhile(lambda place: place[0] < second.position, output.places_after(first.position, _AFTER))

@@ -94,19 +94,19 @@ class Output:
     """The output of a job. A position is a number of bytes from the start; the position of a line is the
     position of its first byte.
 
-    ``tail`` is the end of an output whose middle toolkit left out; ``skipped`` is the number of line breaks
-    in the omitted middle.
+    ``tail`` is the end of an output whose middle toolkit left out; ``missing_lines`` is the number of line
+    breaks in the omitted middle.
     """
 
-    def __init__(self, text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> None:
+    def __init__(self, text: str | bytes, tail: str | bytes = b"", missing_lines: int = 0) -> None:
         self._head, self._tail = _raw(text), _raw(tail)
         self._tail_at = len(self._head) + 1
         self.pages = tuple(_pages(self._head, 0, 1))
         self.missing: tuple[int, int] | None = None
         """The line numbers before and after the omitted middle; ``None`` if nothing is omitted."""
         if self._tail:
-            first = (self.pages[-1].last if self.pages else 1) + skipped
-            self.missing = (first - skipped, first)
+            first = (self.pages[-1].last if self.pages else 1) + missing_lines
+            self.missing = (first - missing_lines, first)
             self.pages += tuple(_pages(self._tail, self._tail_at, first))
         self._starts = [page.start for page in self.pages]
 

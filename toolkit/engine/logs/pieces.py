@@ -16,8 +16,8 @@ _CITED = re.compile(r"^line (\d+): ")
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """An output file, or another text about a job, such as the accounting data of Slurm. ``skipped`` is the
-    number of lines that are missing between ``head`` and ``tail``.
+    """An output file, or another text about a job, such as the accounting data of Slurm. ``missing_lines``
+    is the number of lines that are missing between ``head`` and ``tail``.
 
     ``name`` is empty if the evidence needs no file name. ``counted`` is false for a text whose line numbers
     the evidence does not show.
@@ -26,7 +26,7 @@ class Piece:
     name: str
     head: bytes
     tail: bytes = b""
-    skipped: int = 0
+    missing_lines: int = 0
     counted: bool = True
 
 
@@ -66,10 +66,10 @@ def explain_pieces(pieces: Sequence[Piece]) -> OutputExplanation:
     """Explain a job whose output is in several files."""
     whole = [piece for piece in pieces if piece.head or piece.tail]
     if len(whole) == 1 and not whole[0].name:
-        return explain_output(Output(whole[0].head, whole[0].tail, whole[0].skipped))
+        return explain_output(Output(whole[0].head, whole[0].tail, whole[0].missing_lines))
     if len(whole) > 1 and whole[0].tail and not any(piece.tail or piece.counted for piece in whole[1:]):
         more = b"".join(_with_line_end(piece) for piece in whole[1:])
-        return explain_output(Output(whole[0].head, whole[0].tail + more, whole[0].skipped))
+        return explain_output(Output(whole[0].head, whole[0].tail + more, whole[0].missing_lines))
     found = explain_output(Output(b"".join(_with_line_end(piece) for piece in whole)))
     return _locate_lines(found, _Places(whole)) if whole else found
 

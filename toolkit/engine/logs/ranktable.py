@@ -62,14 +62,14 @@ def rank_in_table(output: Output, clue: Clue) -> str:
     return next((found[1] for text in lines if (found := _RANK.search(text))), "")
 
 
-def rank_in_words(output: Output, clue: Clue, first: int) -> str:
+def rank_in_words(output: Output, clue: Clue, first_number: int) -> str:
     """Return the rank that a program's logger names in the line ``clue``, or in the line before line number
-    ``first``; empty if neither line names a rank.
+    ``first_number``; empty if neither line names a rank.
 
-    If ``clue`` is the end of a traceback, ``first`` is the line number of the traceback's first line.
-    Otherwise, it is the line number of ``clue``.
+    If ``clue`` is the end of a traceback, ``first_number`` is the line number of the traceback's first line.
+    Otherwise, ``first_number`` is the line number of ``clue``.
     """
-    before = (line for _, line in reversed(output.before(clue.position, _MOST)) if line.number < first)
+    before = (line for _, line in reversed(output.before(clue.position, _MOST)) if line.number < first_number)
     texts = (clue.line.tag + clue.line.text, *(line.text for line in islice(before, 1)))
     fields = _FIELD.search(clue.line.text)
     found = next((found for text in texts if (found := _SAYS.search(text))), fields)

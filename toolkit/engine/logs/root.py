@@ -88,7 +88,7 @@ class RootClue:
     If the root line is the exception of a traceback, ``frame`` is the last frame in the user's code,
     ``files`` are the files of the frames, and ``code`` is the source code of the innermost frame.
     ``exit_reports`` are the lines in which launchers report exited ranks. ``consequences`` are errors that
-    follow from the root line. ``next_errors`` are errors in the next lines that belong to the root line's message.
+    follow from the root line. ``next_errors`` are the errors in the next lines of the same message.
     """
 
     clue: Clue

@@ -82,14 +82,14 @@ class Recognised:
         return tuple(sorted(dict.fromkeys(causes), key=lambda f: _SEVERITIES.index(f.severity)))
 
 
-def explain(text: str | bytes, tail: str | bytes = b"", skipped: int = 0) -> tuple[Finding, ...]:
+def explain(text: str | bytes, tail: str | bytes = b"", missing_lines: int = 0) -> tuple[Finding, ...]:
     """Return the findings about known messages in an output, the most severe first.
 
     ``text`` is the output. If toolkit omits the middle of a long output, ``text`` is the part before the
-    omitted middle, ``tail`` is the part after the middle, and ``skipped`` is the number of omitted line
+    omitted middle, ``tail`` is the part after the middle, and ``missing_lines`` is the number of omitted line
     breaks.
     """
-    return recognise(Output(text, tail, skipped)).findings()
+    return recognise(Output(text, tail, missing_lines)).findings()
 
 
 def recognise(output: Output) -> Recognised:

@@ -359,8 +359,9 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
-    """Return whether the launch sets the option ``lifted_by``, or the MPI uses a network module without the
-    defect. For a defect with the outcome ``ok``, also return ``True`` if the network module is unknown.
+    """Return whether the launch avoids a defect. If the row names a network module (``netmod``), the MPI must
+    use another module; an unknown module is enough for a row with the outcome ``ok``. For other rows, the
+    launch must set the variable or option ``lifted_by``.
     """
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}

@@ -10,7 +10,7 @@ from toolkit.model.solution import Component
 
 @dataclass(frozen=True, slots=True)
 class StackConstraint:
-    """One constraint on a stack. To explain a conflict, the solver tries the constraints without this one.
+    """One constraint on a stack. To explain a conflict, the solver leaves out one constraint at a time.
 
     ``text`` is how messages name the constraint, such as ``tensorflow = "2.15.*"``. ``has`` lists components
     that the stack must contain. ``bounds`` limits the versions of components. ``base`` is the base image,

@@ -205,7 +205,7 @@ def test_lines_are_numbered_as_an_editor_does_however_many_there_are():
     sign = "[n] OPAL ERROR: Unreachable in file pmix3x_client.c"
     (finding,) = explain("x\u2028y\x0cz\n" * 250_000 + f"50%\r{sign}\n")
     assert finding.evidence == (f"line 250001: {sign}",)
-    (finding,) = explain("a\nb", f"b\n{sign}\n", skipped=100)
+    (finding,) = explain("a\nb", f"b\n{sign}\n", missing_lines=100)
     assert finding.evidence == (f"line 103: {sign}",)
 
 
@@ -332,7 +332,7 @@ def test_the_middle_is_what_is_not_read(monkeypatch):
 
 
 def test_the_gap_between_beginning_and_end_is_said():
-    assert recognise(Output("a\nb", "b\nc", skipped=7)).unread == (2, 9)
+    assert recognise(Output("a\nb", "b\nc", missing_lines=7)).unread == (2, 9)
 
 
 @every_row("kind", ["distinct", "random", "one line"])
