@@ -225,15 +225,15 @@ def down(ctx: click.Context, name: str | None) -> None:
         virtual.down(name, tell)
 
 
-def _resolve_name(given: str | None) -> str:
-    """Return the given cluster name. Without a given name, return the former default name if only a cluster
-    with this name exists, else the default name.
+def _resolve_name(name: str | None) -> str:
+    """Return ``name``. If ``name`` is ``None``, return the former default name if a cluster with this name
+    exists, and the default name if not.
 
     Raises:
         BadInput: if a cluster with the default name and a cluster with the former default name exist.
     """
-    if given:
-        return given
+    if name:
+        return name
     from toolkit.cluster import virtual
 
     found = virtual.names()
@@ -256,6 +256,6 @@ def _progress(ctx: click.Context) -> Progress:
     return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
 
 
-def _pass_on(out: bytes, err: bytes) -> None:
-    say_exact(out)
-    say_exact(err, err=True)
+def _pass_on(output: bytes, errors: bytes) -> None:
+    say_exact(output)
+    say_exact(errors, err=True)

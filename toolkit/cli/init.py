@@ -138,17 +138,17 @@ def _is_interactive() -> bool:
     return sys.stdin is not None and sys.stdin.isatty()
 
 
-def _answers(found: "Draft", given: dict[str, str], yes: bool) -> dict[str, str]:
-    """Return ``given``, with an answer added for each question whose option is not in ``given``.
+def _answers(profile_draft: "Draft", option_answers: dict[str, str], yes: bool) -> dict[str, str]:
+    """Return the answers that the user gave as options, and an answer for each other question.
 
-    An added answer is the question's default if ``yes`` is true, and the user's answer on the terminal if
-    ``yes`` is false.
+    ``option_answers`` maps options to the user's values. An added answer is the question's default if ``yes``
+    is true, and the user's answer on the terminal if ``yes`` is false.
 
     Raises:
         BadInput: if toolkit must ask the user, but standard input is not a terminal.
     """
-    answers = dict(given)
-    for question in found.questions:
+    answers = dict(option_answers)
+    for question in profile_draft.questions:
         if question.option in answers:
             continue
         if yes:

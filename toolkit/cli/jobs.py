@@ -276,22 +276,23 @@ def _names(record: JobRecord) -> set[str]:
     return {name for name in (record.spec.site, record.host, record.cluster, record.place) if name}
 
 
-def _print_several(found: Sequence[JobRecord], *, as_json: bool) -> None:
+def _print_several(job_records: Sequence[JobRecord], *, as_json: bool) -> None:
     if not as_json:
-        for record in found:
+        for record in job_records:
             say(f"{record.key} {record.state}")
     else:
-        _print_records([(record, True) for record in found])
+        _print_records([(record, True) for record in job_records])
 
 
-def _print_records(found: list[tuple[JobRecord, bool]]) -> None:
-    """Print job records as JSON. Each pair is a record and whether toolkit reached the job's host. A single
-    record is printed without the field ``reached``.
+def _print_records(pairs: list[tuple[JobRecord, bool]]) -> None:
+    """Print job records as JSON. Each pair is a record, and whether toolkit reached the job's host.
+
+    toolkit prints a single record without the field ``reached``.
     """
-    if len(found) == 1:
-        say_json(found[0][0])
+    if len(pairs) == 1:
+        say_json(pairs[0][0])
         return
-    listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in found]
+    listed = [{**msgspec.to_builtins(record), "reached": ok} for record, ok in pairs]
     say_json({"schema": "toolkit.jobs/1", "jobs": listed})
 
 

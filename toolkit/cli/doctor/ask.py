@@ -97,13 +97,15 @@ def _value(key: str, word: str) -> str | int | tuple[str, ...]:
     return value
 
 
-def _check(section: str, given: dict[str, object]) -> None:
-    """Raise ``BadInput`` if the section ``cluster`` or ``image`` of the ticket has a value that toolkit does
-    not know, such as the name of an unknown MPI library.
+def _check(section: str, values: dict[str, object]) -> None:
+    """Raise ``BadInput`` if ``values`` contains a value that toolkit does not know, such as the name of an
+    unknown MPI library.
+
+    ``values`` are the values in the section ``cluster`` or ``image`` of the ticket.
     """
     from toolkit.engine.ticket_facts import host_of, image_of
 
     if section == "cluster":
-        host_of(msgspec.convert(given, TicketCluster))
+        host_of(msgspec.convert(values, TicketCluster))
     else:
-        image_of(msgspec.convert(given, TicketImage))
+        image_of(msgspec.convert(values, TicketImage))

@@ -13,7 +13,9 @@ from toolkit.job.diagnosis import LaunchRequest
 from toolkit.model.facts import HostFacts
 
 
-def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: bool, as_json: bool) -> int:
+def command(
+    file: Path, host: HostFacts, launch_request: LaunchRequest, *, everything: bool, as_json: bool
+) -> int:
     """Print the prediction, and return the exit status: 0 if the printed answer is "Perhaps", else 1.
 
     The answer is never "Yes", because the image does not exist yet.
@@ -21,7 +23,7 @@ def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: b
     Args:
         file: the Dockerfile or definition file.
         host: the facts of the host.
-        wanted: the launch to predict.
+        launch_request: the launch to predict.
         everything: whether to print all launch modes and all findings.
         as_json: whether to print JSON instead of text.
 
@@ -32,8 +34,8 @@ def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: b
     from toolkit.report.doctor.buildfile import buildfile_answer, buildfile_page
 
     build = read_buildfile(file)
-    found = wanted.judge(host, fill(host, build.image)[1])
-    good = buildfile_answer(build, found.verdict, wanted.request).word == "Perhaps"
+    found = launch_request.judge(host, fill(host, build.image)[1])
+    good = buildfile_answer(build, found.verdict, launch_request.request).word == "Perhaps"
     if as_json:
         verdict = msgspec.structs.replace(found.verdict, findings=(*build.faults, *found.verdict.findings))
         say_json(verdict_json(found.host, build.image, verdict))
@@ -43,7 +45,7 @@ def command(file: Path, host: HostFacts, wanted: LaunchRequest, *, everything: b
             build,
             found.host,
             found.verdict,
-            wanted.request,
+            launch_request.request,
             next_command=_build(file),
             everything=everything,
             style=style_of_stdout(),

@@ -43,27 +43,27 @@ def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bo
 
 
 def _write_options(
-    diagnosis: Diagnosis, found: FoundFix, output: Path, place: list[str], *, as_json: bool
+    diagnosis: Diagnosis, found_fix: FoundFix, output: Path, place: list[str], *, as_json: bool
 ) -> None:
     """Write the options that make the launch work, and show how these options change the launch command."""
     from toolkit.launch.jobscript.plan import runtime_of
     from toolkit.report.fix import difference, fix_text, launch_lines
 
     host, image, request = diagnosis.host, diagnosis.image, diagnosis.request.request
-    fix = fix_of(found, host, image, diagnosis.verdict)
+    fix = fix_of(found_fix, host, image, diagnosis.verdict)
     words = ["toolkit", "launch", "--fix", str(output), "--image", image.path, "--nodes", str(request.nodes)]
     words += ["--ranks-per-node", str(request.ranks_per_node)] if request.ranks_per_node > 1 else []
     use = f"{shlex.join([*words, *place])} -- COMMAND"
     runtime = runtime_of(host)
-    before = launch_lines(found.plan, request, runtime)
-    after = launch_lines(found.fixed_plan, request, runtime)
+    before = launch_lines(found_fix.plan, request, runtime)
+    after = launch_lines(found_fix.fixed_plan, request, runtime)
     changed = fixfile.write(output, fix_text(fix, f"Use: toolkit launch --fix {output.name} …"))
     value = {
         "kind": "launch",
         "file": str(output),
         "diff": difference(before, after, output.name),
         "fix": msgspec.to_builtins(fix),
-        "before": {"mode": found.prediction.mode, "outcome": found.prediction.outcome},
+        "before": {"mode": found_fix.prediction.mode, "outcome": found_fix.prediction.outcome},
     }
     shown = difference(before, after, output.name, style_of_stdout())
     _tell(as_json, value, f"{shown}\n\n{_written(output, changed=changed)}\nNext\n  {one_line(use)}")

@@ -88,33 +88,33 @@ def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> Laun
     )
 
 
-def _show(options: DoctorOptions, found: Diagnosis) -> None:
+def _show(options: DoctorOptions, diagnosis: Diagnosis) -> None:
     """Print the prediction for an image."""
     if options.as_json:
         from toolkit.report.doctor.as_json import verdict_json
 
-        say_json(verdict_json(found.host, found.image, found.verdict))
+        say_json(verdict_json(diagnosis.host, diagnosis.image, diagnosis.verdict))
         return
     from toolkit.cli.doctor.advice import DoctorRequest, advise
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor.page import page
 
-    launch = found.request
+    launch = diagnosis.request
     asked = DoctorRequest(
-        found.host,
-        found.image,
+        diagnosis.host,
+        diagnosis.image,
         launch.request,
         options.place_words,
         options.facts_words,
         launch.site,
         launch.words,
     )
-    advice = advise(asked, found.verdict)
+    advice = advise(asked, diagnosis.verdict)
     say_text(
         page(
-            found.host,
-            found.image,
-            found.verdict,
+            diagnosis.host,
+            diagnosis.image,
+            diagnosis.verdict,
             launch.request,
             next_command=advice.command,
             advice=advice.text,
@@ -125,15 +125,15 @@ def _show(options: DoctorOptions, found: Diagnosis) -> None:
     )
 
 
-def _show_host(options: DoctorOptions, host: HostFacts, found: tuple[Finding, ...]) -> None:
+def _show_host(options: DoctorOptions, host: HostFacts, host_findings: tuple[Finding, ...]) -> None:
     """Print the facts and findings of a host."""
     if options.as_json:
         from toolkit.report.doctor.as_json import host_json
 
-        say_json(host_json(host, found))
+        say_json(host_json(host, host_findings))
         return
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor.page import host_page
 
     command = shlex.join(["toolkit", "doctor", "IMAGE", *options.facts_words])
-    say_text(host_page(host, found, command, style_of_stdout(), width_of_stdout()))
+    say_text(host_page(host, host_findings, command, style_of_stdout(), width_of_stdout()))

@@ -44,14 +44,14 @@ __all__ = [
 ]
 
 
-def names_of(given: tuple[str, ...]) -> frozenset[str]:
+def names_of(names: tuple[str, ...]) -> frozenset[str]:
     """Return package names in the normalised form of PEP 503 (lower case, with ``-`` as the separator)."""
     from packaging.utils import canonicalize_name
 
-    return frozenset(map(str, map(canonicalize_name, given)))
+    return frozenset(map(str, map(canonicalize_name, names)))
 
 
-def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequirements:
+def with_links(requirements: EnvRequirements, links: tuple[str, ...]) -> EnvRequirements:
     """Return the requirements with the folders of ``--find-links``, in which uv searches for wheels.
 
     Raises:
@@ -61,21 +61,22 @@ def with_links(wanted: EnvRequirements, links: tuple[str, ...]) -> EnvRequiremen
         folder = Path(link).expanduser()
         if not folder.is_dir():
             raise BadInput(f"--find-links {link}: not a folder")
-        wanted = wanted.join(EnvRequirements(options=("--find-links", str(folder.resolve()))))
-    return wanted
+        requirements = requirements.join(EnvRequirements(options=("--find-links", str(folder.resolve()))))
+    return requirements
 
 
-def image_of(env: Path, lock: EnvLock, over: str | None) -> Path:
-    """Return the image of an environment: the image that ``--over`` names, or the image in the lock.
+def image_of(env: Path, lock: EnvLock, image: str | None) -> Path:
+    """Return the path of an environment's image: the image that ``--over`` names, or the image in the lock.
 
-    If ``over`` is ``None``, the function searches for the file name that the lock records. It searches in the
-    environment's folder, the current folder, ``build/images`` and ``images``.
+    ``image`` is the value of ``--over``. If ``image`` is ``None``, the function searches for the file name
+    that the lock records. The function searches in the environment's folder, the current folder,
+    ``build/images`` and ``images``.
 
     Raises:
         BadInput: if toolkit finds no file with the image's name.
     """
-    if over:
-        return find_image(over)
+    if image:
+        return find_image(image)
     for folder in (env.parent, Path(), Path("build/images"), Path("images")):
         if (found := folder / lock.base.name).is_file():
             return found.resolve()
@@ -89,25 +90,26 @@ def make_again(
     ctx: click.Context,
     env: Path,
     lock: EnvLock,
-    wanted: EnvRequirements,
-    over: str | None,
-    more: frozenset[str],
+    requirements: EnvRequirements,
+    image: str | None,
+    replaceable_names: frozenset[str],
 ) -> EnvMade:
-    """Build an environment again with changed requirements, and return the result. Packages keep the versions
-    in the lock if possible.
+    """Build an environment again with changed requirements, and return the result. If possible, packages keep
+    the versions in the lock.
 
     Args:
         ctx: click's context.
         env: the environment file.
         lock: the lock in the environment file.
-        wanted: the changed requirements.
-        over: the value of ``--over``, or ``None`` for the image in the lock.
-        more: further packages of the image that the environment may replace with another version.
+        requirements: the changed requirements.
+        image: the value of ``--over``, or ``None`` for the image in the lock.
+        replaceable_names: the names of packages of the image, in addition to the names in the lock, that the
+            environment may replace with another version.
     """
-    image = image_of(env, lock, over)
-    replaced = frozenset(lock.replaced) | more
+    image_path = image_of(env, lock, image)
+    replaced = frozenset(lock.replaced) | replaceable_names
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        return create(wanted, image, env, tell, replaced=replaced, before=lock)
+        return create(requirements, image_path, env, tell, replaced=replaced, before=lock)
 
 
 def requirements_of(lock: EnvLock) -> EnvRequirements:
@@ -121,21 +123,22 @@ def requirements_of(lock: EnvLock) -> EnvRequirements:
     )
 
 
-def print_made(made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
-    """Print the path, size, digest and packages of a new environment. If ``changed`` is true, print only the
-    packages that changed.
+def print_made(env_made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
+    """Print the path, size, digest and packages of a new environment.
+
+    With ``changed``, the list of packages contains only the packages that changed.
     """
     if as_json:
-        say_json(made, indent=True)
+        say_json(env_made, indent=True)
         return
-    say(f"{made.path}  {format_size(made.bytes)}  sha256:{made.sha256}")
-    shown = made.changed if changed else made.packages
+    say(f"{env_made.path}  {format_size(env_made.bytes)}  sha256:{env_made.sha256}")
+    shown = env_made.changed if changed else env_made.packages
     say(f"  {'changed' if changed else 'packages'}: {', '.join(shown) or 'none'}")
-    for one, why in made.left.items():
+    for one, why in env_made.left.items():
         say(f"  left out: {one}: {why}", err=True)
-    for folder in made.outside:
+    for folder in env_made.outside:
         say(f"  not copied: {folder}; jobs read this folder directly")
-    if made.packages and not made.compiled:
+    if env_made.packages and not env_made.compiled:
         say(
             "  no bytecode, so imports are slower: this machine does not have the image's Python release and "
             "cannot start the image",

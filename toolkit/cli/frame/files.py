@@ -15,17 +15,17 @@ _READER_SECONDS, _PAUSE = 2.0, 0.02
 """How long toolkit waits until another process opens a FIFO, and the pause between two tries, in seconds."""
 
 
-def write_report(path: Path, content: bytes, *, tell: bool = True) -> None:
+def write_report(path: Path, content: bytes, *, notice: bool = True) -> None:
     """Create the folder of ``path``, and write ``content`` to the file.
 
-    If ``tell`` is true, also print the file's path on standard error.
+    If ``notice`` is true, print the file's path on standard error.
 
     Raises:
         BadInput, CheckFailed: as in :func:`write_whole`.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_whole(path, content)
-    if tell:
+    if notice:
         say(f"wrote {path}", err=True)
 
 

@@ -62,5 +62,5 @@ def _line(message: str) -> str:
     return " ".join(message.split()).rstrip(".")
 
 
-def _lower(said: str) -> str:
-    return said[:1].lower() + said[1:]
+def _lower(text: str) -> str:
+    return text[:1].lower() + text[1:]

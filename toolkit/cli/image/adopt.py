@@ -102,21 +102,21 @@ def command(
         say(f"{made['tag']}  {made['id']}")
 
 
-def description_lines(found: Adopted) -> Iterator[str]:
+def description_lines(adopted: Adopted) -> Iterator[str]:
     """Yield the lines that describe an adopted image on the terminal."""
-    yield f"{found.image}  {found.digest or ''}".rstrip()
-    yield f"  system      {found.distribution or 'unknown'}, {found.architecture or 'unknown'}"
-    for name, version in found.want.items():
+    yield f"{adopted.image}  {adopted.digest or ''}".rstrip()
+    yield f"  system      {adopted.distribution or 'unknown'}, {adopted.architecture or 'unknown'}"
+    for name, version in adopted.want.items():
         yield f"  {name:<11} {version}"
-    yield f"  packages    {len(found.packages)} in the package lists of the image"
-    if found.place:
+    yield f"  packages    {len(adopted.packages)} in the package lists of the image"
+    if adopted.place:
         how = (
-            f"launch mode {found.chosen} is predicted to work"
-            if found.chosen
+            f"launch mode {adopted.chosen} is predicted to work"
+            if adopted.chosen
             else "no launch mode is predicted to work"
         )
-        yield f"  on {found.place}: {how}"
-    for lack in found.lacks:
+        yield f"  on {adopted.place}: {how}"
+    for lack in adopted.lacks:
         modes = f" ({', '.join(lack.modes)})" if lack.modes else ""
         yield f"  {_MARKS[lack.severity]} {lack.id}{modes}: {lack.title}"
         yield f"      fix: {lack.fix}"
@@ -131,7 +131,7 @@ def short_name(image: str) -> str:
 
 
 @contextmanager
-def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
+def _local_image(image: str, access: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
     """Yield the name of an image that toolkit can read. If the image is in a registry, toolkit downloads a
     copy, and deletes the copy after use.
     """
@@ -141,7 +141,7 @@ def _local_image(image: str, how: RegistryAccess, platform: str, tell: Tell) -> 
     from toolkit.image.transfer.pull import pull
 
     with tempfile.TemporaryDirectory(prefix="adopt.", dir=in_cache()) as work:
-        yield pull(parse_name(image), Path(work) / "image", how, tell, platform=platform).path
+        yield pull(parse_name(image), Path(work) / "image", access, tell, platform=platform).path
 
 
 def _require_own(folder: Path, name: str, *, layer: bool) -> None:
@@ -160,39 +160,40 @@ def _require_own(folder: Path, name: str, *, layer: bool) -> None:
         require_folder(folder / _LAYER, fix)
 
 
-def _write(found: Adopted, name: str, folder: Path) -> None:
-    write_whole(folder / _FACTS, msgspec.json.format(msgspec.json.encode(found), indent=1) + b"\n")
+def _write(adopted: Adopted, name: str, folder: Path) -> None:
+    write_whole(folder / _FACTS, msgspec.json.format(msgspec.json.encode(adopted), indent=1) + b"\n")
     lines = [
         (
             f"{_MARK}, which replaces this file unless you remove this line. toolkit builds no image from "
             "this file."
         )
     ]
-    lines += [f"# Contents of {found.image}:"]
-    lines += [f"# {c}: {line}" for c, line in found.evidence.items()]
+    lines += [f"# Contents of {adopted.image}:"]
+    lines += [f"# {c}: {line}" for c, line in adopted.evidence.items()]
     shown = "\n".join("".join(c if c.isprintable() else " " for c in line)[:200] for line in lines)
-    described = recipe_like(found, f"Contents of {found.image}"[:200])
+    described = recipe_like(adopted, f"Contents of {adopted.image}"[:200])
     text = toml(described)  # type: ignore[arg-type] # values are texts, tuples and tables
     write_whole(folder / f"{name}.toml", f"{shown}\n{text}".encode())
 
 
 def _build_layer(
-    here: str, image: str, seen: ImageFacts, tag: str, folder: Path, tell: Tell
+    source: str, image: str, facts: ImageFacts, tag: str, folder: Path, tell: Tell
 ) -> dict[str, str]:
     """Add the trainers to the image in the Docker engine, and return the tag and id of the new image.
 
-    If the image is an archive, toolkit first loads the archive into the engine. The value ``base`` of the
-    result is the id of the original image.
+    ``source`` is the name of the image in the engine, or the path of an archive, which toolkit first loads
+    into the engine. ``image`` is the name that the user gave. The value ``base`` of the result is the id of
+    the original image.
     """
     from toolkit.image.builds.layering import layer, require_python
     from toolkit.run.docker.engine import connect
     from toolkit.run.docker.engine_images import load_archive
 
-    require_python(seen, image)
+    require_python(facts, image)
     client = connect()
-    path = Path(here)
-    if here.startswith(_ENGINE) or not path.exists():
-        below = here.removeprefix(_ENGINE)
+    path = Path(source)
+    if source.startswith(_ENGINE) or not path.exists():
+        below = source.removeprefix(_ENGINE)
     elif path.is_file() and not _is_sif(path):
         below = load_archive(client, path)
     else:

@@ -52,11 +52,11 @@ def command(
     _print_built(built, signature, as_json=as_json)
 
 
-def _print_built(built: Built, signature: FileSignature | None, *, as_json: bool) -> None:
+def _print_built(result: Built, signature: FileSignature | None, *, as_json: bool) -> None:
     if as_json:
-        said = {**msgspec.to_builtins(built), "lock_signature": msgspec.to_builtins(signature)}
+        said = {**msgspec.to_builtins(result), "lock_signature": msgspec.to_builtins(signature)}
         say_json(said, indent=True)
         return
-    say(f"{built.tag}  {format_size(built.bytes)}  {built.id}")
-    say(f"  base: {built.base}")
-    say(f"  lock: sha256:{built.lock}")
+    say(f"{result.tag}  {format_size(result.bytes)}  {result.id}")
+    say(f"  base: {result.base}")
+    say(f"  lock: sha256:{result.lock}")

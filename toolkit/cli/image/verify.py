@@ -65,8 +65,8 @@ def command(
         raise CheckFailed(f"{sif}: {failed[0].told}{more}", fix=_fix(failed))
 
 
-def _fix(failed: list[Check]) -> str:
-    if [check.told for check in failed] == [NO_SIGNATURE]:
+def _fix(failed_checks: list[Check]) -> str:
+    if [check.told for check in failed_checks] == [NO_SIGNATURE]:
         return "sign your own SIF with `toolkit image sign`; `--unsigned` accepts a SIF without signature"
     return "do not run this SIF; copy the SIF again from its source"
 

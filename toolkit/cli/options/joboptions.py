@@ -59,24 +59,25 @@ def job_options_of(*names: str) -> Callable[[_F], _F]:
     return add
 
 
-def given_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the job fields whose options the user gave, with their values. ``given`` contains all parameters
-    of the command.
+def given_fields(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the job fields whose options the user gave, with their values.
+
+    ``parameters`` contains all parameters of the command.
 
     Raises:
         BadInput: if ``--env`` names an invalid variable, or a variable without a value that is not set in
             toolkit's environment.
     """
-    said = {name: given[name] for name in _fields() if given.get(name) not in (None, ())}
+    said = {name: parameters[name] for name in _fields() if parameters.get(name) not in (None, ())}
     if "env" in said:
         said["env"] = environment(said["env"])
     return said
 
 
-def without_options(given: Mapping[str, Any]) -> dict[str, Any]:
+def without_options(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """Return the parameters of the command that are not job fields."""
     fields = set(_fields())
-    return {name: value for name, value in given.items() if name not in fields}
+    return {name: value for name, value in parameters.items() if name not in fields}
 
 
 def _fields() -> list[str]:

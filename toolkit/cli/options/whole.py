@@ -10,8 +10,8 @@ class WholeNumber(click.ParamType):  # type: ignore[type-arg] # generic in click
 
     name = "whole number"
 
-    def __init__(self, least: int = 0, most: int | None = None) -> None:
-        self._least, self._most = least, most
+    def __init__(self, minimum: int = 0, maximum: int | None = None) -> None:
+        self._least, self._most = minimum, maximum
 
     def get_metavar(self, *_: object, **__: object) -> str:  # click 8.2 added an argument
         return "N"

@@ -43,7 +43,7 @@ def report_studies(
 
     drawn = plots(report)
     for one in drawn:
-        write_report(where / f"{one.name}.svg", one.svg.encode(), tell=False)
-        write_report(where / f"{one.name}.png", one.png, tell=False)
+        write_report(where / f"{one.name}.svg", one.svg.encode(), notice=False)
+        write_report(where / f"{one.name}.png", one.png, notice=False)
     say(f"wrote {len(drawn)} plots as SVG and PNG to {where}", err=True)
     write_report(where / "index.html", page(report, drawn).encode())
