@@ -99,8 +99,8 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     """Return the running cluster with this name.
 
     Raises:
-        Missing: if a node of the cluster is not running, or the cluster's keys are not in the user's folder of
-            clusters.
+        Missing: if a node of the cluster is not running, or the cluster's keys are not in the user's folder
+            of clusters.
     """
     check_name(name)
     with open_nodes() as engine:
