@@ -154,7 +154,7 @@ def _ask(case: Case, rule: Rule) -> RuleAnswer | None:
 
 
 def _failure_stage(answer: RuleAnswer) -> LaunchStage:
-    return answer.hit.shows if answer.hit else LaunchStage.UNKNOWN
+    return answer.hit.failing_stage if answer.hit else LaunchStage.UNKNOWN
 
 
 def _failure_prediction(

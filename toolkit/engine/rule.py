@@ -82,7 +82,7 @@ class Hit:
     by_chance: tuple[Outcome, ...] = ()
 
     @property
-    def shows(self) -> LaunchStage:
+    def failing_stage(self) -> LaunchStage:
         """The stage of the launch in which the failure occurs."""
         return self.stage or _STAGES[self.outcome or "ok"]
 

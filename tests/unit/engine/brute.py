@@ -69,7 +69,7 @@ def _row_holds(table: Stacks, asked: frozenset[str], architecture: str, stack: S
 def _ask_holds(ask: StackConstraint, architecture: str, stack: Stack, works: Works | None) -> bool:
     mpis = [stack[c] for c in MPIS if c in stack]
     return (
-        all(c in stack for c in ask.has)
+        all(c in stack for c in ask.components)
         and all(c in stack and meets_row(c, stack[c], wish) for c, wish in ask.bounds)
         and (not ask.base or fnmatchcase(stack["base"].version, ask.base))
         and (not ask.architecture or architecture == ask.architecture)
@@ -100,7 +100,7 @@ def solvable_by_joining(
     """
     wanted = _reachable(table, asks)
     components = sorted(wanted, key=lambda c: (c not in {"base", "python"}, c))
-    needed = {c for ask in asks for c in (*ask.has, *(b for b, _ in ask.bounds))} | {"base", "python"}
+    needed = {c for ask in asks for c in (*ask.components, *(b for b, _ in ask.bounds))} | {"base", "python"}
     for architecture in table.architectures:
         partial: list[Stack] = [{}]
         for component in components:
@@ -119,7 +119,7 @@ def solvable_by_joining(
 
 
 def _reachable(table: Stacks, asks: tuple[StackConstraint, ...]) -> set[str]:
-    found = {"base", "python", *(c for ask in asks for c in ask.has)}
+    found = {"base", "python", *(c for ask in asks for c in ask.components)}
     while True:
         more = {c for name in found for row in table.rows(name) for c in row.requires} | found
         if more == found:

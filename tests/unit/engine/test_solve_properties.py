@@ -201,7 +201,7 @@ def test_nothing_that_is_preferred_was_passed_over(table, recipe, seed):
 
 
 def needed(asks, before):
-    wanted = {c for ask in asks for c in ask.has}
+    wanted = {c for ask in asks for c in ask.components}
     return {"base", "python", *wanted, *(c for row in before.values() for c in row.requires)}
 
 

@@ -17,7 +17,7 @@ class _CodeIndex(NamedTuple):
     numbers: dict[int, FaultCode]
     names: dict[str, FaultCode]
     texts: tuple[tuple[str, FaultCode], ...]
-    telling: re.Pattern[str] | None
+    text_pattern: re.Pattern[str] | None
 
 
 def code_in(text: str, family: str) -> FaultCode | None:
@@ -30,7 +30,7 @@ def code_in(text: str, family: str) -> FaultCode | None:
     index = _index(family)
     if code := _by_pattern(index, text):
         return code
-    told = index.telling.search(text) if index.telling else None
+    told = index.text_pattern.search(text) if index.text_pattern else None
     return next((code for words, code in index.texts if told and words == told[1].lower()), None)
 
 

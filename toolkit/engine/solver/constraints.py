@@ -12,15 +12,15 @@ from toolkit.model.solution import Component
 class StackConstraint:
     """One constraint on a stack. To explain a conflict, the solver leaves out one constraint at a time.
 
-    ``text`` is how messages name the constraint, such as ``tensorflow = "2.15.*"``. ``has`` lists components
-    that the stack must contain. ``bounds`` limits the versions of components. ``base`` is the base image,
-    ``provider`` the provider of the MPI. If ``cluster`` is true, the stack must work on the given cluster.
+    ``text`` is how messages name the constraint, such as ``tensorflow = "2.15.*"``. The stack must contain the
+    ``components``. ``bounds`` limits the versions of components. ``base`` is the base image, ``provider`` the
+    provider of the MPI. If ``cluster`` is true, the stack must work on the given cluster.
     ``weaker`` is the text of a constraint that this constraint implies: ``tensorflow = "2.15.*"`` implies
     ``tensorflow, any version``.
     """
 
     text: str
-    has: tuple[Component, ...] = ()
+    components: tuple[Component, ...] = ()
     bounds: tuple[tuple[Component, str], ...] = ()
     base: str = ""
     architecture: str = ""
@@ -33,7 +33,7 @@ class StackConstraint:
 class Demand:
     """Several constraints combined into one."""
 
-    has: frozenset[Component]
+    components: frozenset[Component]
     bounds: tuple[tuple[Component, str], ...]
     base: tuple[str, ...]
     architecture: tuple[str, ...]
@@ -49,12 +49,17 @@ def constraints_of(recipe: Recipe, host: HostFacts | None) -> tuple[StackConstra
     for name, wish in recipe.want.items():
         written = f'{name} = "{wish}"'
         if wish in {"*", MATCH_HOST}:
-            found.append(StackConstraint(written, has=(name,)))
+            found.append(StackConstraint(written, components=(name,)))
             continue
-        weak = StackConstraint(f"{name}, any version", has=(name,))
-        found += [weak, StackConstraint(written, has=(name,), bounds=((name, wish),), weaker=weak.text)]
+        weak = StackConstraint(f"{name}, any version", components=(name,))
+        found += [
+            weak,
+            StackConstraint(written, components=(name,), bounds=((name, wish),), weaker=weak.text),
+        ]
     if "nccl" in recipe.operations:
-        found.append(StackConstraint('horovod.operations with "nccl"', has=("horovod", "nccl", "cuda")))
+        found.append(
+            StackConstraint('horovod.operations with "nccl"', components=("horovod", "nccl", "cuda"))
+        )
     if recipe.mpi.provider:
         found.append(StackConstraint(f'mpi.provider = "{recipe.mpi.provider}"', provider=recipe.mpi.provider))
     if recipe.base:
@@ -69,7 +74,7 @@ def demand_of(constraints: Iterable[StackConstraint]) -> Demand:
     """Return all constraints combined into one :class:`Demand`."""
     constraints = tuple(constraints)
     return Demand(
-        has=frozenset(c for one in constraints for c in one.has),
+        components=frozenset(c for one in constraints for c in one.components),
         bounds=tuple(b for one in constraints for b in one.bounds),
         base=tuple(one.base for one in constraints if one.base),
         architecture=tuple(one.architecture for one in constraints if one.architecture),
@@ -91,7 +96,7 @@ def named_components(recipe: Recipe) -> frozenset[Component]:
 
     The result includes ``base`` if the recipe names a base image, and CUDA if the recipe names cuDNN or NCCL.
     """
-    named: set[Component] = set(demand_of(constraints_of(recipe, None)).has)
+    named: set[Component] = set(demand_of(constraints_of(recipe, None)).components)
     if recipe.base:
         named.add("base")
     if named & {"cudnn", "nccl"}:

@@ -15,16 +15,16 @@ _PLURAL = {"works": "work", "is": "are", "brings": "bring", "needs": "need"}
 
 
 class Fact(NamedTuple):
-    """A sentence about one row of ``stacks.toml``. The sentence begins with component and version; ``says``
+    """A sentence about one row of ``stacks.toml``. The sentence begins with component and version; ``text``
     is the rest of the sentence.
     """
 
     component: Component
     version: str
-    says: str
+    text: str
 
     def __str__(self) -> str:
-        return f"{name_version(self.component, self.version)} {self.says}"
+        return f"{name_version(self.component, self.version)} {self.text}"
 
 
 def fits(component: Component, row: Version, wish: str | tuple[str, ...]) -> bool:
@@ -90,7 +90,7 @@ def as_sentences(facts: Iterable[Fact]) -> tuple[str, ...]:
     """Return facts as sentences. One sentence lists all versions of a component that have the same fact."""
     versions: dict[tuple[Component, str], list[str]] = {}
     for fact in facts:
-        versions.setdefault((fact.component, fact.says), []).append(fact.version)
+        versions.setdefault((fact.component, fact.text), []).append(fact.version)
     return tuple(
         str(Fact(component, found[0], says))
         if len(found) == 1

@@ -126,7 +126,7 @@ def _stacks(problem: SearchProblem, architecture: str, stack: ChosenRows) -> Ite
 
 
 def _needed_components(demand: Demand, stack: ChosenRows) -> set[Component]:
-    return {*demand.has, *_ALWAYS, *(c for row in stack.values() for c in row.requires)}
+    return {*demand.components, *_ALWAYS, *(c for row in stack.values() for c in row.requires)}
 
 
 def _candidates(

@@ -62,7 +62,7 @@ _CONTINUES = re.compile(r"(?i)\b(?:skipped|ignored|defaults? (?:value|to)|instea
 class _Block:
     first: tuple[int, Line]
     words: str
-    after: int
+    later_lines: int
     """Number of lines after the message that are not empty."""
 
 
@@ -76,7 +76,7 @@ def last_message(output: Output, ending: Clue | None) -> Clue | None:
     """
     end = ending.position if ending else output.pages[-1].end if output.pages else 0
     block = _last_block(output.before(end, _BEFORE))
-    if block is None or (ending is None and block.after > _LAST):
+    if block is None or (ending is None and block.later_lines > _LAST):
         return None
     later = output.places_after(block.first[0], _BEFORE)
     if not _is_failure(block) or any(is_progress(strip_label(line.text).strip()) for _, line in later):
@@ -106,7 +106,12 @@ def message_around(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
     if len(_rules(before)) % 2 == 0:
         return None  # a program wrote the line between two messages
     block = _last_block([*before, (clue.position, output.line(clue.position)), *_to_dashes(after)])
-    if block is None or not block.first[0] <= clue.position or block.after or not _OF_MPI.search(block.words):
+    if (
+        block is None
+        or not block.first[0] <= clue.position
+        or block.later_lines
+        or not _OF_MPI.search(block.words)
+    ):
         return None
     position, line = block.first
     class_ = clue.class_ if clue.class_ not in GENERAL_CLASSES else _class_of(block.words)
