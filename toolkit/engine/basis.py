@@ -152,7 +152,7 @@ def _is_server_recorded(server: str, servers: frozenset[str]) -> bool:
 
 def _is_between_measured(entry: str, entries: frozenset[str]) -> bool:
     """Return whether the release series in ``entry``, such as ``openmpi 5.0``, is in the range of the
-    recorded series of the same MPI.
+    recorded series of the same MPI in ``entries``.
     """
     name, _, series = entry.partition(" ")
     there = [parse(one.partition(" ")[2]) for one in entries if one.partition(" ")[0] == name]

@@ -12,9 +12,10 @@ from toolkit.model.solution import Component
 class StackConstraint:
     """One constraint on a stack. To explain a conflict, the solver leaves out one constraint at a time.
 
-    ``text`` is how messages name the constraint, such as ``tensorflow = "2.15.*"``. The stack must contain the
-    ``components``. ``bounds`` limits the versions of components. ``base`` is the base image, ``provider`` the
-    provider of the MPI. If ``cluster`` is true, the stack must work on the given cluster.
+    ``text`` is how messages name the constraint, such as ``tensorflow = "2.15.*"``. ``components`` are the
+    components that the stack must contain. ``bounds`` limits the versions of components. ``base`` is the base
+    image, ``provider`` the provider of the MPI. If ``cluster`` is true, the stack must work on the given
+    cluster.
     ``weaker`` is the text of a constraint that this constraint implies: ``tensorflow = "2.15.*"`` implies
     ``tensorflow, any version``.
     """
