@@ -23,10 +23,10 @@ class Launcher(Protocol):
     """The shell words from which a rank reads its number."""
 
     def words(
-        self, planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
+        self, plan_options: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
     ) -> tuple[str, ...]:
-        """Return the launcher's options: ``planned`` (the options in the launch plan, if the launcher accepts
-        them), options that bind ranks to cores or GPUs, and options from the site profile.
+        """Return the launcher's options: ``plan_options`` (the options in the launch plan, if the launcher
+        accepts them), options that bind ranks to cores or GPUs, and options from the site profile.
         """
         ...
 
@@ -38,13 +38,13 @@ class Launcher(Protocol):
 LAUNCHERS: tuple[Launcher, ...] = (srun, pals, mpirun)
 
 
-def site_launcher(site: Site | None, planned: str) -> Launcher:
-    """Return the launcher of a job at a site; ``planned`` is the launcher's command in the launch plan, such
+def site_launcher(site: Site | None, command: str) -> Launcher:
+    """Return the launcher of a job at a site; ``command`` is the launcher's command in the launch plan, such
     as ``srun``.
     """
-    if planned == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
+    if command == pals.COMMAND or (site is not None and site.launch.launcher == pals.NAME):
         return pals
-    return srun if planned == srun.COMMAND else mpirun
+    return srun if command == srun.COMMAND else mpirun
 
 
 def launcher_of(plan: Plan) -> Launcher:

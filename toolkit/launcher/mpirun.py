@@ -20,13 +20,15 @@ Sources: mpirun(1) of Open MPI; for Hydra's ``PMI_RANK`` and ``MPI_LOCALRANKID``
 
 
 def words(
-    planned: tuple[str, ...],
+    plan_options: tuple[str, ...],
     host: HostFacts,  # noqa: ARG001 - the Launcher protocol has this argument
     request: Request,  # noqa: ARG001
     site: Site | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return the launch plan's options (``planned``) unchanged. By default, mpirun binds ranks to cores."""
-    return planned
+    """Return ``plan_options``, the options in the launch plan, unchanged. By default, mpirun binds ranks to
+    cores.
+    """
+    return plan_options
 
 
 def counts(spec: JobSpec) -> list[str]:

@@ -18,7 +18,7 @@ RANK = RankWords("$PALS_RANKID", "$PALS_LOCAL_RANKID", "$PALS_NODEID")
 
 
 def words(
-    planned: tuple[str, ...],  # noqa: ARG001 - PALS does not accept options of srun or mpirun
+    plan_options: tuple[str, ...],  # noqa: ARG001 - PALS does not accept options of srun or mpirun
     host: HostFacts,  # noqa: ARG001
     request: Request,
     site: Site | None,

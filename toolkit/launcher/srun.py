@@ -21,14 +21,16 @@ IN_SHELL = {NODES: '"$nodes"', RANKS: '"$ranks"', NODE_LIST: '"$node_list"'}
 """The shell text that replaces each placeholder in the job script."""
 
 
-def words(planned: tuple[str, ...], host: HostFacts, request: Request, site: Site | None) -> tuple[str, ...]:
-    """Return srun's options: the options of the launch plan (``planned``), the options that bind ranks to
-    cores and GPUs, and the options in the site profile.
+def words(
+    plan_options: tuple[str, ...], host: HostFacts, request: Request, site: Site | None
+) -> tuple[str, ...]:
+    """Return srun's options: the options of the launch plan (``plan_options``), the options that bind ranks
+    to cores and GPUs, and the options in the site profile.
 
     The site profile's value of ``--mpi`` replaces the plan's value if both select PMIx, or if neither does. A
     ``--cpu-bind`` from the user replaces the site profile's ``--cpu-bind``.
     """
-    made, more = list(planned), list(site.launch.srun) if site else []
+    made, more = list(plan_options), list(site.launch.srun) if site else []
     if site and (mpi := _site_mpi(site, made)):
         made = [f"--mpi={mpi}", *(word for word in made if not word.startswith("--mpi="))]
     if request.cpu_bind:
@@ -60,11 +62,11 @@ def counts(spec: JobSpec) -> list[str]:
     ]
 
 
-def _site_mpi(site: Site, planned: list[str]) -> str:
+def _site_mpi(site: Site, plan_options: list[str]) -> str:
     """Return the site profile's value of ``--mpi``. Return an empty text if the launch plan uses no MPI
     interface, or if only the plan or only the profile selects PMIx.
     """
-    kind = next((word.removeprefix("--mpi=") for word in planned if word.startswith("--mpi=")), "none")
+    kind = next((word.removeprefix("--mpi=") for word in plan_options if word.startswith("--mpi=")), "none")
     if kind == "none" or is_plugin(site.launch.mpi) != is_plugin(kind):
         return ""
     return site.launch.mpi
