@@ -77,7 +77,7 @@ class Runtime(Protocol):
     documentation.
     """
 
-    def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
+    def standard(self, image: ImageFacts, facts: ContainerRuntime | None) -> tuple[str, ...]:
         """Return the options that toolkit gives to the runtime in every launch."""
         ...
 
@@ -126,17 +126,17 @@ _SAME = {"--net": "--network"}
 """Short names of options, each with the long name (podman-run(1), ``--network=mode, --net``)."""
 
 
-def spell_options(kind: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
+def spell_options(runtime: Runtime, words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a user's runtime options in the form that the runtime's module uses. For example, ``--net host``
     becomes ``--network=host``.
 
     The function changes only options that have a value and that the runtime's module lists.
     """
     known = {
-        *kind.SHARES.values(),
-        *kind.GPUS,
-        *kind.AMD_GPUS,
-        *(w for some in kind.HIDES.values() for w in some),
+        *runtime.SHARES.values(),
+        *runtime.GPUS,
+        *runtime.AMD_GPUS,
+        *(w for some in runtime.HIDES.values() for w in some),
     }
     names = {word.partition("=")[0] for word in known if "=" in word}
     spelled, given = [], iter(words)

@@ -63,7 +63,7 @@ Source: sylabs/singularity:bin/singularity.in at 2.6.1.
 
 def standard(
     image: ImageFacts,  # noqa: ARG001 - the Runtime protocol has this argument
-    found: ContainerRuntime | None,  # noqa: ARG001
+    facts: ContainerRuntime | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
     """Return an empty tuple, because there is no option that Apptainer needs in every launch."""
     return ()
@@ -174,8 +174,8 @@ def _unbound(answer: Answer, setuid: bool | None) -> tuple[str, ...]:
     return (*answer.values("unbound"), *(answer.values("unseen") if setuid is False else ()))
 
 
-def _setuid(answer: Answer, configured: dict[str, str]) -> bool | None:
+def _setuid(answer: Answer, conf_settings: dict[str, str]) -> bool | None:
     said = answer.values("setuid")
     if not said:
         return None
-    return "yes" in said and configured.get("allow setuid") != "no"
+    return "yes" in said and conf_settings.get("allow setuid") != "no"

@@ -40,7 +40,7 @@ class Described:
     MEASURED: bool = False
     MOUNTS_IMAGES: bool = False
 
-    def standard(self, image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:  # noqa: ARG002
+    def standard(self, image: ImageFacts, facts: ContainerRuntime | None) -> tuple[str, ...]:  # noqa: ARG002
         """Return the options that toolkit gives to the runtime in every launch."""
         own = image.environment.items() if self.SET_ENV else ()
         return (*self.options, *(f"{self.SET_ENV}{name}={value}" for name, value in own))
@@ -78,29 +78,30 @@ class Described:
         return ContainerRuntime(name=name, version=version, path=name, setuid=self.setuid)
 
 
-def option(start: str, between: str = ":") -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
+def option(start: str, separator: str = ":") -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
     """Return a function that writes each bind mount as one word, such as ``--mount=SOURCE:TARGET:ro``.
 
-    ``start`` is the text before the source. ``between`` separates the source, the target and the options.
+    ``start`` is the text before the source. ``separator`` is the text between the source,
+    the target and the options.
     """
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
-        return tuple(start + between.join(part for part in bind if part) for bind in binds)
+        return tuple(start + separator.join(part for part in bind if part) for bind in binds)
 
     return words
 
 
 def joined_binds(
-    start: str, between: str, flags: str
+    start: str, separator: str, flags: str
 ) -> Callable[[tuple[tuple[str, str, str], ...]], tuple[str, ...]]:
     """Return a function that writes all bind mounts as one word of the command line.
 
-    ``start`` is the text before the first mount, ``between`` separates two mounts, and ``flags`` is the text
-    before the options of a mount.
+    ``start`` is the text before the first mount, ``separator`` is the text between two mounts, and ``flags``
+    is the text before the options of a mount.
     """
 
     def words(binds: tuple[tuple[str, str, str], ...]) -> tuple[str, ...]:
         texts = (f"{source}:{target}{flags + more if more else ''}" for source, target, more in binds)
-        return (start + between.join(texts),)
+        return (start + separator.join(texts),)
 
     return words

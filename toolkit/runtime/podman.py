@@ -62,7 +62,7 @@ SHARES: Mapping[Aspect, str] = {
 _PATH = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
 
-def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ...]:
+def standard(image: ImageFacts, facts: ContainerRuntime | None) -> tuple[str, ...]:
     """Return the options that toolkit gives to podman in every launch.
 
     ``--env-host`` overwrites variables of the image, so later options set the image's variables again.
@@ -73,7 +73,7 @@ def standard(image: ImageFacts, found: ContainerRuntime | None) -> tuple[str, ..
         *(f"--env={name}={value}" for name, value in own.items()),
         *("--network=host", "--ipc=host", "--pid=host", "--userns=keep-id", "--ulimit=host"),
         "--security-opt=label=disable",
-        *((DESCRIPTOR,) if found and knows("podman", found.version, "--preserve-fd") else ()),
+        *((DESCRIPTOR,) if facts and knows("podman", facts.version, "--preserve-fd") else ()),
     )
 
 
