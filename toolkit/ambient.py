@@ -50,29 +50,29 @@ def require_trusted(path: Path, fix: str = "") -> None:
             raise BadInput(f"{path}: not used: {why}", fix=f"{repair}{f'; or {fix}' if fix else ''}")
 
 
-def read_trusted(path: Path, *, most: int) -> bytes:
+def read_trusted(path: Path, *, limit: int) -> bytes:
     """Check a file with :func:`require_trusted`, and return its content. Use this function for a file that no
     option names.
 
     The result of the check stays valid during the read, because only the user or root can replace the file.
 
     Raises:
-        BadInput: the file is not trusted, is not a regular file, or is longer than ``most`` bytes.
+        BadInput: the file is not trusted, is not a regular file, or is longer than ``limit`` bytes.
     """
     require_trusted(path)
-    return read_given(path, most=most)
+    return read_given(path, limit=limit)
 
 
 def _trusted_owners() -> set[int]:
     return {0, os.geteuid()}
 
 
-def _why(place: Path, found: os.stat_result) -> str:
-    if found.st_uid not in _trusted_owners():
-        return f"{place} belongs to {_owner(found.st_uid)}, not to you or root"
-    if found.st_mode & stat.S_IWOTH:
+def _why(place: Path, status: os.stat_result) -> str:
+    if status.st_uid not in _trusted_owners():
+        return f"{place} belongs to {_owner(status.st_uid)}, not to you or root"
+    if status.st_mode & stat.S_IWOTH:
         return f"every user can write to {place}"
-    if found.st_mode & _OTHERS:
+    if status.st_mode & _OTHERS:
         return f"the group of {place} can write to it"
     return ""
 

@@ -50,24 +50,24 @@ def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
     return os.fdopen(number, "rb")
 
 
-def read_given(path: Path, *, most: int, label: str = "", fix: str = "") -> bytes:
+def read_given(path: Path, *, limit: int, label: str = "", fix: str = "") -> bytes:
     """Return the content of a regular file that a user named; see :func:`open_given` for the arguments.
 
     Args:
-        most: the maximum size of the content in bytes.
+        limit: the maximum size of the content in bytes.
 
     Raises:
-        BadInput: the path is not a regular file, cannot be read, or is longer than ``most`` bytes.
+        BadInput: the path is not a regular file, cannot be read, or is longer than ``limit`` bytes.
     """
     name = f"{label} {path}".lstrip()
     with open_given(path, label=label, fix=fix) as file:
-        content = _read(file, most + 1, name, fix)
-    if len(content) > most:
-        raise BadInput(f"{name}: the file is longer than {format_memory(most)}", fix=fix)
+        content = _read(file, limit + 1, name, fix)
+    if len(content) > limit:
+        raise BadInput(f"{name}: the file is longer than {format_memory(limit)}", fix=fix)
     return content
 
 
-def read_private(path: Path, *, most: int, label: str = "") -> bytes:
+def read_private(path: Path, *, limit: int, label: str = "") -> bytes:
     """Return the content of a file that no user except its owner and root may read. ssh has the same rule for
     private keys.
 
@@ -90,7 +90,7 @@ def read_private(path: Path, *, most: int, label: str = "") -> bytes:
                 f"{name}: other users may read or change the file (mode {stat.S_IMODE(found.st_mode):04o})",
                 fix=f"run `chmod 600 {path}`, so that only you can read the file",
             )
-    return read_given(path, most=most, label=label)
+    return read_given(path, limit=limit, label=label)
 
 
 def check_given(path: Path, *, label: str = "", fix: str = "") -> None:

@@ -35,17 +35,17 @@ def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
         return None
 
 
-def keep(folder: str, name: str, value: object, most: int | None = None) -> None:
-    """Write a value into a folder of the cache, as a file that only this user can read. Without ``most``, the
-    folder may have any number of values; with ``most``, delete the oldest values above this number.
+def keep(folder: str, name: str, value: object, limit: int | None = None) -> None:
+    """Write a value into a folder of the cache, as a file that only this user can read. Without ``limit``,
+    the folder may have any number of values; with ``limit``, delete the oldest values above this number.
     """
     file = _file(folder, name)
     with contextlib.suppress(OSError):
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_whole(file, msgspec.json.encode(value), 0o600)
-        if most is not None:
+        if limit is not None:
             entries = sorted(file.parent.glob("*.json"), key=lambda entry: entry.stat().st_mtime)
-            for entry in entries[:-most]:
+            for entry in entries[:-limit]:
                 entry.unlink(missing_ok=True)
 
 

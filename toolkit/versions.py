@@ -105,20 +105,20 @@ def _clause(text: str) -> tuple[str, Version]:
     return found["sign"], limit
 
 
-def meets(text: str, wish: str) -> bool:
-    """Return whether the version ``text`` matches the constraint ``wish``, such as ``*`` (every version),
+def meets(text: str, constraint: str) -> bool:
+    """Return whether the version ``text`` matches ``constraint``, such as ``*`` (every version),
     ``2.15.*``, ``>=4.1,<5`` or ``4.1.4``.
     """
-    if wish == "*":
+    if constraint == "*":
         return True
-    if wish.endswith(".*"):
-        version, series = parse(text), parse(wish[:-2])
+    if constraint.endswith(".*"):
+        version, series = parse(text), parse(constraint[:-2])
         return (
             version is not None
             and series is not None
             and version.release[: len(series.release)] == series.release
         )
-    return within(text, wish) if wish[:1] in "<>=" else is_same_version(text, wish)
+    return within(text, constraint) if constraint[:1] in "<>=" else is_same_version(text, constraint)
 
 
 def is_wish(text: str) -> bool:

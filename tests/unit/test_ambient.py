@@ -93,7 +93,7 @@ def test_a_link_is_judged_by_what_it_leads_to(here: Path, tmp_path: Path):
 def test_a_fifo_by_the_name_of_the_settings_is_refused_and_not_waited_for(here: Path):
     os.mkfifo(here / "toolkit.toml", 0o600)
     with pytest.raises(BadInput, match="a FIFO"):
-        read_trusted(Path("toolkit.toml"), most=10)
+        read_trusted(Path("toolkit.toml"), limit=10)
 
 
 def test_the_first_line_of_output_names_what_came_from_the_settings(file: Path):

@@ -153,19 +153,19 @@ def test_only_regular_files_are_read_and_a_fifo_is_not_waited_for(tmp_path: Path
     else:
         path = Path("/dev/zero")
     with pytest.raises(BadInput, match=r": (a \w+, not a regular file|No such device)"):
-        files.read_given(path, most=10, label="--facts")
+        files.read_given(path, limit=10, label="--facts")
 
 
 def test_a_regular_file_is_read_up_to_its_limit(tmp_path: Path) -> None:
     path = tmp_path / "x"
     path.write_bytes(b"12345")
-    assert files.read_given(path, most=5) == b"12345"
+    assert files.read_given(path, limit=5) == b"12345"
     with pytest.raises(BadInput, match="longer than 4 B"):
-        files.read_given(path, most=4)
+        files.read_given(path, limit=4)
     with pytest.raises(BadInput, match="No such file"):
-        files.read_given(tmp_path / "absent", most=4)
+        files.read_given(tmp_path / "absent", limit=4)
     with pytest.raises(BadInput, match=r"null (byte|character)"):
-        files.read_given(tmp_path / "a\0b", most=4)
+        files.read_given(tmp_path / "a\0b", limit=4)
 
 
 def test_a_file_that_can_be_opened_and_not_read_is_refused():

@@ -34,7 +34,7 @@ def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]
     Raises:
         BadInput: if the file is not valid Python, or toolkit does not recognise its training code.
     """
-    content = read_given(path, most=_LONGEST)
+    content = read_given(path, limit=_LONGEST)
     facts = read_script(path)
     if facts.faults:
         fault = facts.faults[0]

@@ -41,7 +41,7 @@ def text_of(path: Path) -> str:
     Raises:
         BadInput: the file cannot be read, is not UTF-8, or is longer than 1 MiB.
     """
-    return plain_text(read_given(path, most=LONGEST), str(path))
+    return plain_text(read_given(path, limit=LONGEST), str(path))
 
 
 def plain_text(content: bytes, file: str) -> str:

@@ -106,7 +106,7 @@ def load_bundle(path: Path) -> Bundle:
     Raises:
         BadInput: as :func:`load` does.
     """
-    content = read_given(path, most=_LARGEST, fix="write a facts file with: `toolkit probe -o FACTS.json`")
+    content = read_given(path, limit=_LARGEST, fix="write a facts file with: `toolkit probe -o FACTS.json`")
     content = content.removeprefix(codecs.BOM_UTF8)
     if not content.lstrip().startswith(b"{"):
         return _from_raw(path, content)

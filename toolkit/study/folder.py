@@ -39,7 +39,7 @@ def load(folder: Path) -> Study:
         BadInput: if the file is missing or invalid.
     """
     file = folder / STUDY
-    content = read_given(file, most=_LARGEST, fix="give a file that `toolkit scale` wrote")
+    content = read_given(file, limit=_LARGEST, fix="give a file that `toolkit scale` wrote")
     try:
         study = msgspec.json.decode(content, type=Study)
     except DECODE_ERRORS as error:
@@ -105,7 +105,7 @@ def hold_study(folder: Path) -> Iterator[None]:
 def _point(file: Path) -> Point | None:
     if not is_there(file):
         return None
-    content = read_given(file, most=_LARGEST)
+    content = read_given(file, limit=_LARGEST)
     try:
         return msgspec.json.decode(content, type=Point)
     except DECODE_ERRORS as error:

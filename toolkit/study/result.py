@@ -74,7 +74,7 @@ def read_training(folder: Path) -> Training:
             fix="make the program print lines such as `epoch 1 loss: 0.31 accuracy: 0.9`, or read the output "
             "with `toolkit jobs logs`",
         )
-    training = parse_metrics(read_given(path, most=_LARGEST), str(path))
+    training = parse_metrics(read_given(path, limit=_LARGEST), str(path))
     if not training.epochs:
         raise CheckFailed(f"{path}: no epoch was finished", fix="see why: `toolkit jobs logs`")
     return training
@@ -89,7 +89,7 @@ def read_record(folder: Path) -> JobRecord | None:
     path = folder / RECORD
     if not is_there(path):
         return None
-    content = read_given(path, most=_LARGEST)
+    content = read_given(path, limit=_LARGEST)
     try:
         return msgspec.json.decode(content, type=JobRecord)
     except DECODE_ERRORS as error:

@@ -98,7 +98,7 @@ def test_a_cache_that_cannot_be_written_costs_only_the_work(cache: Path):
 
 def test_the_oldest_entries_go(cache: Path):
     for number in range(5):
-        hints.keep("facts", str(number), number, most=3)
+        hints.keep("facts", str(number), number, limit=3)
         os.utime(cache / "facts" / f"{number}.json", (number, number))
     assert sorted(path.stem for path in cache.glob("facts/*")) == ["2", "3", "4"]
 

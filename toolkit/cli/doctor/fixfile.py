@@ -31,7 +31,7 @@ def _own(file: Path) -> str | None:
     if not is_there(file):
         return None
     try:
-        text = read_given(file, most=LONGEST).decode("utf-8")
+        text = read_given(file, limit=LONGEST).decode("utf-8")
     except (BadInput, UnicodeDecodeError):
         text = ""
     if not text.startswith(MARK):

@@ -82,6 +82,6 @@ def _is_lock(file: Path) -> bool:
     if not file.name.endswith(SUFFIX):
         return False
     decode_lock(
-        read_given(file, most=MOST_LOCK), str(file), fix="lock the recipe again: `toolkit image lock RECIPE`"
+        read_given(file, limit=MOST_LOCK), str(file), fix="lock the recipe again: `toolkit image lock RECIPE`"
     )
     return True

@@ -72,5 +72,5 @@ def _fix(failed_checks: list[Check]) -> str:
 
 
 def _lock(file: Path) -> Lock:
-    content = read_given(file, most=MOST_LOCK, label="--lock")
+    content = read_given(file, limit=MOST_LOCK, label="--lock")
     return decode_lock(content, f"--lock {file}", fix="lock the recipe again: `toolkit image lock RECIPE`")

@@ -86,7 +86,7 @@ def read_buildfile(path: Path) -> BuildFile:
     Raises:
         BadInput: if toolkit cannot read the build file.
     """
-    text = read_given(path, most=_LARGEST).decode("utf-8", "replace")
+    text = read_given(path, limit=_LARGEST).decode("utf-8", "replace")
     return of_text(path.name, text, lambda name: _text_beside(path.parent / Path(name).name))
 
 

@@ -66,7 +66,7 @@ def read_requirements(path: Path) -> EnvRequirements:
         return EnvRequirements(outside=project.outside).join(_requirements(lines, path, 0))
     if path.suffix == ".toml":
         return _project(path)
-    text = read_given(path, most=_MOST, label="-f").decode("utf-8", "replace")
+    text = read_given(path, limit=_MOST, label="-f").decode("utf-8", "replace")
     if path.suffix in {".yml", ".yaml"}:
         return _conda(text, path)
     return _requirements(text, path, 0)
@@ -94,7 +94,7 @@ def _conda(text: str, path: Path) -> EnvRequirements:
 
 def _project(path: Path) -> EnvRequirements:
     """Return the dependencies of a project; the environment does not contain the project's own code."""
-    text = read_given(path, most=_MOST, label="-f")
+    text = read_given(path, limit=_MOST, label="-f")
     try:
         table = tomllib.loads(text.decode())
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
@@ -165,7 +165,7 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
     match name:
         case "-r" | "--requirement" | "-c" | "--constraint" if depth < _DEEPEST:
             file = path.parent / value
-            text = read_given(file, most=_MOST, label=where).decode("utf-8", "replace")
+            text = read_given(file, limit=_MOST, label=where).decode("utf-8", "replace")
             requirements = _requirements(text, file, depth + 1)
             return (
                 requirements

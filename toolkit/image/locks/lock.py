@@ -112,7 +112,7 @@ def load_lock(name: str) -> Lock | None:
     if file.parent == own_path(name).parent:
         require_trusted(file)
     return decode_lock(
-        read_given(file, most=MOST_LOCK), str(file), fix=f"lock the recipe again: `{lock_command(name)}`"
+        read_given(file, limit=MOST_LOCK), str(file), fix=f"lock the recipe again: `{lock_command(name)}`"
     )
 
 

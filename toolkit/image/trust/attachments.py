@@ -109,7 +109,7 @@ def full_object(sif: Path) -> Object:
     path = full_file(sif)
     text = read_given(
         path,
-        most=_MOST,
+        limit=_MOST,
         label="--provenance full:",
         fix="make the SIF again with `toolkit image sif --fresh`, which writes the file",
     )

@@ -84,7 +84,7 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
                 fix=f"get {file.name} from the source of {path.name}",
             )
         return FileSignature()
-    message = read_given(file, most=_MOST)
+    message = read_given(file, limit=_MOST)
     try:
         with verifier(keyring) as keys:
             signature = keys.check(message)

@@ -25,7 +25,7 @@ def load(file: Path) -> Fix:
         BadInput: if a field is wrong; the message names the file, the line, the field and the valid values.
     """
     content = read_given(
-        file, most=LONGEST, label="--fix", fix="give a file that `toolkit doctor IMAGE --fix` wrote"
+        file, limit=LONGEST, label="--fix", fix="give a file that `toolkit doctor IMAGE --fix` wrote"
     )
     text = plain_text(content, str(file))
     try:

@@ -177,7 +177,7 @@ def env_file(job: JobFile) -> dict[str, str]:
     """
     if not job.env_file:
         return {}
-    content = read_private(at_home(job.env_file), most=_MOST, label="--env-file")
+    content = read_private(at_home(job.env_file), limit=_MOST, label="--env-file")
     text = content.decode("utf-8", "surrogateescape")
     return dict(variables.parse_env_file(text, os.environ, f"--env-file {job.env_file}"))
 
@@ -243,7 +243,7 @@ def _settings() -> list[_Settings]:
 
 
 def _settings_file(file: Path) -> _Settings:
-    text = plain_text(read_trusted(file, most=LONGEST), str(file))
+    text = plain_text(read_trusted(file, limit=LONGEST), str(file))
     raw = tables(text, str(file))
     for name, value in raw.items():
         if name != _TABLE or not isinstance(value, dict):
@@ -267,7 +267,7 @@ def _job_file(file: Path) -> JobLayer:
     # Import YAML here, because only a job file needs it.
     from toolkit.launch.request.jobyaml import read
 
-    text = plain_text(read_given(file, most=LONGEST, label="--job"), str(file))
+    text = plain_text(read_given(file, limit=LONGEST, label="--job"), str(file))
     document = read(text, str(file))
     return layers.check_layer(_of_caller(document.values, str(file)), str(file), document.lines, strict=False)
 

@@ -62,7 +62,7 @@ def check_ssh_config(path: Path) -> None:
         str(path).encode()
     except UnicodeEncodeError as error:  # a job's record contains the file name
         raise BadInput(f"--ssh-config {path}: the file name is not UTF-8", fix="rename the file") from error
-    content = read_given(path, most=_LARGEST, label="--ssh-config")
+    content = read_given(path, limit=_LARGEST, label="--ssh-config")
     ignored: list[str] = []
     for number, line in enumerate(content.splitlines(), 1):
         place = f"--ssh-config {path}:{number}"
