@@ -174,7 +174,7 @@ def _with_gpu_use(figures: Figures, record: JobRecord, tell: Tell) -> Figures:
     if not record.spec.gpus_per_node:
         return figures
     with connect_with_retries(record, tell) as runner:
-        content = runner.read(posixpath.join(record.spec.directory, GPU_FILE), most=records.METRICS_MOST)
+        content = runner.read(posixpath.join(record.spec.directory, GPU_FILE), limit=records.METRICS_MOST)
     return msgspec.structs.replace(figures, gpu=median_use(content))
 
 
@@ -182,11 +182,11 @@ def _metrics(record: JobRecord, remote_file: str, tell: Tell) -> bytes:
     """Return the metrics of a job: the copy on this machine, or the file on the job's host if the copy is
     incomplete.
     """
-    copy = LocalRunner().read(str(records.folder(record.key) / records.METRICS), most=records.METRICS_MOST)
+    copy = LocalRunner().read(str(records.folder(record.key) / records.METRICS), limit=records.METRICS_MOST)
     if are_whole(copy):
         return copy
     with connect_with_retries(record, tell) as runner:
-        content = runner.read(remote_file, most=records.METRICS_MOST)
+        content = runner.read(remote_file, limit=records.METRICS_MOST)
     if content:
         records.keep(record, records.METRICS, content)
     return content or copy

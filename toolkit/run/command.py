@@ -58,11 +58,11 @@ class Completed:
     def errors(self) -> str:
         return self.stderr.decode("utf-8", "replace")
 
-    def require(self, doing: str, fix: str = "") -> "Completed":
+    def require(self, action: str, fix: str = "") -> "Completed":
         """Return this result if the command succeeded.
 
         Args:
-            doing: the start of the error message: what the command does, such as "installing the packages".
+            action: the start of the error message: what the command does, such as "installing the packages".
             fix: what the user can do if the command failed.
 
         Raises:
@@ -72,7 +72,7 @@ class Completed:
             return self
         how = "timed out" if self.timed_out else f"exited with status {self.status}"
         tail = (self.errors.strip() or self.text.strip()).splitlines()[-12:]
-        raise CheckFailed(f"{doing}: {self.command.words[0]} {how}", fix=fix, detail=tail)
+        raise CheckFailed(f"{action}: {self.command.words[0]} {how}", fix=fix, detail=tail)
 
 
 OnLine = Callable[[str], None]
@@ -125,9 +125,9 @@ class Runner(Protocol):
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         """Write a small file on the host atomically, and create its parent folders."""
 
-    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        """Return at most ``most`` bytes of a file on the host, from the byte ``offset``. If ``most`` is None,
-        return all bytes from ``offset``. If the file does not exist, return no bytes.
+    def read(self, target: str, offset: int = 0, limit: int | None = None) -> bytes:
+        """Return at most ``limit`` bytes of a file on the host, from the byte ``offset``. If ``limit`` is
+        None, return all bytes from ``offset``. If the file does not exist, return no bytes.
         """
 
     def size(self, target: str) -> int:

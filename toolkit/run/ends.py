@@ -48,9 +48,9 @@ class Ends:
         return join_ends(*ends, self.skipped) if self.skipped else b"".join(ends)
 
 
-def join_ends(head: bytes, tail: bytes, skipped: int) -> bytes:
+def join_ends(head: bytes, tail: bytes, gap: int) -> bytes:
     """Join the beginning and the end of a long output with a line that gives the number of omitted bytes."""
-    return b"%s\n[toolkit: %d bytes are left out here]\n%s" % (head, skipped, tail)
+    return b"%s\n[toolkit: %d bytes are left out here]\n%s" % (head, gap, tail)
 
 
 def is_cut(size: int) -> bool:
@@ -64,7 +64,7 @@ def read_ends(runner: Runner, target: str) -> bytes:
     """
     size = runner.size(target)
     if not is_cut(size):
-        return runner.read(target, most=HEAD + TAIL)
+        return runner.read(target, limit=HEAD + TAIL)
     tail = runner.read(target, size - TAIL, TAIL)
     return join_ends(runner.read(target, 0, HEAD), tail, size - HEAD - TAIL)
 

@@ -6,14 +6,14 @@ from io import FileIO
 from toolkit.model.progress import Tell
 
 
-def wait_for_lock(lock: int | FileIO, tell: Tell, wait: str) -> None:
-    """Lock the open file or folder ``lock``. If another process holds the lock, print the message ``wait``
-    through ``tell``, and wait for the lock.
+def wait_for_lock(lock: int | FileIO, tell: Tell, message: str) -> None:
+    """Lock the open file or folder ``lock``. If another process holds the lock, print ``message`` through
+    ``tell``, and wait until the other process releases the lock.
 
     The kernel releases the lock when the process exits or the file is closed.
     """
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        tell.step(wait)
+        tell.step(message)
         fcntl.flock(lock, fcntl.LOCK_EX)

@@ -61,14 +61,17 @@ def check_file(target: Path, option: str, example: str) -> None:
         raise BadInput(f"{option} {target}: not a regular file", fix=f"with {option}, name a regular file")
 
 
-def in_cache(*below: str) -> Path:
-    """Return the folder ``below`` in toolkit's cache, after a check that it is writable. Create the folder if
-    it does not exist.
+def in_cache(*names: str) -> Path:
+    """Return a folder in toolkit's cache, after a check that the folder is writable. Create the folder if it
+    does not exist.
+
+    ``names`` are the parts of the folder's path in the cache. Without ``names``, the folder is the cache
+    itself.
 
     Raises:
         Missing: if toolkit cannot create the folder or write to it.
     """
-    folder = cache_dir().joinpath(*below)
+    folder = cache_dir().joinpath(*names)
     try:
         return _writable_folder(folder)
     except OSError as error:

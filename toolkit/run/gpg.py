@@ -195,23 +195,23 @@ def _isolating_arguments(keyring: Path, folder: str, option: str = "--keyring") 
     return home
 
 
-def _is_about_home(done: Completed) -> bool:
-    return any(part in done.errors for part in _AT_HOME)
+def _is_about_home(result: Completed) -> bool:
+    return any(part in result.errors for part in _AT_HOME)
 
 
-def _unusable(done: Completed, what: str) -> Missing:
+def _unusable(result: Completed, summary: str) -> Missing:
     """Return the exception to raise if gpg itself fails, for example because its home folder is not writable.
-    ``what`` is the start of the message, such as "gpg cannot check signatures".
+    ``summary`` is the start of the message, such as "gpg cannot check signatures".
     """
-    messages = [line.removeprefix("gpg: ") for line in done.errors.splitlines() if line.strip()]
+    messages = [line.removeprefix("gpg: ") for line in result.errors.splitlines() if line.strip()]
     why = next(
         (line for line in messages if any(part in line for part in _AT_HOME)),
         messages[-1] if messages else "",
     )
     return Missing(
-        f"{what}: {why or f'gpg exited with status {done.status} and printed no message'}",
+        f"{summary}: {why or f'gpg exited with status {result.status} and printed no message'}",
         fix="set GNUPGHOME to your own writable folder"
-        if _is_about_home(done)
+        if _is_about_home(result)
         else "check that gpg works: `gpg --list-keys`",
         detail=messages[-3:] if len(messages) > 1 else (),
     )

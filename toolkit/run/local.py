@@ -107,11 +107,11 @@ class LocalRunner:
                     folder.rmdir()
             raise
 
-    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
+    def read(self, target: str, offset: int = 0, limit: int | None = None) -> bytes:
         try:
             with Path(target).open("rb") as file:
                 file.seek(offset)
-                return file.read(-1 if most is None else most)
+                return file.read(-1 if limit is None else limit)
         except FileNotFoundError:
             return b""
 
@@ -228,14 +228,14 @@ def end_group(process: "subprocess.Popen[bytes]") -> None:
 def _pump(
     process: "subprocess.Popen[bytes]",
     stdin: bytes,
-    collected: dict[str, bytearray],
+    tails: dict[str, bytearray],
     on_line: OnLine,
     deadline: float | None,
 ) -> bool:
     """Write ``stdin`` to a process, and pass the process's output lines to ``on_line``. Return True when both
     output streams have ended, and False if the deadline comes first.
 
-    ``collected`` gets the last bytes of both streams. The function alternates between reads and writes. If
+    ``tails`` gets the last bytes of both streams. The function alternates between reads and writes. If
     the function first wrote the whole input, a process with much input and output could cause a deadlock.
     """
     ungiven = memoryview(stdin)
@@ -254,8 +254,8 @@ def _pump(
                 if key.data == "in":
                     ungiven = _give(process, ungiven, waiting)
                 elif chunk := os.read(key.fd, 1 << 16):
-                    collected[key.data] += chunk
-                    del collected[key.data][:-_TAIL]
+                    tails[key.data] += chunk
+                    del tails[key.data][:-_TAIL]
                     lines[key.data].take(chunk)
                 else:
                     waiting.unregister(key.fileobj)
@@ -265,7 +265,7 @@ def _pump(
 
 
 def _give(
-    process: "subprocess.Popen[bytes]", ungiven: memoryview, waiting: selectors.BaseSelector
+    process: "subprocess.Popen[bytes]", rest: memoryview, selector: selectors.BaseSelector
 ) -> memoryview:
     """Write as many bytes to the process's standard input as the pipe accepts without blocking. Return the
     bytes that the pipe did not accept.
@@ -273,12 +273,12 @@ def _give(
     If the process has closed its standard input, toolkit drops the rest of the input without an error.
     """
     if process.stdin is None:
-        return ungiven
+        return rest
     try:
-        ungiven = ungiven[os.write(process.stdin.fileno(), ungiven[: select.PIPE_BUF]) :]
+        rest = rest[os.write(process.stdin.fileno(), rest[: select.PIPE_BUF]) :]
     except BrokenPipeError:
-        ungiven = ungiven[:0]
-    if not ungiven:
-        waiting.unregister(process.stdin)
+        rest = rest[:0]
+    if not rest:
+        selector.unregister(process.stdin)
         process.stdin.close()
-    return ungiven
+    return rest

@@ -51,8 +51,8 @@ class LoginPathRunner:
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         self._runner.write(target, content, mode)
 
-    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        return self._runner.read(target, offset, most)
+    def read(self, target: str, offset: int = 0, limit: int | None = None) -> bytes:
+        return self._runner.read(target, offset, limit)
 
     def size(self, target: str) -> int:
         return self._runner.size(target)

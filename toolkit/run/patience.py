@@ -65,11 +65,11 @@ class PatientRunner:
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         arrived = 0
 
-        def heard(done: int, total: int) -> None:
+        def heard(transferred: int, total: int) -> None:
             nonlocal arrived
-            arrived = max(arrived, done)
+            arrived = max(arrived, transferred)
             if progress:
-                progress(done, total)
+                progress(transferred, total)
 
         send = self._runner.send
         patiently(
@@ -83,8 +83,8 @@ class PatientRunner:
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         self._try_patiently(lambda: self._runner.write(target, content, mode))
 
-    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        return self._try_patiently(lambda: self._runner.read(target, offset, most))
+    def read(self, target: str, offset: int = 0, limit: int | None = None) -> bytes:
+        return self._try_patiently(lambda: self._runner.read(target, offset, limit))
 
     def size(self, target: str) -> int:
         return self._try_patiently(lambda: self._runner.size(target))
@@ -99,33 +99,34 @@ class PatientRunner:
         self._runner.close()
 
     def _try_patiently(self, call: Callable[[], _T]) -> _T:
-        return patiently(call, self._on_lost, self._seconds, stopped=self._stopped.is_set)
+        return patiently(call, self._on_lost, self._seconds, is_stopped=self._stopped.is_set)
 
 
 def patiently(
     call: Callable[[], _T],
     on_lost: OnLost,
     seconds: float,
-    arrived: Callable[[], int] = lambda: 0,
-    stopped: Callable[[], bool] = lambda: False,
+    count_bytes: Callable[[], int] = lambda: 0,
+    is_stopped: Callable[[], bool] = lambda: False,
 ) -> _T:
     """Repeat a call after a lost connection until it succeeds, or until the host was unreachable for
     ``seconds``.
 
-    ``arrived`` returns the number of transferred bytes. If bytes arrived since the previous failure, the
+    ``count_bytes`` returns the number of transferred bytes. If bytes arrived since the previous failure, the
     count of seconds starts again at 0.
 
     Raises:
-        Lost: if the host was unreachable for ``seconds``, or if the call fails and ``stopped`` returns true.
+        Lost: if the host was unreachable for ``seconds``, or if the call fails and ``is_stopped`` returns
+            true.
     """
-    before, began, pause, warned = arrived(), time.monotonic(), _FIRST_PAUSE, False
+    before, began, pause, warned = count_bytes(), time.monotonic(), _FIRST_PAUSE, False
     while True:
         try:
             return call()
         except Lost as error:
-            if arrived() > before:
-                before, began, pause, warned = arrived(), time.monotonic(), _FIRST_PAUSE, False
-            if stopped() or time.monotonic() - began + pause > seconds:
+            if count_bytes() > before:
+                before, began, pause, warned = count_bytes(), time.monotonic(), _FIRST_PAUSE, False
+            if is_stopped() or time.monotonic() - began + pause > seconds:
                 raise
             if not warned:
                 on_lost(error.message)

@@ -116,8 +116,8 @@ def _parse_frame(line: bytes) -> "tuple[int, str, bytes] | None":
 class _Connection:
     """One relayed TCP connection, with a thread for each direction."""
 
-    def __init__(self, carried: Connections, number: int, connection: socket.socket) -> None:
-        self._carried, self._number, self._socket = carried, number, connection
+    def __init__(self, connections: Connections, number: int, connection: socket.socket) -> None:
+        self._connections, self._number, self._socket = connections, number, connection
         self._waiting = queue.Queue()  # type: queue.Queue[bytes]
         self._lock = threading.Lock()
         self._size, self._directions = 0, 2
@@ -139,7 +139,7 @@ class _Connection:
             self._waiting.put(content)
 
     def stop(self) -> None:
-        self._carried.forget(self._number)
+        self._connections.forget(self._number)
         with contextlib.suppress(OSError):
             self._socket.shutdown(socket.SHUT_RDWR)
         self._waiting.put(b"")
@@ -147,8 +147,8 @@ class _Connection:
     def _from_socket(self) -> None:
         try:
             for content in iter(lambda: self._socket.recv(_CHUNK), b""):
-                self._carried.say(self._number, DATA, content)
-            self._carried.say(self._number, END)
+                self._connections.say(self._number, DATA, content)
+            self._connections.say(self._number, END)
         except (OSError, ValueError):
             self._give_up()
         self._done()
@@ -167,14 +167,14 @@ class _Connection:
     def _give_up(self) -> None:
         self.stop()
         with contextlib.suppress(OSError, ValueError):  # the pipe to the other end may be broken
-            self._carried.say(self._number, GONE)
+            self._connections.say(self._number, GONE)
 
     def _done(self) -> None:
         with self._lock:
             self._directions -= 1
             last = self._directions == 0
         if last:
-            self._carried.forget(self._number)
+            self._connections.forget(self._number)
             self._socket.close()
 
 
@@ -186,19 +186,19 @@ def main(port: int) -> None:
         out.write(line)
         out.flush()
 
-    carried = Connections(write)
-    carried.say(0, HELLO)
+    connections = Connections(write)
+    connections.say(0, HELLO)
     for line in iter(sys.stdin.buffer.readline, b""):
-        kind, number = carried.hear(line)
+        kind, number = connections.hear(line)
         if kind == OPEN:
             try:
                 connection = socket.create_connection(("127.0.0.1", port), _CONNECT_SECONDS)
             except OSError:
-                carried.say(number, GONE)
+                connections.say(number, GONE)
                 continue
             connection.settimeout(None)
-            carried.add(number, connection)
-    carried.close()
+            connections.add(number, connection)
+    connections.close()
 
 
 if __name__ == "__main__":

@@ -74,14 +74,14 @@ def part_name(parcel: Parcel) -> str:
     return posixpath.join(folder, f".{name}.{parcel.sha256[:16]}.part")
 
 
-def _bring(direct: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
+def _bring(plain_runner: Runner, runner: Runner, parcel: Parcel, tell: Tell) -> None:
     part = part_name(parcel)
-    resumed = _send(direct, parcel, part, tell)
+    resumed = _send(plain_runner, parcel, part, tell)
     hashes = remote_hashes(runner, [part])
     if resumed and hashes.get(part) not in {None, parcel.sha256}:
         # The partial copy from an earlier try contains wrong bytes, so delete it and copy the whole file.
         _remove(runner, part)
-        _send(direct, parcel, part, tell)
+        _send(plain_runner, parcel, part, tell)
         hashes = remote_hashes(runner, [part])
     if part not in hashes:
         # Another process that copied the same file may have renamed the partial copy.
@@ -115,16 +115,16 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
     begun: list[int] = []
     furthest = 0
 
-    def progress(done: int, total: int) -> None:
+    def progress(transferred: int, total: int) -> None:
         nonlocal furthest
         if stopped.is_set():
             raise KeyboardInterrupt
         if not begun:
-            begun.append(done)
-            if done:
-                tell.step(f"Resuming {parcel.source.name} after {format_size(done)}")
-        furthest = max(furthest, done)
-        tell.detail(f"{done / max(total, 1):.0%}")
+            begun.append(transferred)
+            if transferred:
+                tell.step(f"Resuming {parcel.source.name} after {format_size(transferred)}")
+        furthest = max(furthest, transferred)
+        tell.detail(f"{transferred / max(total, 1):.0%}")
 
     def once() -> None:
         begun.clear()

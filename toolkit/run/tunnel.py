@@ -42,7 +42,7 @@ class Tunnel:
             ) from error
         self._socket.listen(64)
         self._numbers = itertools.count(1)
-        self._carried: Connections | None = None
+        self._connections: Connections | None = None
         threading.Thread(target=self._accept, daemon=True).start()
 
     @property
@@ -51,29 +51,30 @@ class Tunnel:
         port: int = self._socket.getsockname()[1]
         return port
 
-    def serve(self, far: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
-        """Forward connections until the remote relay exits. ``far`` writes to the remote relay's input and
-        reads its output. The function calls ``on_ready`` when the remote relay is ready.
+    def serve(self, conversation: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
+        """Forward connections until the remote relay exits. Through ``conversation``, toolkit writes to the
+        input of the remote relay and reads the output. The function calls ``on_ready`` when the remote relay
+        is ready.
 
         Raises:
             CheckFailed: if the remote relay did not start.
         """
-        carried = Connections(far.write)
-        lines = _lines(far)
+        connections = Connections(conversation.write)
+        lines = _lines(conversation)
         banner: list[str] = []
-        while (line := next(lines, None)) is None or carried.hear(line)[0] != HELLO:
+        while (line := next(lines, None)) is None or connections.hear(line)[0] != HELLO:
             if line is None or len(banner) > _LONGEST_BANNER:
-                output = (*banner, *far.errors().splitlines())
+                output = (*banner, *conversation.errors().splitlines())
                 raise CheckFailed("the remote end of the tunnel did not start", detail=output[-8:])
             banner.append(line.decode("utf-8", "replace"))
-        self._carried = carried
+        self._connections = connections
         try:
             on_ready()
             for line in lines:
-                carried.hear(line)
+                connections.hear(line)
         finally:
-            self._carried = None
-            carried.close()
+            self._connections = None
+            connections.close()
 
     def close(self) -> None:
         """Stop accepting connections. Accepted connections stay open until :meth:`serve` returns."""
@@ -87,20 +88,20 @@ class Tunnel:
                 connection, _ = self._socket.accept()
             except OSError:  # the socket was closed
                 return
-            carried = self._carried
-            if carried is None:
+            connections = self._connections
+            if connections is None:
                 connection.close()
                 continue
             number = next(self._numbers)
             try:
-                carried.add(number, connection, opened=False)
+                connections.add(number, connection, opened=False)
             except (OSError, ValueError):  # the pipe is broken; serve() notices it
-                carried.forget(number)
+                connections.forget(number)
                 connection.close()
 
 
-def _lines(far: Conversation) -> Iterator[bytes]:
+def _lines(conversation: Conversation) -> Iterator[bytes]:
     rest = b""
-    while chunk := far.read():
+    while chunk := conversation.read():
         *lines, rest = (rest + chunk).split(b"\n")
         yield from lines

@@ -241,7 +241,7 @@ class Place:
     place = "login"
     beside = b""
 
-    def read(self, target, offset=0, most=None):
+    def read(self, target, offset=0, limit=None):
         return self.beside if target.endswith(".sif.facts.json") else b""
 
     def close(self):

@@ -43,8 +43,8 @@ class Recorded:
     def write(self, target, content, mode=0o644):
         self.files[target] = content
 
-    def read(self, target, offset=0, most=None):
-        return self.files.get(target, b"")[offset : None if most is None else offset + most]
+    def read(self, target, offset=0, limit=None):
+        return self.files.get(target, b"")[offset : None if limit is None else offset + limit]
 
     def size(self, target):
         return len(self.files.get(target, b""))

@@ -39,9 +39,9 @@ class Breaking(LocalRunner):
         self._maybe()
         return done
 
-    def read(self, target, offset=0, most=None):
+    def read(self, target, offset=0, limit=None):
         self._maybe()
-        return super().read(target, offset, most)
+        return super().read(target, offset, limit)
 
 
 class Cut(Breaking):

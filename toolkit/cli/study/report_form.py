@@ -64,7 +64,7 @@ def _script(points: Sequence[Point]) -> str:
     for point in sorted(points, key=lambda point: point.size, reverse=True):
         if point.origin and point.state == "measured":
             file = records.folder(point.origin.job) / records.SCRIPT
-            content = LocalRunner().read(str(file), most=_SCRIPT_MOST)
+            content = LocalRunner().read(str(file), limit=_SCRIPT_MOST)
             if content:
                 return content.decode(errors="replace")
     return ""

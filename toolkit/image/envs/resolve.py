@@ -137,7 +137,7 @@ class _Search:
             self._base,
             requirements=(*self.wanted.requirements, *roots),
             constraints=(*self.wanted.constraints, *lines),
-            preferred={**versions, **self.kept},
+            preferences={**versions, **self.kept},
         )
 
     def _dependents(self) -> tuple[str, ...]:

@@ -154,7 +154,7 @@ class _Python:
             [line for line in constraints if not Requirement(line).extras],
             python=self._needs.base.python,
             platform=self._platform,
-            what=f"the wheels of {self._name}",
+            label=f"the wheels of {self._name}",
             indexes=self._needs.indexes,
         )
         pairs = pylock.wheels_of(
@@ -172,7 +172,7 @@ class _Python:
         if not wanted:
             return ()
         what = f"the source distributions of {self._name}"
-        text = wheels.sources(wanted, python=self._needs.base.python, what=what)
+        text = wheels.sources(wanted, python=self._needs.base.python, label=what)
         return pylock.sdists_of(text, python=self.version)
 
     def requirements_of(self, sdist: Path) -> tuple[str, ...]:

@@ -59,7 +59,7 @@ def _is_complete(record: JobRecord, copy: Path) -> bool:
 def _fetch(record: JobRecord) -> None:
     runner = host_options_of(record).open()
     try:
-        if content := runner.read(f"{record.spec.directory}/{records.METRICS}", most=records.METRICS_MOST):
+        if content := runner.read(f"{record.spec.directory}/{records.METRICS}", limit=records.METRICS_MOST):
             records.keep(record, records.METRICS, content)
     finally:
         runner.close()

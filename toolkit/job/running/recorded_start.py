@@ -39,7 +39,7 @@ def start_of_record(record: JobRecord) -> JobStart:
     if not (folder / records.TIMES).is_file():
         with connect_to_job(record) as runner:
             for name in names:
-                content = runner.read(f"{record.spec.directory}/{name}", most=records.METRICS_MOST)
+                content = runner.read(f"{record.spec.directory}/{name}", limit=records.METRICS_MOST)
                 if content:
                     records.keep(record, name, content)
     times, metrics = (_bytes(folder / name) for name in names)

@@ -53,7 +53,7 @@ def read_result(record: JobRecord) -> SweepResult:
         if index not in mine:
             continue
         task, folder = known.get(index, JobTask(index=index, state="pending")), local_folder / str(index)
-        output = runner.read(str(folder / records.OUTPUT), most=_MOST).decode("utf-8", "replace")
+        output = runner.read(str(folder / records.OUTPUT), limit=_MOST).decode("utf-8", "replace")
         figures = figures_of(folder, output)
         tasks.append(
             TaskResult(index=index, values=row, state=task.state, exit_code=task.exit_code, figures=figures)

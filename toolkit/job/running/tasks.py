@@ -28,5 +28,5 @@ def _read(record: JobRecord, runner: Runner, folder: Callable[[JobTask], str]) -
     paths = {
         task.index: f"{folder(task)}/{records.METRICS}" for task in record.tasks if task.state not in _WAITING
     }
-    paces = {i: pace(runner.read(path, most=records.METRICS_MOST)) for i, path in paths.items()}
+    paces = {i: pace(runner.read(path, limit=records.METRICS_MOST)) for i, path in paths.items()}
     return {index: describe_pace(now) for index, now in paces.items() if now}

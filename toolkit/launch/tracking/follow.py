@@ -144,7 +144,7 @@ class _Metrics:
 
     def look(self, *, immediate: bool = False) -> None:
         if immediate or time.monotonic() >= self._next:
-            content = self._runner.read(self._path, most=records.METRICS_MOST)
+            content = self._runner.read(self._path, limit=records.METRICS_MOST)
             self._on_metrics(content)
             self._next = time.monotonic() + max(_METRICS_SECONDS, len(content) / _METRICS_BYTES)
 

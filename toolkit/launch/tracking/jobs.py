@@ -260,7 +260,7 @@ def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> No
     metrics = posixpath.join(task_folder(record, task), records.METRICS)
     files = (
         (records.OUTPUT, read_ends(runner, output_of(record, task))),
-        (records.METRICS, runner.read(metrics, most=records.METRICS_MOST)),
+        (records.METRICS, runner.read(metrics, limit=records.METRICS_MOST)),
         (records.TIMES, runner.read(posixpath.join(task_folder(record, task), records.TIMES))),
     )
     for name, content in files:

@@ -29,10 +29,10 @@ class BuildLog:
     in messages, and ``memory`` is the build's memory limit in bytes.
     """
 
-    def __init__(self, what: str, tell: Tell, memory: int) -> None:
+    def __init__(self, subject: str, tell: Tell, memory: int) -> None:
         self.image = ""
         self.container = ""
-        self._what = what
+        self._subject = subject
         self._tell = tell
         self._memory = memory
         self._step = ""
@@ -80,7 +80,7 @@ class BuildLog:
         self.container = ""
         self._step = f"{step['number']} of {step['of']}"
         self._instruction = _shorten(step["instruction"])
-        doing = f"{self._what}, step {self._step}: {self._instruction}"
+        doing = f"{self._subject}, step {self._step}: {self._instruction}"
         # Only RUN, COPY and ADD take time; other Dockerfile instructions only set metadata.
         slow = step["instruction"].startswith(("RUN", "COPY", "ADD"))
         (self._tell.step if slow else self._tell.detail)(doing)
@@ -100,7 +100,7 @@ class BuildLog:
             reason = "the disk of the Docker engine is full"
             fix = "free space on this disk; `docker system df` shows what uses the space"
         return CheckFailed(
-            f"{self._what}: the build failed {self.where()}: {reason}", fix=fix, detail=self.recent()
+            f"{self._subject}: the build failed {self.where()}: {reason}", fix=fix, detail=self.recent()
         )
 
 

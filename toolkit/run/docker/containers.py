@@ -124,19 +124,19 @@ def create_container(
     client: "DockerClient",
     image: str,
     words: Sequence[str],
-    doing: str,
+    action: str,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> Iterator[str]:
     """Create a container of ``image`` without starting it, yield its name, and remove it afterwards.
 
-    ``words`` is the container's command. ``doing`` completes the error message "... while toolkit was", for
+    ``words`` is the container's command. ``action`` completes the error message "... while toolkit was", for
     example ``running sh``. toolkit itself chooses the container's name. toolkit can therefore remove the
     container even if the user interrupts toolkit before the engine answers.
     """
     name = f"toolkit-{uuid.uuid4().hex[:12]}"
     labels = {"toolkit": "run", _OWNER: f"{host()}:{os.getpid()}", **clone.labels()}
     try:
-        with delay_signals(), translate_errors(doing):
+        with delay_signals(), translate_errors(action):
             client.api.create_container(
                 image, list(words), entrypoint=[], name=name, labels=labels, **settings
             )
@@ -234,8 +234,8 @@ def _rights(box: Box) -> dict[str, Any]:
     }
 
 
-def _end(container: "Container", expired: threading.Event) -> None:
+def _end(container: "Container", expiry: threading.Event) -> None:
     # Set the event first, because run_once() may check the event before kill() returns.
-    expired.set()
+    expiry.set()
     with contextlib.suppress(Exception):
         container.kill()

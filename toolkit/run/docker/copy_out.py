@@ -21,12 +21,12 @@ _CHUNK = 1 << 20
 @dataclass(frozen=True, slots=True)
 class CopyOut:
     """A file to copy: its ``path`` in the container, its ``target`` on this machine, and its maximum size
-    ``most`` in bytes.
+    ``limit`` in bytes.
     """
 
     path: str
     target: Path
-    most: int
+    limit: int
 
 
 class ChunkReader(io.RawIOBase):
@@ -59,10 +59,10 @@ def copy_out(container: "Container", output: CopyOut) -> None:
     with tarfile.open(fileobj=ChunkReader(iter(stream)), mode="r|") as tar:
         entry = tar.next()
         content = tar.extractfile(entry) if entry is not None and entry.isreg() else None
-        if entry is None or content is None or entry.size > output.most:
+        if entry is None or content is None or entry.size > output.limit:
             raise CheckFailed(
                 f"the file {output.path} in the container is not a regular file of at most"
-                f" {output.most >> 20} MiB"
+                f" {output.limit >> 20} MiB"
             )
         with output.target.open("wb") as file:
             shutil.copyfileobj(content, file, _CHUNK)

@@ -89,16 +89,16 @@ def connect(timeout: float = _ANSWER_SECONDS) -> "DockerClient":
     )
 
 
-def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") -> "DockerClient":
+def _answering(make: Callable[[], "DockerClient"], address: str, origin: str = "") -> "DockerClient":
     """Create a client with ``make``, and return the client after the engine has answered.
 
-    ``where`` is the address of the engine. ``why`` says where this address comes from; error messages show
-    ``why`` after the address.
+    ``address`` is the address of the engine. ``origin`` is the text after the address in error
+    messages, such as the name of the docker context that sets the address; the text may be empty.
     """
     with contextlib.ExitStack() as unless_it_answers:
         try:
-            if where.startswith("unix://"):
-                _knock(where.removeprefix("unix://"))
+            if address.startswith("unix://"):
+                _knock(address.removeprefix("unix://"))
             client = make()
             unless_it_answers.callback(client.close)
             client.ping()
@@ -106,7 +106,7 @@ def _answering(make: Callable[[], "DockerClient"], where: str, why: str = "") ->
             # For ssh:// addresses, the SDK also passes on exceptions of name lookups, sockets and paramiko.
             if not is_engine_error(error) and not isinstance(error, OSError | ValueError):
                 raise
-            raise no_engine(error, f"{where}{why}") from error
+            raise no_engine(error, f"{address}{origin}") from error
         unless_it_answers.pop_all()
     return client
 
@@ -166,16 +166,16 @@ class ParallelBuilds:
 def build_image(
     client: "DockerClient",
     files: Files,
-    what: str,
+    subject: str,
     tell: Tell,
     options: BuildOptions,
-    abreast: ParallelBuilds | None = None,
+    builds: ParallelBuilds | None = None,
 ) -> str:
     """Build an image from the context ``files``, which includes a ``Dockerfile``, and return the image's ID.
 
     This function does not tag the image. The caller first checks the image and then tags it, so that a tag
-    never refers to an unchecked image. ``what`` names the image in messages. If several builds run at the
-    same time, all of them get the same object ``abreast``. The engine caches each finished step, even if a
+    never refers to an unchecked image. ``subject`` names the image in messages. If several builds run at the
+    same time, all of them get the same object ``builds``. The engine caches each finished step, even if a
     later step fails.
 
     Raises:
@@ -183,11 +183,11 @@ def build_image(
             the last output lines of the step.
         Missing: if the engine stops answering.
     """
-    log = BuildLog(what, tell, options.memory)
+    log = BuildLog(subject, tell, options.memory)
     try:
-        if abreast:
-            abreast.joined(log)
-        with translate_errors(f"building {what}"):
+        if builds:
+            builds.joined(log)
+        with translate_errors(f"building {subject}"):
             events = client.api.build(
                 # The SDK sends the first files of this generator while toolkit packs the next files.
                 fileobj=pack_context(add_labels(files, options.labels)),
@@ -203,13 +203,13 @@ def build_image(
                 timeout=options.timeout,
             )
             with contextlib.closing(events):  # closing the stream cancels the build
-                _follow(events, log, time.monotonic() + options.timeout, abreast)
+                _follow(events, log, time.monotonic() + options.timeout, builds)
     except BaseException:
         _remove_container(client, log.container)
         raise
     if not log.image:
         raise Missing(
-            f"{what}: the Docker engine stopped the build {log.where()} and gave no reason",
+            f"{subject}: the Docker engine stopped the build {log.where()} and gave no reason",
             fix="check with `docker info` that the Docker engine still runs, then run the same command again",
             detail=log.recent(),
         )
@@ -306,12 +306,12 @@ def architecture(client: "DockerClient") -> str:
 
 
 def _follow(
-    events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float, abreast: ParallelBuilds | None
+    events: Iterator[Mapping[str, Any]], log: BuildLog, deadline: float, builds: ParallelBuilds | None
 ) -> None:
     for event in events:
         log.take(event)
-        if abreast:
-            abreast.go_on()
+        if builds:
+            builds.go_on()
         if time.monotonic() > deadline:
             raise CheckFailed(
                 f"toolkit stopped the build {log.where()}, because the build took too long",

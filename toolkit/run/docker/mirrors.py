@@ -55,10 +55,10 @@ def of_image(client: "DockerClient", image: str) -> Mirrors:
     return read_mirrors("\n".join(run_once(client, Box(image), ("sh", "-c", _CAT)).lines))
 
 
-def join_mirrors(*several: Mirrors) -> Mirrors:
+def join_mirrors(*lists: Mirrors) -> Mirrors:
     """Join several lists of mirrors in the order of the arguments, without duplicates."""
     archives: tuple[Archive, ...] = ("debian", "debian-security")
-    return {a: tuple(dict.fromkeys(m for mirrors in several for m in mirrors.get(a, ()))) for a in archives}
+    return {a: tuple(dict.fromkeys(m for mirrors in lists for m in mirrors.get(a, ()))) for a in archives}
 
 
 def _texts() -> Iterator[str]:

@@ -87,8 +87,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s. On a
-            # busy machine, Docker may need more than a second for a running node's name: ask again.
+            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s.
+            # On a busy machine, Docker may need more than a second for a running node's name: ask again.
             "DnsOptions": ["timeout:1", "attempts:3"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
@@ -186,8 +186,8 @@ class Nodes:
         """Run a command in a container until it exits or reaches its time limit."""
         out, err = bytearray(), bytearray()
 
-        def take(more: bytes, errors: bytes) -> None:
-            out.extend(more)
+        def take(output: bytes, errors: bytes) -> None:
+            out.extend(output)
             err.extend(errors)
 
         words = command.words
@@ -231,14 +231,14 @@ class Nodes:
         return output.decode("utf-8", "replace").splitlines()
 
     @staticmethod
-    def _forget(remove: Callable[..., None], name: str, **how: bool) -> None:
+    def _forget(remove: Callable[..., None], name: str, **options: bool) -> None:
         """Remove a Docker object. Ignore the error if another process has removed the Docker object or is
         removing it.
         """
         import docker
 
         try:
-            remove(name, **how)
+            remove(name, **options)
         except docker.errors.NotFound:
             pass
         except docker.errors.APIError as error:

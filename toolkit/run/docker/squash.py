@@ -41,19 +41,19 @@ class Squash:
     """The image to pack as squashfs, the target file, and the options. ``name`` is the image's name in
     messages.
 
-    ``target`` is an existing file, in which the squashfs starts at byte ``offset``. ``added`` defines files
-    to add to the image's files, in the format of mksquashfs's pseudo files. ``without`` lists the image's
-    files that toolkit leaves out. ``epoch`` is the latest permitted modification time of a file in the
-    squashfs, in seconds since 1970. ``options`` are further arguments of mksquashfs, such as the compression.
-    ``memory`` is the container's memory limit in bytes. ``timeout`` is in seconds.
+    ``target`` is an existing file, in which the squashfs starts at byte ``offset``. ``pseudo_files`` defines
+    files to add to the image's files, in the format of mksquashfs's pseudo files. ``exclusions`` lists the
+    image's files that toolkit leaves out. ``epoch`` is the latest permitted modification time of a file in
+    the squashfs, in seconds since 1970. ``options`` are further arguments of mksquashfs, such as the
+    compression. ``memory`` is the container's memory limit in bytes. ``timeout`` is in seconds.
     """
 
     image: str
     name: str
     target: Path
     offset: int
-    added: bytes
-    without: tuple[str, ...]
+    pseudo_files: bytes
+    exclusions: tuple[str, ...]
     epoch: int
     options: tuple[str, ...]
     memory: int
@@ -78,7 +78,7 @@ def pack(client: "DockerClient", work: Squash, tell: Tell) -> None:
             user="0:0",
             init=False,
             volumes_from=(f"{tools}:ro",),
-            root_archive=_packed({_ADDED: work.added}),
+            root_archive=_packed({_ADDED: work.pseudo_files}),
         )
         lines: list[str] = []
         ran = run_once(client, box, _words(work), lambda line: _read_line(line, lines, tell))
@@ -95,7 +95,7 @@ def _words(work: Squash) -> tuple[str, ...]:
         *("-mem", f"{memory >> 20}M", "-xattrs-include", _XATTRS, "-pf", _ADDED),
         *("-root-mode", "755", "-root-uid", "0", "-root-gid", "0"),
         *work.options,
-        *("-e", *_LEFT_OUT, *work.without),
+        *("-e", *_LEFT_OUT, *work.exclusions),
     )
 
 
@@ -112,30 +112,30 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
         lines.append(text)
 
 
-def _require(ran: RunResult, lines: Sequence[str], work: Squash) -> None:
+def _require(result: RunResult, lines: Sequence[str], work: Squash) -> None:
     """Raise an error if mksquashfs failed or printed a warning.
 
     A warning counts as a failure, because mksquashfs only prints a warning if it cannot read a file. It then
     stores an empty file instead.
     """
-    if ran.ok and not lines and work.target.stat().st_size > work.offset:
+    if result.ok and not lines and work.target.stat().st_size > work.offset:
         return
     what = f"packing {work.name}"
-    if ran.timed_out:
+    if result.timed_out:
         raise CheckFailed(f"{what}: mksquashfs took longer than {work.timeout:.0f} s", detail=lines[-12:])
-    if ran.status == 137:
+    if result.status == 137:
         raise CheckFailed(
             f"{what}: mksquashfs was killed, most likely by the memory limit of {work.memory >> 20} MiB",
             fix="set TOOLKIT_BUILD_MEMORY to a larger value",
             detail=lines[-12:],
         )
-    if ran.ok and not lines:
+    if result.ok and not lines:
         raise CheckFailed(
             f"{what}: mksquashfs succeeded, but {work.target} is still empty",
             fix="check that the Docker engine runs on this machine and can write to this file",
         )
     raise CheckFailed(
-        f"{what}: mksquashfs failed or printed a warning (exit status {ran.status})", detail=lines[-12:]
+        f"{what}: mksquashfs failed or printed a warning (exit status {result.status})", detail=lines[-12:]
     )
 
 

@@ -186,9 +186,9 @@ def _file(match: re.Match[str], mirrors: Mirrors) -> LockedFile:
     )
 
 
-def _refusal(ran: RunResult, release: str) -> CheckFailed:
-    how = f"took longer than {_SECONDS:.0f} s" if ran.timed_out else f"exited with status {ran.status}"
-    lines = [without_login(line) for line in ran.lines]
+def _refusal(result: RunResult, release: str) -> CheckFailed:
+    how = f"took longer than {_SECONDS:.0f} s" if result.timed_out else f"exited with status {result.status}"
+    lines = [without_login(line) for line in result.lines]
     errors = [line for line in lines if line.startswith(("E:", "W:", "Err:"))]
     return CheckFailed(
         f"apt, which resolves packages for Debian {release}, {how}",

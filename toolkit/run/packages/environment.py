@@ -42,7 +42,7 @@ class PinRequest:
     """Requirements for one version of Python.
 
     ``constraints`` limit the versions of packages, but do not require packages. ``python`` is the Python
-    version, and ``platform`` is uv's name for the platform of the image's Python. ``preferred`` maps a
+    version, and ``platform`` is uv's name for the platform of the image's Python. ``preferences`` maps a
     package name to the version that uv chooses if possible. ``options`` are further command-line options
     for uv.
     """
@@ -51,7 +51,7 @@ class PinRequest:
     constraints: Sequence[str]
     python: str
     platform: str
-    preferred: Mapping[str, str] = field(default_factory=dict)
+    preferences: Mapping[str, str] = field(default_factory=dict)
     options: Sequence[str] = ()
 
     @property
@@ -60,13 +60,13 @@ class PinRequest:
         return ("--python-version", self.python, "--python-platform", self.platform)
 
 
-def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
+def pin_requirements(request: PinRequest, *, build: bool) -> tuple[Pin, ...]:
     """Return a pin for each package that the requirements need, including all dependencies.
 
     If a package comes from an address or a local file, the ``version`` of the pin is empty.
 
     Args:
-        asking: the requirements, with the Python version and the platform.
+        request: the requirements, with the Python version and the platform.
         build: whether uv may choose a release that has no wheel, only a source distribution.
 
     Raises:
@@ -75,13 +75,13 @@ def pin_requirements(asking: PinRequest, *, build: bool) -> tuple[Pin, ...]:
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         requirements_file, bound, out = (Path(work) / name for name in (_ASKED, _BOUND, _OUT))
-        requirements_file.write_text("".join(f"{requirement}\n" for requirement in asking.requirements))
-        bound.write_text("".join(f"{constraint}\n" for constraint in asking.constraints))
-        out.write_text("".join(f"{name}=={version}\n" for name, version in asking.preferred.items()))
+        requirements_file.write_text("".join(f"{requirement}\n" for requirement in request.requirements))
+        bound.write_text("".join(f"{constraint}\n" for constraint in request.constraints))
+        out.write_text("".join(f"{name}=={version}\n" for name, version in request.preferences.items()))
         words = (
             *("pip", "compile", "--no-header", "--annotation-style", "line", "--output-file", str(out)),
-            *("--constraints", str(bound), *asking.target, *asking.options),
-            *(() if build else _only_wheels(asking.options)),
+            *("--constraints", str(bound), *request.target, *request.options),
+            *(() if build else _only_wheels(request.options)),
             str(requirements_file),
         )
         done = _run(words, work)
@@ -113,7 +113,7 @@ def _pins(text: str) -> list[Pin]:
     return pins
 
 
-def lock_of(asking: PinRequest, *, build: bool) -> bytes:
+def lock_of(request: PinRequest, *, build: bool) -> bytes:
     """Return the text of a ``pylock.toml`` with the files of the requirements, but without files of
     dependencies. If ``build`` is false, uv refuses releases without wheels.
 
@@ -122,10 +122,10 @@ def lock_of(asking: PinRequest, *, build: bool) -> bytes:
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         requirements_file, out = Path(work) / _ASKED, Path(work) / "pylock.toml"
-        requirements_file.write_text("".join(f"{requirement}\n" for requirement in asking.requirements))
+        requirements_file.write_text("".join(f"{requirement}\n" for requirement in request.requirements))
         words = (
             *("pip", "compile", "--no-header", "--no-deps", "--format", "pylock.toml"),
-            *("--output-file", str(out), *asking.target, *asking.options),
+            *("--output-file", str(out), *request.target, *request.options),
             *(() if build else ("--only-binary", ":all:")),
             str(requirements_file),
         )
@@ -133,7 +133,7 @@ def lock_of(asking: PinRequest, *, build: bool) -> bytes:
         return out.read_bytes()
 
 
-def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
+def install(request: PinRequest, wheels: Sequence[Path], target: Path) -> None:
     """Install requirements and wheels, without dependencies, into the new folder ``target``.
 
     Each requirement contains the hashes of its files, which uv checks. uv does not check hashes of
@@ -145,9 +145,9 @@ def install(asking: PinRequest, wheels: Sequence[Path], target: Path) -> None:
     target.mkdir()
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         requirements_file = Path(work) / _ASKED
-        requirements_file.write_text("".join(f"{requirement}\n" for requirement in asking.requirements))
-        common = ("pip", "install", "--target", str(target), "--no-deps", *asking.target, *asking.options)
-        if asking.requirements:
+        requirements_file.write_text("".join(f"{requirement}\n" for requirement in request.requirements))
+        common = ("pip", "install", "--target", str(target), "--no-deps", *request.target, *request.options)
+        if request.requirements:
             words = (*common, "--only-binary", ":all:", "--require-hashes", "-r", str(requirements_file))
             _run(words, work).require("installing the packages", "run the same command again")
         if wheels:

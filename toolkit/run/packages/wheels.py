@@ -21,13 +21,13 @@ def lock_wheels(
     *,
     python: str,
     platform: str,
-    what: str,
+    label: str,
     indexes: Sequence[str] = (),
 ) -> bytes:
     """Return the text of a ``pylock.toml`` with the wheels of the requirements and of all their dependencies.
 
     ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name of a platform, such as
-    ``x86_64-manylinux_2_36``. Error messages call the required packages ``what``. uv searches the package
+    ``x86_64-manylinux_2_36``. Error messages call the required packages ``label``. uv searches the package
     indexes at the addresses ``indexes`` and the indexes in the user's pip configuration. uv chooses the best
     version from all indexes, as pip does.
 
@@ -36,19 +36,19 @@ def lock_wheels(
         Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
-    return _compile_requirements(requirements, constraints, options, what, indexes)
+    return _compile_requirements(requirements, constraints, options, label, indexes)
 
 
-def sources(requirements: Sequence[str], *, python: str, what: str) -> bytes:
+def sources(requirements: Sequence[str], *, python: str, label: str) -> bytes:
     """Return the text of a ``pylock.toml`` with the source distributions of the requirements, without wheels
-    and without dependencies. ``python`` is a Python version. Error messages call the packages ``what``.
+    and without dependencies. ``python`` is a Python version. Error messages call the packages ``label``.
 
     Raises:
         CheckFailed: if a requirement has no source distribution, with uv's reasons.
         Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
-    return _compile_requirements(requirements, (), options, what)
+    return _compile_requirements(requirements, (), options, label)
 
 
 def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None) -> bytes:
@@ -64,19 +64,19 @@ def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None
         Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--no-deps", "--universal", "--python-version", python)
-    return _compile_requirements(pins, (), options, "the addresses of wheels", only=index)
+    return _compile_requirements(pins, (), options, "the addresses of wheels", index=index)
 
 
 def _compile_requirements(
     requirements: Sequence[str],
     constraints: Sequence[str],
     options: tuple[str, ...],
-    what: str,
+    label: str,
     indexes: Sequence[str] = (),
-    only: str | None = None,
+    index: str | None = None,
 ) -> bytes:
     cache = uv_cache()
-    places = tuple(uv_places(indexes)) if only is None else ("--default-index", only) if only else ()
+    places = tuple(uv_places(indexes)) if index is None else ("--default-index", index) if index else ()
     with tempfile.TemporaryDirectory(prefix="toolkit-lock.") as work:
         requirements_file, bound, out = (
             Path(work) / name for name in ("asked.in", "bound.txt", "pylock.toml")
@@ -90,7 +90,7 @@ def _compile_requirements(
         )
         done = LocalRunner().run(Command(words, env=uv_settings(), timeout=_SECONDS))
         done.require(
-            f"resolving {what}",
+            f"resolving {label}",
             "read uv's reason to find the requirements that contradict each other, and change the recipe",
         )
         return out.read_bytes()

@@ -76,7 +76,7 @@ def _append(
     where = f"/v2/{name.repository}/blobs/{blob.digest}"
     headers = {"Range": f"bytes={done}-"} if done else {}
     with session.ask(
-        "GET", where, ok=(200, 206, 404), scope=scope(name.repository, "pull"), headers=headers
+        "GET", where, statuses=(200, 206, 404), scope=scope(name.repository, "pull"), headers=headers
     ) as answer:
         if answer.status_code == 404:
             raise CheckFailed(f"{name}: the registry has the manifest but not the blob {blob.digest[:19]}…")

@@ -57,7 +57,7 @@ def _read(session: RegistrySession, name: RegistryName, reference: str) -> tuple
         with session.ask(
             "GET",
             f"/v2/{name.repository}/manifests/{reference}",
-            ok=(200, 404),
+            statuses=(200, 404),
             scope=scope(name.repository, "pull"),
             headers={"Accept": _ACCEPT},
         ) as answer:
@@ -84,7 +84,7 @@ def put_manifest(session: RegistrySession, name: RegistryName, text: bytes, medi
     where = f"/v2/{name.repository}/manifests/{name.tag}"
     headers = {"Content-Type": media_type}
     with session.ask(
-        "PUT", where, ok=(201,), scope=scope(name.repository, "pull,push"), headers=headers, data=text
+        "PUT", where, statuses=(201,), scope=scope(name.repository, "pull,push"), headers=headers, data=text
     ) as answer:
         stated_digest = answer.headers.get("Docker-Content-Digest", "")
     digest = digest_of(text)
@@ -98,7 +98,7 @@ def has_manifest(session: RegistrySession, name: RegistryName, digest: str) -> b
     with session.ask(
         "HEAD",
         f"/v2/{name.repository}/manifests/{name.tag}",
-        ok=(200, 404),
+        statuses=(200, 404),
         scope=scope(name.repository, "pull,push"),
         headers={"Accept": _ACCEPT},
     ) as answer:
@@ -110,15 +110,15 @@ def has_blob(session: RegistrySession, name: RegistryName, digest: str) -> bool:
     with session.ask(
         "HEAD",
         f"/v2/{name.repository}/blobs/{digest}",
-        ok=(200, 404),
+        statuses=(200, 404),
         scope=scope(name.repository, "pull,push"),
     ) as answer:
         return bool(answer.status_code == 200)
 
 
-def wrong(what: str, expected: str, actual: str) -> CheckFailed:
+def wrong(subject: str, digest: str, actual: str) -> CheckFailed:
     """Return the exception to raise for bytes that do not match their digest."""
     return CheckFailed(
-        f"{what} differs from its digest: expected {expected[:19]}…, but the content has {actual[:19]}…",
+        f"{subject} differs from its digest: expected {digest[:19]}…, but the content has {actual[:19]}…",
         fix="run the same command again; if the error occurs again, the registry or a proxy damages the data",
     )

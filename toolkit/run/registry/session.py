@@ -76,26 +76,26 @@ class RegistrySession:
             Missing: if no registry answers, or toolkit does not trust the registry's certificate.
         """
         try:
-            self.ask("GET", "/v2/", ok=_ANY, tries=_FIRST_TRIES).close()
+            self.ask("GET", "/v2/", statuses=_ANY, tries=_FIRST_TRIES).close()
         except Missing as error:
             if not (is_plain(error.__cause__) and self._may_be_plain and self.base.startswith("https")):
                 raise
             self.base = f"http://{self.host}"
-            self.ask("GET", "/v2/", ok=_ANY).close()
+            self.ask("GET", "/v2/", statuses=_ANY).close()
 
     def ask(
         self,
         method: str,
-        where: str,
+        location: str,
         *,
-        ok: tuple[int, ...],
+        statuses: tuple[int, ...],
         scope: str = "",
         headers: Mapping[str, str] | None = None,
         tries: int = TRIES,
         data: Any = None,  # noqa: ANN401 - bytes, or a file that requests reads
     ) -> Response:
-        """Send a request, and return a response with a status in ``ok``. ``where`` is a path on the registry,
-        or an address. ``scope`` is the scope of the token that the request needs.
+        """Send a request, and return a response with a status in ``statuses``. ``location`` is a path on the
+        registry, or an address. ``scope`` is the scope of the token that the request needs.
 
         For a request with a body, the caller passes ``tries=1``. The caller repeats such a request itself,
         because only the caller knows how many bytes arrived.
@@ -106,7 +106,7 @@ class RegistrySession:
         """
         import requests
 
-        url = self.absolute(where)
+        url = self.absolute(location)
         for number in range(1, tries + 1):
             try:
                 answer = self._send(method, url, scope, headers or {}, data=data)
@@ -115,7 +115,7 @@ class RegistrySession:
                     self._pause(pause_before(number))
                     continue
                 raise unreachable_error(self.host, error) from error
-            if answer.status_code in ok:
+            if answer.status_code in statuses:
                 return answer
             if answer.status_code in BUSY and number < tries:
                 self._pause(pause_before(number, answer.headers.get("Retry-After", "")))
@@ -129,7 +129,7 @@ class RegistrySession:
         """Wait before the caller repeats a failed request or transfer."""
         self._pause(seconds)
 
-    def absolute(self, where: str) -> str:
+    def absolute(self, location: str) -> str:
         """Return the absolute address for a path on the registry, or for an address that the registry sent.
         The returned address may be on another host.
 
@@ -137,11 +137,11 @@ class RegistrySession:
             CheckFailed: if the address is invalid, or leads from TLS to plain HTTP.
         """
         try:
-            url = urljoin(f"{self.base}/", where)
+            url = urljoin(f"{self.base}/", location)
             scheme = urlsplit(url).scheme
         except ValueError as error:
             raise CheckFailed(
-                f"{self.host} redirects to {without_login(where)[:80]!r}, which is not a valid address"
+                f"{self.host} redirects to {without_login(location)[:80]!r}, which is not a valid address"
             ) from error
         if scheme not in {"https", urlsplit(self.base).scheme}:
             raise CheckFailed(

@@ -131,13 +131,13 @@ class Tokens:
         query = {**parameters, "scope": parameters.get("scope", "").split()}
         return self._send("GET", realm, headers, params=query)
 
-    def _send(self, method: str, realm: str, secret: dict[str, str], **more: Any) -> Response:  # noqa: ANN401 - for Client
+    def _send(self, method: str, realm: str, secret: dict[str, str], **options: Any) -> Response:  # noqa: ANN401 - for Client
         import requests
 
         proof = lambda _: _with(secret)  # noqa: E731 - a short function
         try:
             return self._client.request(
-                method, realm, headers={}, proof=proof, limits=Limits(), redirects=False, **more
+                method, realm, headers={}, proof=proof, limits=Limits(), redirects=False, **options
             )
         except requests.exceptions.RequestException as error:
             raise unreachable_error(urlsplit(realm).netloc, error) from error

@@ -37,7 +37,7 @@ def tls_settings(ca: Path | None, host: str) -> ssl.SSLContext:
     return context
 
 
-def _add(context: ssl.SSLContext, path: Path, named_by: str) -> None:
+def _add(context: ssl.SSLContext, path: Path, origin: str) -> None:
     try:
         if path.is_dir():
             context.load_verify_locations(capath=path)
@@ -45,4 +45,4 @@ def _add(context: ssl.SSLContext, path: Path, named_by: str) -> None:
             context.load_verify_locations(cafile=path)
     except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
         why = "no such file" if isinstance(error, FileNotFoundError) else "contains no PEM certificate"
-        raise BadInput(f"{named_by}: {path}: {why}") from error
+        raise BadInput(f"{origin}: {path}: {why}") from error

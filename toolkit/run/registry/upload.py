@@ -49,13 +49,13 @@ OnSent = Callable[[int], None]
 
 @dataclass(slots=True)
 class _Upload:
-    """An upload that the registry has started. ``location`` is the address of the next request; ``done`` is
+    """An upload that the registry has started. ``location`` is the address of the next request; ``offset`` is
     the number of bytes that the registry has received.
     """
 
     location: str
-    done: int = 0
-    least: int = 0
+    offset: int = 0
+    min_chunk: int = 0
     """The smallest chunk in bytes that the registry accepts (distribution-spec: ``OCI-Chunk-Min-Length``)."""
 
 
@@ -72,7 +72,7 @@ def send_blob(session: RegistrySession, name: RegistryName, blob: Blob, on_sent:
         return False
     upload = _earlier_upload(session, name, blob) or _start_upload(session, name, blob)
     if upload is not None:
-        on_sent(upload.done)
+        on_sent(upload.offset)
         try:
             _send_chunks(session, name, blob, upload, on_sent)
         except _NoChunksError:
@@ -100,13 +100,13 @@ def _ask_progress(session: RegistrySession, name: RegistryName, location: str, b
     exists, or if the registry has received no bytes.
     """
     try:
-        with session.ask("GET", location, ok=(204,), scope=_scope(name)) as answer:
+        with session.ask("GET", location, statuses=(204,), scope=_scope(name)) as answer:
             upload = _Upload(
                 answer.headers.get("Location", location), received_bytes(answer.headers.get("Range", ""))
             )
     except CheckFailed:
         return None
-    return upload if 0 < upload.done <= blob.size else None
+    return upload if 0 < upload.offset <= blob.size else None
 
 
 def _start_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _Upload | None:
@@ -122,11 +122,11 @@ def _start_upload(session: RegistrySession, name: RegistryName, blob: Blob) -> _
     if repositories:
         allowed += f" {scope(repositories[0], 'pull')}"
     try:
-        answer = session.ask("POST", where + query, ok=(201, 202), scope=allowed)
+        answer = session.ask("POST", where + query, statuses=(201, 202), scope=allowed)
     except (CheckFailed, Missing):
         if not repositories:
             raise
-        answer = session.ask("POST", where, ok=(202,), scope=_scope(name))
+        answer = session.ask("POST", where, statuses=(202,), scope=_scope(name))
     with answer:
         if answer.status_code == 201:
             return None
@@ -142,12 +142,12 @@ def _send_chunks(
     After an interruption, toolkit asks the registry how many bytes arrived, and continues the upload after
     these bytes. toolkit gives up after six failures in a row.
     """
-    if upload.least > _MOST_CHUNK:
+    if upload.min_chunk > _MOST_CHUNK:
         raise _NoChunksError
-    step = max(CHUNK, upload.least)
-    failures, furthest = 0, upload.done
-    while upload.done < blob.size:
-        data = blob.source.read_at(upload.done, step)
+    step = max(CHUNK, upload.min_chunk)
+    failures, furthest = 0, upload.offset
+    while upload.offset < blob.size:
+        data = blob.source.read_at(upload.offset, step)
         if not data:
             raise CheckFailed(
                 f"{blob.digest[:19]}…: the file became shorter while toolkit sent it",
@@ -164,20 +164,20 @@ def _send_chunks(
             again = _ask_progress(session, name, upload.location, blob) or _start_upload(session, name, blob)
             if again is None:
                 return
-            upload.location, upload.done = again.location, again.done
-        if upload.done > furthest:
-            failures, furthest = 0, upload.done
-        on_sent(upload.done)
+            upload.location, upload.offset = again.location, again.offset
+        if upload.offset > furthest:
+            failures, furthest = 0, upload.offset
+        on_sent(upload.offset)
     _finish(session, name, blob, upload.location, b"")
 
 
 def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: bytes) -> None:
-    last = upload.done + len(data) - 1
-    headers = {"Content-Type": "application/octet-stream", "Content-Range": f"{upload.done}-{last}"}
+    last = upload.offset + len(data) - 1
+    headers = {"Content-Type": "application/octet-stream", "Content-Range": f"{upload.offset}-{last}"}
     answer = session.ask(
         "PATCH",
         upload.location,
-        ok=(202, 201, 204, *_NO_CHUNKS),
+        statuses=(202, 201, 204, *_NO_CHUNKS),
         scope=_scope(name),
         headers=headers,
         tries=1,
@@ -185,7 +185,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
     )
     with answer:
         if answer.status_code in _NO_CHUNKS:
-            if upload.done:
+            if upload.offset:
                 # The registry accepted earlier chunks, so this status means that the registry deleted the
                 # upload.
                 raise Missing(
@@ -194,7 +194,7 @@ def _patch(session: RegistrySession, name: RegistryName, upload: _Upload, data: 
             raise _NoChunksError
         upload.location = _location(answer, session)
         byte_range = answer.headers.get("Range", "")
-        upload.done = received_bytes(byte_range) if byte_range else last + 1
+        upload.offset = received_bytes(byte_range) if byte_range else last + 1
 
 
 def _send_whole(session: RegistrySession, name: RegistryName, blob: Blob) -> None:
@@ -209,7 +209,9 @@ def _finish(
 ) -> None:
     headers = {"Content-Type": "application/octet-stream", "Content-Length": str(len(data))}
     where = with_digest(session.absolute(location), blob.digest)
-    answer = session.ask("PUT", where, ok=(201, 204), scope=_scope(name), headers=headers, tries=1, data=data)
+    answer = session.ask(
+        "PUT", where, statuses=(201, 204), scope=_scope(name), headers=headers, tries=1, data=data
+    )
     answer.close()
 
 

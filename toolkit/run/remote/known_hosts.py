@@ -44,12 +44,12 @@ class HostKey:
 
 @dataclass(frozen=True, slots=True)
 class KnownHost:
-    """A line of a known_hosts file. ``where`` is ``FILE:LINE``. ``marker`` is the line's marker, such as
+    """A line of a known_hosts file. ``location`` is ``FILE:LINE``. ``marker`` is the line's marker, such as
     ``@revoked``; it is empty if the line has no marker. ``names`` are the line's host names and host
     patterns.
     """
 
-    where: str
+    location: str
     marker: str
     names: tuple[str, ...]
     key: HostKey
@@ -168,8 +168,8 @@ def _matches(pattern: str, name: str) -> bool:
     return re.fullmatch(wild, name) is not None
 
 
-def _first(entries: Iterable[KnownHost], fits: Callable[[KnownHost], bool]) -> KnownHost | None:
-    return next((entry for entry in entries if fits(entry)), None)
+def _first(entries: Iterable[KnownHost], predicate: Callable[[KnownHost], bool]) -> KnownHost | None:
+    return next((entry for entry in entries if predicate(entry)), None)
 
 
 def _blob(kind: str, text: str) -> bytes | None:

@@ -85,12 +85,12 @@ class SshRunner:
         with self._placing(target, mode) as (sftp, beside), sftp.open(beside, "wb") as file:
             file.write(content)
 
-    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
+    def read(self, target: str, offset: int = 0, limit: int | None = None) -> bytes:
         with self._speaking(f"cannot read {target}"):
             try:
                 with self._sftp().open(target, "rb") as file:
                     file.seek(offset)
-                    content: bytes = file.read(most)
+                    content: bytes = file.read(limit)
                     return content
             except FileNotFoundError:
                 return b""
@@ -141,7 +141,7 @@ class SshRunner:
                 raise
 
     @contextlib.contextmanager
-    def _speaking(self, what: str, fix: str = "") -> Iterator[None]:
+    def _speaking(self, fault: str, fix: str = "") -> Iterator[None]:
         import paramiko
 
         try:
@@ -150,9 +150,9 @@ class SshRunner:
             if self._is_lost(error):
                 self.close()
                 raise Lost(
-                    f"{self.place}: {what}: the SSH connection was lost", fix="run the same command again"
+                    f"{self.place}: {fault}: the SSH connection was lost", fix="run the same command again"
                 ) from error
-            raise Missing(f"{self.place}: {what}: {error or type(error).__name__}", fix=fix) from error
+            raise Missing(f"{self.place}: {fault}: {error or type(error).__name__}", fix=fix) from error
 
     def _is_lost(self, error: Exception) -> bool:
         """Return whether ``error`` means that the connection was lost, and not that the host refused

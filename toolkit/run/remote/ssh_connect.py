@@ -181,9 +181,9 @@ def _open_checked(hop: Any) -> None:  # noqa: ANN401 - see connect
         raise
 
 
-def _not_let_in(hop: Any, where: str, why: str, line: str) -> Missing:  # noqa: ANN401 - see connect
+def _not_let_in(hop: Any, address: str, reason: str, line: str) -> Missing:  # noqa: ANN401 - see connect
     return Missing(
-        f"{where}: the login of {hop.user} was refused: {why}",
+        f"{address}: the login of {hop.user} was refused: {reason}",
         fix=_CHECK + line,
         detail=[
             (

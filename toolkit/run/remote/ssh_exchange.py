@@ -94,16 +94,16 @@ def _status(channel: "paramiko.Channel") -> int:
     return _BY_SIGNAL
 
 
-def _has_ended(channel: "paramiko.Channel", exited: float | None) -> bool:
+def _has_ended(channel: "paramiko.Channel", exit_time: float | None) -> bool:
     """Return whether the command has exited and toolkit has received its output.
 
-    ``exited`` is the time at which the exit status arrived, or ``None`` before that time. sshd may send the
-    last output after the exit status (OpenSSH, session.c, session_exit_message).
+    ``exit_time`` is the time at which the exit status arrived, or ``None`` before that time. sshd may send
+    the last output after the exit status (OpenSSH, session.c, session_exit_message).
     """
-    if exited is None:
+    if exit_time is None:
         return False
     # Check for the end of the output first: output that arrived before the end is then in the buffers.
-    complete = channel.eof_received or channel.closed or time.monotonic() - exited > _DRAIN_SECONDS
+    complete = channel.eof_received or channel.closed or time.monotonic() - exit_time > _DRAIN_SECONDS
     return complete and not channel.recv_ready() and not channel.recv_stderr_ready()
 
 

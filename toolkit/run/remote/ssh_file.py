@@ -84,15 +84,15 @@ def check_ssh_config(path: Path) -> None:
             ignored += re.split(r"[\s,]+", match["value"].lower())
 
 
-def _check_keyword(keyword: str, ignored: Iterable[str], place: str) -> None:
+def _check_keyword(keyword: str, patterns: Iterable[str], location: str) -> None:
     if (
         keyword in KEYWORDS
         or keyword in _ACCEPTED
-        or any(fnmatchcase(keyword, pattern) for pattern in ignored)
+        or any(fnmatchcase(keyword, pattern) for pattern in patterns)
     ):
         return
     shown = keyword if len(keyword) <= 40 else f"{keyword[:40]}…"
     raise BadInput(
-        f"{place}: {shown!r} is not a keyword of ssh_config(5){suggest_near(keyword, KEYWORDS)}",
+        f"{location}: {shown!r} is not a keyword of ssh_config(5){suggest_near(keyword, KEYWORDS)}",
         fix="give an SSH configuration file, or add the keyword to `IgnoreUnknown` in this file",
     )

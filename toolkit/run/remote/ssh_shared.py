@@ -91,38 +91,38 @@ class SharedRunner:
 
     def send(self, source: Path, target: str, progress: OnBytes | None = None) -> None:
         total = source.stat().st_size
-        size_text = self._sh(_SIZE, target, doing=f"cannot write {target}").text.strip()
+        size_text = self._sh(_SIZE, target, fault=f"cannot write {target}").text.strip()
         done = int(size_text) if size_text.isdigit() and int(size_text) <= total else 0
         if progress:
             progress(done, total)
         with source.open("rb") as reading:
             reading.seek(done)
             while chunk := reading.read(_CHUNK):
-                self._sh(_APPEND, target, str(done), doing=f"cannot write {target}", stdin=chunk)
+                self._sh(_APPEND, target, str(done), fault=f"cannot write {target}", stdin=chunk)
                 done += len(chunk)
                 if progress:
                     progress(done, total)
         size = f'dd of="$1" bs=1 count=0 seek={total} status=none && chmod "$2" "$1"'
-        self._sh(size, target, f"{stat.S_IMODE(source.stat().st_mode):o}", doing=f"cannot write {target}")
+        self._sh(size, target, f"{stat.S_IMODE(source.stat().st_mode):o}", fault=f"cannot write {target}")
 
     def write(self, target: str, content: bytes, mode: int = 0o644) -> None:
         folder, name = posixpath.split(target)
         beside = posixpath.join(folder, f".{name}.{os.getuid()}.{os.getpid()}.part")
         private = "-m700" if folder_mode(mode) == PRIVATE else ""
         arguments = (target, beside, f"{mode:o}", str(len(content)), private)
-        self._sh(_WRITE, *arguments, doing=f"cannot write {target}", stdin=content)
+        self._sh(_WRITE, *arguments, fault=f"cannot write {target}", stdin=content)
 
-    def read(self, target: str, offset: int = 0, most: int | None = None) -> bytes:
-        cut = "" if most is None else str(most)
-        return self._sh(_READ, target, str(offset), cut, doing=f"cannot read {target}").stdout
+    def read(self, target: str, offset: int = 0, limit: int | None = None) -> bytes:
+        cut = "" if limit is None else str(limit)
+        return self._sh(_READ, target, str(offset), cut, fault=f"cannot read {target}").stdout
 
     def size(self, target: str) -> int:
-        return int(self._sh(_LENGTH, target, doing=f"cannot read {target}").text)
+        return int(self._sh(_LENGTH, target, fault=f"cannot read {target}").text)
 
     def close(self) -> None:
         """Do nothing: the shared connection stays open, because it belongs to the user."""
 
-    def _sh(self, script: str, *words: str, doing: str, stdin: bytes | None = None) -> Completed:
+    def _sh(self, script: str, *words: str, fault: str, stdin: bytes | None = None) -> Completed:
         done = self.run(Command(("sh", "-c", script, "sh", *words), stdin=stdin, timeout=_FILE_SECONDS))
         if not done.ok:
             why = done.errors.strip().splitlines() or [
@@ -130,20 +130,20 @@ class SharedRunner:
                 if done.timed_out
                 else f"the command exited with status {done.status} and printed no error"
             ]
-            raise Missing(f"{self.place}: {doing}: {why[-1]}")
+            raise Missing(f"{self.place}: {fault}: {why[-1]}")
         return done
 
     def _over(self, command: Command) -> Command:
         words = (self._ssh, *self._options, *self._rest, shell_line(command))
         return Command(words, stdin=command.stdin, timeout=command.timeout)
 
-    def _check_open(self, command: Command, done: Completed) -> Completed:
-        if done.status == _OF_SSH and not self.is_open():
+    def _check_open(self, command: Command, result: Completed) -> Completed:
+        if result.status == _OF_SSH and not self.is_open():
             raise Missing(
                 f"{self.place}: the shared SSH connection is closed",
                 fix=f"open the connection again: {self._login}",
             )
-        return Completed(command, done.status, done.stdout, done.stderr, done.timed_out)
+        return Completed(command, result.status, result.stdout, result.stderr, result.timed_out)
 
 
 def _control_path(settings: str) -> str:

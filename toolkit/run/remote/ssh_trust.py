@@ -35,15 +35,15 @@ class Trust:
     """The known keys of one host.
 
     ``place`` is the host's name in messages. ``names`` are the names under which known_hosts files may list
-    the host. ``entries`` are all lines of the known_hosts files. ``add`` is the command that adds the host's
-    key to ``file``, the user's known_hosts file.
+    the host. ``entries`` are all lines of the known_hosts files. ``add_command`` adds the
+    host's key to ``file``, the user's known_hosts file.
     """
 
     place: str
     names: tuple[str, ...]
     entries: tuple[KnownHost, ...]
     file: Path
-    add: str
+    add_command: str
 
     def check(self, key: HostKey) -> None:
         """Accept a known host key, and raise an error for any other key.
@@ -66,7 +66,7 @@ class Trust:
         )
 
     def _refusal(self, key: HostKey, result: Judgement) -> Missing:
-        where = result.entry.where if result.entry else ""
+        where = result.entry.location if result.entry else ""
         known = str(result.entry.key) if result.entry else ""
         compare = (
             f"compare {key.fingerprint} with the fingerprint that the operators publish"
@@ -82,30 +82,30 @@ class Trust:
                 return Missing(
                     f"{self.place}: its host key is {key}, but {where} has {known}; this may be an attack",
                     fix=f"{compare}; only if the two fingerprints are equal: "
-                    f"{self._remove(result.entry)}, then: {self.add}",
+                    f"{self._remove(result.entry)}, then: {self.add_command}",
                 )
             case "authority":
                 return Missing(
                     f"{self.place}: unknown host key {key}; {where} trusts a certificate authority for this"
                     " host, and toolkit's own SSH client does not read host certificates",
                     fix="let ssh open a connection that toolkit shares (ControlMaster, docs/ssh.md);"
-                    f" or {compare}, then: {self.add}",
+                    f" or {compare}, then: {self.add_command}",
                 )
             case "other-kind":
                 return Missing(
                     f"{self.place}: unknown host key {key}; {where} has {known}, which the host does not "
                     "offer",
-                    fix=f"{compare}, then: {self.add}",
+                    fix=f"{compare}, then: {self.add_command}",
                 )
         return Missing(
             f"{self.place}: unknown host; its key {key} is not in {self.file}",
-            fix=f"{compare}, then: {self.add}",
+            fix=f"{compare}, then: {self.add_command}",
         )
 
     def _remove(self, entry: KnownHost | None) -> str:
         if entry is None or entry.has_patterns:
-            return f"remove {entry.where if entry else 'the line of this host'}"
-        file = shlex.quote(entry.where.rpartition(":")[0])
+            return f"remove {entry.location if entry else 'the line of this host'}"
+        file = shlex.quote(entry.location.rpartition(":")[0])
         name = next((name for name in self.names if name in entry.names), self.names[0])
         return f"ssh-keygen -f {file} -R {shlex.quote(name)}"
 
@@ -128,7 +128,7 @@ def trust_of(hop: Any, host: str, config: Path | None) -> Trust:  # noqa: ANN401
         names=(alias.lower(),) if alias else names_of(hop.host, int(hop.port)),
         entries=tuple(entries),
         file=user[0] if user else at_home(_USER_FILES.split()[0]),
-        add=_add_line(hop, host, config),
+        add_command=_add_line(hop, host, config),
     )
 
 

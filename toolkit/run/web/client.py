@@ -46,14 +46,14 @@ class Response:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
+    def __exit__(self, error_type: type[BaseException] | None, *_: object) -> None:
+        if error_type is None:
             self.close()
         else:
             self._answer.close()
 
-    def read(self, most: int) -> bytes:
-        """Return the body after decompression, but at most its first ``most`` bytes.
+    def read(self, limit: int) -> bytes:
+        """Return the body after decompression, but at most its first ``limit`` bytes.
 
         Raises:
             RequestException: if the connection is interrupted, a limit is exceeded, or the content coding is
@@ -62,13 +62,13 @@ class Response:
         import requests
 
         body = bytearray()
-        while len(body) < most and (piece := self._next(most - len(body))):
+        while len(body) < limit and (piece := self._next(limit - len(body))):
             body += piece
         coding = self.headers.get("Content-Encoding", "identity").strip().lower()
         if coding in {"", "identity"}:
             return bytes(body)
         try:
-            return zlib.decompressobj(_PACKED[coding]).decompress(bytes(body), most)
+            return zlib.decompressobj(_PACKED[coding]).decompress(bytes(body), limit)
         except (KeyError, zlib.error) as error:
             raise requests.exceptions.ContentDecodingError(error) from error
 

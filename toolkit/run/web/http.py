@@ -126,10 +126,10 @@ def open_file_address(url: str, *, start: int = 0) -> Iterator[FileBody]:
 
 @contextlib.contextmanager
 def open_address(
-    url: str, *, start: int = 0, seconds: float = 900.0, stalled: float = _STALLED
+    url: str, *, start: int = 0, seconds: float = 900.0, silence: float = _STALLED
 ) -> Iterator[Body]:
     """Open an HTTP or HTTPS URL for reading. ``seconds`` limits the time of the whole transfer, and
-    ``stalled`` limits each time without a byte, in seconds.
+    ``silence`` limits each time without a byte, in seconds.
 
     ``start`` is the number of bytes to skip at the start of the file. If the URL contains a user name and a
     password, toolkit sends them only to the server in this URL, and not to another server after a redirect.
@@ -145,11 +145,11 @@ def open_address(
         raise Missing(f"{shown}: toolkit downloads only from http:// and https:// addresses")
     client = Client(ssl.create_default_context())
     try:
-        with _answer(client, url, start, stalled) as response:
+        with _answer(client, url, start, silence) as response:
             if response.status_code >= HTTPStatus.BAD_REQUEST:
                 raise _refusal(shown, response)
             begin = start if response.status_code == HTTPStatus.PARTIAL_CONTENT else 0
-            yield Body(response, url, of_transfer(seconds=seconds, silence=stalled), begin)
+            yield Body(response, url, of_transfer(seconds=seconds, silence=silence), begin)
     finally:
         client.close()
 
@@ -167,12 +167,12 @@ def pause_before(number: int, retry_after: str = "") -> float:
     return min(_FIRST_PAUSE * 2.0 ** (number - 1), _LONGEST_PAUSE) * spread
 
 
-def _answer(client: Client, url: str, start: int, stalled: float) -> Response:
+def _answer(client: Client, url: str, start: int, silence: float) -> Response:
     import requests
 
     shown = without_login(url)
     headers = {"Range": f"bytes={start}-"} if start else {}
-    limits = Limits(CONTROL_SECONDS, stalled)
+    limits = Limits(CONTROL_SECONDS, silence)
     try:
         return client.request("GET", shown, headers=headers, proof=_proof(url), limits=limits)
     except BadRedirect as error:
@@ -206,8 +206,8 @@ def _proof(url: str) -> Callable[[str], Proof]:
     return proof
 
 
-def _refusal(shown: str, response: Response) -> Missing:
-    message = f"{shown}: the server answers {response.status_code} {response.reason}"
+def _refusal(address: str, response: Response) -> Missing:
+    message = f"{address}: the server answers {response.status_code} {response.reason}"
     if response.status_code in _LATER:
         return Busy(message, response.headers.get("Retry-After", ""))
     return (

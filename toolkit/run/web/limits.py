@@ -39,14 +39,14 @@ class Limits:
     """The limits on one HTTP response.
 
     ``seconds`` limits the total time of waiting for bytes. ``silence`` limits the time between two bytes.
-    ``most`` is the maximum number of bytes. ``slowest`` is the lowest permitted rate in bytes per second,
-    measured over :data:`WINDOW` seconds.
+    ``max_bytes`` is the maximum number of bytes. ``min_rate`` is the lowest permitted rate in bytes per
+    second, measured over :data:`WINDOW` seconds.
     """
 
     seconds: float = CONTROL_SECONDS
     silence: float = CONTROL_SECONDS
-    most: float = CONTROL_BYTES
-    slowest: float = 0.0
+    max_bytes: float = CONTROL_BYTES
+    min_rate: float = 0.0
 
 
 def of_transfer(size: float = math.inf, seconds: float = math.inf, silence: float = WINDOW) -> Limits:
@@ -102,12 +102,12 @@ class Meter:
     def _count(self, seconds: float, count: int) -> None:
         self._waited += seconds
         self._got += count
-        if self._got > self._limits.most:
-            raise LimitError(f"the server sends more than {self._limits.most / (1 << 20):.0f} MiB")
+        if self._got > self._limits.max_bytes:
+            raise LimitError(f"the server sends more than {self._limits.max_bytes / (1 << 20):.0f} MiB")
         waited, received = self._window[0] + seconds, self._window[1] + count
         if waited >= WINDOW:
-            if received < self._limits.slowest * waited:
-                raise SlowError(f"the server sends less than {self._limits.slowest:g} bytes a second")
+            if received < self._limits.min_rate * waited:
+                raise SlowError(f"the server sends less than {self._limits.min_rate:g} bytes a second")
             waited = received = 0.0
         self._window = (waited, received)
 

@@ -226,13 +226,13 @@ class Growing(Recorded):
         super().__init__()
         self._output, self._on_end, self._lines = f"{record.spec.directory}/output.log", on_end, 0
 
-    def read(self, target, offset=0, most=None):
+    def read(self, target, offset=0, limit=None):
         if target == self._output and self._lines < 3:
             self._lines += 1
             self.files[target] = b"".join(b"%d\n" % n for n in range(self._lines))
             if self._lines == 3:
                 self._on_end(self)
-        return super().read(target, offset, most)
+        return super().read(target, offset, limit)
 
 
 @every_row(("left", "state"), [(b"0\n", "completed"), (b"4\n", "failed")])

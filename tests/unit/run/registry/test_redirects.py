@@ -181,11 +181,11 @@ def test_a_host_that_we_are_sent_to_does_not_choose_where_our_password_goes(serv
 def test_an_upload_is_sent_on_with_its_body_where_a_redirect_keeps_the_method(server, session_of):
     server.answers["PUT /up"] = sent_to("/there")
     server.answers["PUT /there"] = (201, {}, b"")
-    session_of.ask("PUT", "/up", ok=(201,), data=CONTENT).close()
+    session_of.ask("PUT", "/up", statuses=(201,), data=CONTENT).close()
     assert server.asked[-1][2] == CONTENT
     server.answers["PUT /up"] = sent_to("/there", 302)
     with pytest.raises(CheckFailed, match="answers with HTTP status 302"):
-        session_of.ask("PUT", "/up", ok=(201,), data=CONTENT)
+        session_of.ask("PUT", "/up", statuses=(201,), data=CONTENT)
 
 
 @pytest.fixture

@@ -155,7 +155,7 @@ def test_a_token_is_fetched_with_our_password_and_shown(server, name, home):
 
     server.answers |= {"GET /v2/": guarded, "GET /x": guarded, "GET /token": (200, {}, b'{"token": "t1"}')}
     with open_session(name, RegistryAccess(plain_http=True)) as session:
-        session.ask("GET", "/x", ok=(200,), scope="repository:a:pull repository:b:pull").close()
+        session.ask("GET", "/x", statuses=(200,), scope="repository:a:pull repository:b:pull").close()
     shown = [headers.get("Authorization") for key, headers, _ in server.asked if key == "GET /token"]
     assert shown == ["Basic YTpi"]
 
@@ -168,7 +168,7 @@ def test_no_password_goes_where_tls_does_not_protect_it(server, name, home, real
         open_session(name, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match="names a token server at"),
     ):
-        session.ask("GET", "/x", ok=(200,), scope="a")
+        session.ask("GET", "/x", statuses=(200,), scope="a")
 
 
 FAR = "far.example:5000"
@@ -199,7 +199,7 @@ def test_nothing_secret_goes_to_another_machine_without_tls(server, home, monkey
         open_session(far, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match="plain HTTP") as told,
     ):
-        session.ask("GET", "/x", ok=(200,), scope="a")
+        session.ask("GET", "/x", statuses=(200,), scope="a")
     assert "--plain-http" in told.value.fix
     assert len(server.asked) == 2
     assert not any("Authorization" in headers for _, headers, _ in server.asked)
@@ -217,7 +217,7 @@ def test_addresses_of_a_registry_are_told_without_a_password(server, name, home)
         open_session(name, RegistryAccess(plain_http=True)) as session,
         pytest.raises(CheckFailed, match=r"h\.example") as caught,
     ):
-        session.ask("GET", "/x", ok=(200,), scope="a")
+        session.ask("GET", "/x", statuses=(200,), scope="a")
     assert "s3cret" not in str(caught.value)
 
 
@@ -247,15 +247,15 @@ def with_tokens(server, token):
 def test_a_token_that_breaks_off_is_asked_for_again(server, session):
     with_tokens(server, [(200, {"Content-Length": "1000"}, b"{"), (200, {}, b'{"token": "t"}')])
     server.answers["GET /x"] = [server.answers["GET /x"]] * 2 + [(200, {}, b"")]
-    session.ask("GET", "/x", ok=(200,), scope=HERE).close()
+    session.ask("GET", "/x", statuses=(200,), scope=HERE).close()
     with_tokens(server, (200, {"Content-Length": "1000"}, b"{"))
     with pytest.raises(Missing, match="the connection was interrupted"):
-        session.ask("GET", "/x", ok=(200,), scope="another")
+        session.ask("GET", "/x", statuses=(200,), scope="another")
 
 
 def failure(name, scope):
     with open_session(name, RegistryAccess(plain_http=True)) as session, pytest.raises(Missing) as caught:
-        session.ask("GET", "/x", ok=(200,), scope=scope)
+        session.ask("GET", "/x", statuses=(200,), scope=scope)
     return caught.value
 
 
@@ -295,7 +295,7 @@ def test_a_wrong_password_is_told_with_its_file_and_not_shown(server, name, home
     server.answers["GET /x"] = (401, {"WWW-Authenticate": 'Basic realm="x"'}, b"")
     refused = pytest.raises(Missing, match=r"does not accept.*config\.json")
     with open_session(name, RegistryAccess(plain_http=True)) as session, refused as caught:
-        session.ask("GET", "/x", ok=(200,), scope="a")
+        session.ask("GET", "/x", statuses=(200,), scope="a")
     assert "YTpi" not in str(caught.value)
 
 
@@ -307,8 +307,8 @@ def test_another_host_is_not_shown_our_password(server, name, home):
         server.answers["GET /x"] = guarded
         other.answers["PUT /up"] = (201, {}, b"")
         session = RegistrySession(name, RegistryAccess(plain_http=True))
-        session.ask("GET", "/x", ok=(200,), scope="a").close()
-        session.ask("PUT", f"http://{other.host}/up", ok=(201,), scope="a", data=b"x").close()
+        session.ask("GET", "/x", statuses=(200,), scope="a").close()
+        session.ask("PUT", f"http://{other.host}/up", statuses=(201,), scope="a", data=b"x").close()
         session.close()
         assert "Authorization" in server.asked[-1][1]
         assert "Authorization" not in other.asked[-1][1]

@@ -97,7 +97,7 @@ def test_a_fingerprint_is_the_one_that_ssh_keygen_prints(tmp_path):
 )
 def test_what_is_said_of_a_key(lines, offered, verdict, where):
     found = judge(entries(*lines), names_of("h", 22), offered)
-    assert (found.verdict, found.entry.where if found.entry else "") == (verdict, where)
+    assert (found.verdict, found.entry.location if found.entry else "") == (verdict, where)
 
 
 def test_a_host_on_another_port_is_known_by_its_plain_name_only_if_its_key_is_there():
