@@ -77,7 +77,7 @@ def test_an_interrupted_copy_is_resumed(record, tmp_path, monkeypatch):
     monkeypatch.setattr("toolkit.job.running.fetch._PIECE", 1000)
     read, asked = runner.read, []
 
-    def breaking(path, offset=0, most=None):
+    def breaking(path, offset=0, limit=None):
         asked.append(offset)
         if offset == 2000 and asked.count(2000) == 1:
             raise CheckFailed("lost")
@@ -93,7 +93,7 @@ def test_an_interrupted_copy_is_resumed(record, tmp_path, monkeypatch):
 def test_a_file_that_changes_meanwhile_is_not_kept(record, tmp_path, monkeypatch):
     runner, target = LocalRunner(), tmp_path / "here"
     files = match_patterns(list_results(runner, record), ["metrics.csv"])
-    monkeypatch.setattr(runner, "read", lambda path, offset=0, most=None: b"" if offset else b"else")
+    monkeypatch.setattr(runner, "read", lambda path, offset=0, limit=None: b"" if offset else b"else")
     with pytest.raises(CheckFailed, match="changed while it was copied"):
         fetch(runner, files, target, Silent())
     assert list(target.iterdir()) == []

@@ -153,7 +153,7 @@ def test_a_status_of_the_run_before_does_not_hurry_the_questions_while_the_job_w
     waiting = WAITING.format("BeginTime", 1)
     slurm = Recorded({f"{DIRECTORY}/exit-code": b"75\n"}, scontrol=[waiting, waiting, DONE])
     looked = []
-    slurm.read = lambda target, offset=0, most=None: looked.append(target) or b""
+    slurm.read = lambda target, offset=0, limit=None: looked.append(target) or b""
     follow(slurm, RECORD, print)
     assert not any(target.endswith("exit-code") for target in looked)
 
@@ -186,7 +186,7 @@ def test_a_connection_that_breaks_is_made_anew_and_no_line_comes_twice():
     slurm = Recorded({f"{DIRECTORY}/output.log": b"one\n"}, scontrol=[RUNNING, LOST, LOST, RUNNING, DONE])
     read, broken = slurm.read, []
 
-    def breaking(target, offset=0, most=None):
+    def breaking(target, offset=0, limit=None):
         if offset and len(broken) < 2:
             broken.append(target)
             raise LOST
