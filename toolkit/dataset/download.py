@@ -38,14 +38,14 @@ class Full(CheckFailed):
 
 
 @contextlib.contextmanager
-def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") -> Iterator[FileIO]:
+def download(url: str, store: Path, tell: Tell, *, size: int, sha256: str = "") -> Iterator[FileIO]:
     """Download a file to the folder ``store``, and yield the file open for reading.
 
     Delete the file at the end of the caller's ``with`` block. If another error than ``CheckFailed`` or
     ``Missing`` interrupts the block, keep the file for the next run.
 
-    ``most`` is the maximum size in bytes. If ``sha256`` is given, the file must have exactly ``most`` bytes
-    and this SHA-256.
+    Without ``sha256``, the file may have at most ``size`` bytes. With ``sha256``, the file must have exactly
+    ``size`` bytes and this SHA-256.
 
     Raises:
         CheckFailed: if the size or the SHA-256 is wrong.
@@ -54,9 +54,9 @@ def download(url: str, store: Path, tell: Tell, *, most: int, sha256: str = "") 
     """
     with _part(url, store, tell) as part:
         if sha256:
-            _fill_right(url, part, most, sha256, tell)
+            _fill_right(url, part, size, sha256, tell)
         else:
-            _fill(url, part, most, tell)
+            _fill(url, part, size, tell)
         part.seek(0)
         try:
             yield part
@@ -86,16 +86,19 @@ def _fill_right(url: str, part: FileIO, size: int, sha256: str, tell: Tell) -> N
                 )
 
 
-def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
-    """Download the missing bytes, and resume at once after an interruption. Return whether a partial download
+def _fill(url: str, part: FileIO, size_limit: int, tell: Tell) -> bool:
+    """Download the missing bytes of a file of at most ``size_limit`` bytes. Return whether a partial download
     existed before the call.
+
+    After an interruption, the function resumes the download at once. If the server is busy, the function
+    first waits.
     """
     resumed = os.fstat(part.fileno()).st_size > 0
     reached = waited = 0
     while True:
         begun = part.seek(0, os.SEEK_END)
         try:
-            _take(url, part, begun, most, tell)
+            _take(url, part, begun, size_limit, tell)
         except http.RefusedRequest as error:
             if not begun or error.status != HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE:
                 raise
@@ -118,17 +121,17 @@ def _fill(url: str, part: FileIO, most: int, tell: Tell) -> bool:
             return resumed
 
 
-def _take(url: str, part: FileIO, begun: int, most: int, tell: Tell) -> None:
+def _take(url: str, part: FileIO, offset: int, size_limit: int, tell: Tell) -> None:
     name = url.rpartition("/")[2]
-    with http.open_address(url, start=begun, seconds=_PATIENCE + most / _SLOWEST) as body:
+    with http.open_address(url, start=offset, seconds=_PATIENCE + size_limit / _SLOWEST) as body:
         done = body.start
         with _on_disk(part):
             part.truncate(part.seek(done))
         while chunk := body.read(_CHUNK):
             done += len(chunk)
-            if done > most:
+            if done > size_limit:
                 part.truncate(0)
-                raise CheckFailed(f"{without_login(url)} is longer than the expected {most} bytes")
+                raise CheckFailed(f"{without_login(url)} is longer than the expected {size_limit} bytes")
             _write(part, chunk)
             tell.detail(f"{name} {format_size(done)}")
 

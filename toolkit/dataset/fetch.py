@@ -94,14 +94,14 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
         beside.unlink(missing_ok=True)
 
 
-def _copy(stream: IO[bytes], writing: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
+def _copy(stream: IO[bytes], target: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
     """Copy a file and return its SHA-256. Read at most one byte more than the expected size, because one byte
     shows that the file is too long.
     """
     digest, done = hashlib.sha256(), 0
     while chunk := _read(stream, min(_CHUNK, file.size + 1 - done), file, place):
         digest.update(chunk)
-        writing.write(chunk)
+        target.write(chunk)
         done += len(chunk)
         tell.detail(f"{file.name} {done / max(file.size, 1):.0%}")
     if done < file.size:

@@ -71,13 +71,13 @@ def _rows(image: IO[bytes], place: str) -> Iterator[bytes]:
         waiting = waiting[whole:]
 
 
-def _unpacked(chunks: Iterator[tuple[bytes, bytes]], most: int) -> Iterator[bytes]:
-    """Yield the decompressed content of a PNG's IDAT chunks, in pieces of at most ``most`` bytes."""
+def _unpacked(chunks: Iterator[tuple[bytes, bytes]], size_limit: int) -> Iterator[bytes]:
+    """Yield the decompressed content of a PNG's IDAT chunks, in pieces of at most ``size_limit`` bytes."""
     unpack = zlib.decompressobj()
     for kind, content in chunks:
         rest = content if kind == b"IDAT" else b""
         while rest:
-            yield unpack.decompress(rest, most)
+            yield unpack.decompress(rest, size_limit)
             rest = unpack.unconsumed_tail
 
 
@@ -115,9 +115,9 @@ def _by_neighbours(guess: Callable[[int, int, int], int]) -> Callable[[bytes, by
     The filter stores the difference between the value and the prediction.
     """
 
-    def undo(row: bytes, before: bytes) -> bytes:
+    def undo(row: bytes, previous_row: bytes) -> bytes:
         right = bytearray(_COLOURS) + row
-        above = bytes(_COLOURS) + before
+        above = bytes(_COLOURS) + previous_row
         for at in range(_COLOURS, len(right)):
             left = at - _COLOURS
             right[at] = (right[at] + guess(right[left], above[at], above[left])) & 255

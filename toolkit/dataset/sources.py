@@ -42,7 +42,7 @@ def open_source(source: Source, runner: Runner, store: Path, tell: Tell) -> Iter
             yield lambda file: _from_server(source, file, store, tell)
         case ArchiveSource():
             with (
-                download(source.url, store, tell, most=source.size, sha256=source.sha256) as file,
+                download(source.url, store, tell, size=source.size, sha256=source.sha256) as file,
                 tar(file, source.folder, source.place) as archive,
             ):
                 yield lambda file: archive.member(file.name)
@@ -66,7 +66,7 @@ def _from_server(source: HttpSource, file: DataFile, store: Path, tell: Tell) ->
     # gzip adds a header, and five bytes to each block of 16 KB of incompressible data.
     # A server may send a web page instead of the file. ``most`` is large enough for such a page, so that the
     # page reaches the code that verifies the file.
-    with download(url, store, tell, most=file.size + file.size // 1000 + 65_536) as stream:
+    with download(url, store, tell, size=file.size + file.size // 1000 + 65_536) as stream:
         if url.endswith(".gz"):
             with gzip.GzipFile(fileobj=stream, mode="rb") as unpacked:
                 yield cast("IO[bytes]", unpacked)
@@ -83,7 +83,7 @@ def _package(source: DebSource, store: Path, tell: Tell) -> Iterator[FileIO]:
         with contextlib.ExitStack() as stack:
             try:
                 file = stack.enter_context(
-                    download(f"{mirror}/{source.path}", store, tell, most=source.size, sha256=source.sha256)
+                    download(f"{mirror}/{source.path}", store, tell, size=source.size, sha256=source.sha256)
                 )
             except Missing as error:
                 reasons.append(error.message)

@@ -33,7 +33,7 @@ def take(store):
     """
 
     def run(url, *, sha256=SHA256, tell=None):
-        with download(f"{url}/file", store, tell or Silent(), most=len(CONTENT), sha256=sha256) as file:
+        with download(f"{url}/file", store, tell or Silent(), size=len(CONTENT), sha256=sha256) as file:
             return file.read()
 
     return run
@@ -172,7 +172,7 @@ def test_of_a_server_that_has_nothing_nothing_is_left(take, store):
 
 def test_what_is_of_no_use_as_a_whole_is_not_kept(store):
     with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(Missing, match="no archive"):  # noqa: SIM117
-        with download(f"{url}/file", store, Silent(), most=len(CONTENT)):
+        with download(f"{url}/file", store, Silent(), size=len(CONTENT)):
             raise Missing("no archive")
     assert parts(store) == []
 
@@ -183,7 +183,7 @@ def test_an_interrupt_keeps_what_has_come(store):
             raise KeyboardInterrupt
 
     with serving({"/file": whole(CONTENT)}) as (url, _), pytest.raises(KeyboardInterrupt):  # noqa: SIM117
-        with download(f"{url}/file", store, Impatient(), most=len(CONTENT), sha256=SHA256):
+        with download(f"{url}/file", store, Impatient(), size=len(CONTENT), sha256=SHA256):
             pass
     assert parts(store)[0] > 0
 
