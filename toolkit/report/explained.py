@@ -34,7 +34,7 @@ def explanation_lines(
     yield style("Root line", "bold")
     yield from root_lines(root, width)
     for code in output_explanation.codes:
-        yield from wrap_text(code_words(code), 4, width, hang=2)
+        yield from wrap_text(code_words(code), 4, width, outdent=2)
     yield ""
     causes = [
         known for known in output_explanation.findings if known.role == "cause" and known.severity != "info"
@@ -57,9 +57,9 @@ def root_lines(root: RootLine, width: int) -> Iterator[str]:
     traceback, also yield the line of the user's code that failed.
     """
     where = f"{root.file}, line {root.number}: " if root.file else f"line {root.number}: "
-    yield from wrap_text(shorten_line(root.text), 4, width, first=where if root.number else "", hang=2)
+    yield from wrap_text(shorten_line(root.text), 4, width, prefix=where if root.number else "", outdent=2)
     if root.frame:
-        yield from wrap_text(root.frame, 6, width, first="raised at ", hang=2)
+        yield from wrap_text(root.frame, 6, width, prefix="raised at ", outdent=2)
 
 
 def first_failed(root: RootLine) -> str:
@@ -123,14 +123,14 @@ def _known_lines(fault: KnownFault, root: RootLine, style: Style, width: int) ->
     lines = [line for line in fault.evidence if line.partition(": ")[2] != root.text.strip()]
     for line in lines[:1]:
         text = line if len(line) <= _EVIDENCE else f"{line[:_EVIDENCE]}…"
-        yield from (style(part, "dim") for part in wrap_text(text, 4, width, first="· ", hang=2))
+        yield from (style(part, "dim") for part in wrap_text(text, 4, width, prefix="· ", outdent=2))
     yield from _steps(steps(fault.fix), width)
     yield ""
 
 
-def _steps(todo: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
-    for number, step in enumerate(todo, 1):
-        yield from wrap_text(step, 5, width, first=f"{number}. ", hang=3)
+def _steps(instructions: tuple[str, ...] | list[str], width: int) -> Iterator[str]:
+    for number, step in enumerate(instructions, 1):
+        yield from wrap_text(step, 5, width, prefix=f"{number}. ", outdent=3)
 
 
 def _other_lines(
@@ -144,11 +144,16 @@ def _other_lines(
     ]
     for known in possible[:_MOST_POSSIBLE]:
         yield from wrap_text(
-            f"Possible cause: {known.title} ({known.id}); {shorten_line(known.evidence[0])}", 2, width, hang=2
+            f"Possible cause: {known.title} ({known.id}); {shorten_line(known.evidence[0])}",
+            2,
+            width,
+            outdent=2,
         )
     evidence = {line for known in possible[:_MOST_POSSIBLE] for line in known.evidence}
     for line in [line for line in output_explanation.consequences if line not in evidence][:1]:
         text = f"Consequence: {shorten_line(line)}"
-        yield from (style(part, "dim") for part in wrap_text(text, 2, width, hang=2))
+        yield from (style(part, "dim") for part in wrap_text(text, 2, width, outdent=2))
     for line in output_explanation.ended[:1]:
-        yield from (style(part, "dim") for part in wrap_text(f"Exit: {shorten_line(line)}", 2, width, hang=2))
+        yield from (
+            style(part, "dim") for part in wrap_text(f"Exit: {shorten_line(line)}", 2, width, outdent=2)
+        )

@@ -60,12 +60,14 @@ def launch_lines(plan: Plan, request: Request, runtime: str) -> list[str]:
     return [line for group in groups for line in _folded([quote_word(word) for word in group])]
 
 
-def difference(before: Iterable[str], after: Iterable[str], name: str, style: Style = leave_unstyled) -> str:
+def difference(
+    old_lines: Iterable[str], new_lines: Iterable[str], name: str, style: Style = leave_unstyled
+) -> str:
     """Return a unified diff that shows how the fix file ``name`` changes the launch command from the lines
-    ``before`` to the lines ``after``.
+    ``old_lines`` to the lines ``new_lines``.
     """
     lines = difflib.unified_diff(
-        list(before), list(after), f"without {name}", f"with {name}", lineterm="", n=100
+        list(old_lines), list(new_lines), f"without {name}", f"with {name}", lineterm="", n=100
     )
     return join_lines(style(line, _STYLES.get(line[:1], "")) for line in lines)
 

@@ -24,15 +24,17 @@ def leave_unstyled(text: str, style: str) -> str:  # noqa: ARG001 - the signatur
     return text
 
 
-def wrap_text(text: str, indent: int, width: int, *, first: str = "", hang: int | None = None) -> list[str]:
+def wrap_text(
+    text: str, indent: int, width: int, *, prefix: str = "", outdent: int | None = None
+) -> list[str]:
     """Return a text as wrapped lines, without breaks inside paths, options and IDs.
 
-    ``first`` precedes the first line; the other lines are aligned with the text after ``first``. With
-    ``hang``, the first line starts ``hang`` columns to the left of ``indent``, and all other lines start at
-    ``indent``.
+    The first line starts at column ``indent`` with ``prefix``; the other lines are aligned with the text
+    after ``prefix``. With ``outdent``, the first line starts ``outdent`` columns to the left of ``indent``,
+    and all other lines start at ``indent``.
     """
-    after = " " * (indent + (len(first) if hang is None else 0))
-    start = " " * (indent - (hang or 0)) + first
+    after = " " * (indent + (len(prefix) if outdent is None else 0))
+    start = " " * (indent - (outdent or 0)) + prefix
     return textwrap.wrap(
         text,
         width,
@@ -51,19 +53,20 @@ def wrap_hanging(label: str, text: str, width: int | None) -> list[str]:
     if width is None:
         return [f"{label}{text}"]
     near = len(label) if width - len(label) >= ROOM else 4
-    return wrap_text(text, near, width, first=label, hang=near) or [label.rstrip()]
+    return wrap_text(text, near, width, prefix=label, outdent=near) or [label.rstrip()]
 
 
 def command_lines(
-    words: Iterable[str], indent: int, width: int, *, first: str = "", more: int | None = None
+    words: Iterable[str], indent: int, width: int, *, prefix: str = "", next_indent: int | None = None
 ) -> list[str]:
     """Return a command as wrapped lines. Each line except the last has a backslash at the end.
 
-    An option and its value are on the same line. ``more`` is the indentation of all lines after the first
-    line. By default, all lines after the first line start two columns to the right of the command.
+    An option and its value are on the same line. ``prefix`` precedes the command. ``next_indent`` is the
+    indentation of all lines after the first line. By default, these lines start two columns to the right of
+    the command.
     """
-    further = " " * (indent + len(first) + 2 if more is None else more)
-    lines = [" " * indent + first]
+    further = " " * (indent + len(prefix) + 2 if next_indent is None else next_indent)
+    lines = [" " * indent + prefix]
     for number, group in enumerate(_groups([shlex.quote(word) for word in words])):
         behind = f"{lines[-1]} {group}" if number else f"{lines[-1]}{group}"
         if number and len(behind) + len(_GOES_ON) > width:

@@ -68,8 +68,8 @@ def _sizes(trial: Trial, live: Live) -> str:
     return f": {len(trial.seen.sizes)} of {ranks} ranks on {hosts} found {world}{summed}"
 
 
-def _messages(messages: tuple[Message, ...], between: str, label: str, width: int) -> Iterator[str]:
-    selection = [m for m in messages if m.between == between]
+def _messages(messages: tuple[Message, ...], location: str, label: str, width: int) -> Iterator[str]:
+    selection = [m for m in messages if m.between == location]
     if not selection:
         return
     fastest = max(selection, key=lambda m: m.rate)

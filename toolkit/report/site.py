@@ -40,15 +40,15 @@ def _stated_fields(value: msgspec.Struct) -> dict[str, Any]:
     return fields
 
 
-def profile_table(sites: Mapping[str, Site], own: Collection[str], width: int | None = None) -> str:
-    """Return a table of site profiles. ``own`` contains the names of the user's own profiles."""
+def profile_table(sites: Mapping[str, Site], own_names: Collection[str], width: int | None = None) -> str:
+    """Return a table of site profiles. ``own_names`` contains the names of the user's own profiles."""
     rows = [
         (
             name,
             site.architecture,
             site.scheduler,
             site.tested,
-            f"{site.title}, {site.centre}".rstrip(", ") + (" (yours)" if name in own else ""),
+            f"{site.title}, {site.centre}".rstrip(", ") + (" (yours)" if name in own_names else ""),
         )
         for name, site in sites.items()
     ]

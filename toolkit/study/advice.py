@@ -63,9 +63,9 @@ def advise(tally: Tally) -> Advice | None:
     fusion, steps = tally.fusion, len(tally.ready)
     if steps < 3 or not fusion.groups:
         return None
-    most = max(tensor.reduced for tensor in tally.tensors.values())
+    most = max(tensor.allreduces for tensor in tally.tensors.values())
     # If Horovod reduces a tensor in every step, the tensor is a gradient. Horovod reduces metrics less often.
-    gradient = sum(t.size for t in tally.tensors.values() if t.reduced > most / 2)
+    gradient = sum(t.size for t in tally.tensors.values() if t.allreduces > most / 2)
     ready = median(tally.ready)
     line = fusion.line()
     start, slope = line or (0.0, fusion.time_sum / fusion.size_sum)

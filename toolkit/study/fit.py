@@ -86,12 +86,12 @@ class FitCheck:
     """
 
     ranks: int
-    predicted: MedianSpread
-    measured: float
+    prediction: MedianSpread
+    measurement: float
 
     @property
     def holds(self) -> bool:
-        return self.predicted.low <= self.measured <= self.predicted.high
+        return self.prediction.low <= self.measurement <= self.prediction.high
 
 
 def fit(curve: Curve) -> Fit | None:
@@ -112,7 +112,7 @@ def check(curve: Curve) -> FitCheck | None:
     if model is None:
         return None
     return FitCheck(
-        ranks=largest.ranks, predicted=model.seconds(largest.ranks), measured=largest.seconds.value
+        ranks=largest.ranks, prediction=model.seconds(largest.ranks), measurement=largest.seconds.value
     )
 
 
@@ -200,10 +200,10 @@ def _single_error(points: Sequence[MeasuredPoint]) -> float:
     return max(math.sqrt(squares / freedom) * (1 + 2 / freedom), _LEAST_ERROR)
 
 
-def _error(point: MeasuredPoint, single: float) -> float:
+def _error(point: MeasuredPoint, run_error: float) -> float:
     rounding = point.figures.resolution / math.sqrt(12) / point.seconds.value
     count = len(point.runs)
-    return math.hypot(single / math.sqrt(count) * (_MEDIAN if count > 2 else 1.0), rounding)
+    return math.hypot(run_error / math.sqrt(count) * (_MEDIAN if count > 2 else 1.0), rounding)
 
 
 def _middle_range(values: Sequence[float]) -> tuple[float, float]:

@@ -34,23 +34,24 @@ _LESS = "a larger batch needs fewer allreduces, and a faster network makes each 
 
 
 def sentences(
-    curve: Curve, model: Fit | None, check: FitCheck | None, takes: str = "an epoch takes"
+    curve: Curve, model: Fit | None, check: FitCheck | None, phrase: str = "an epoch takes"
 ) -> list[str]:
-    """Return sentences that say how far a curve scales, and what limits the scaling. ``takes`` is the text
-    before a time in a sentence, for example "an epoch takes".
+    """Return sentences that say how far a curve scales, and what limits the scaling.
+
+    ``phrase`` is the text before a time in a sentence, for example "an epoch takes".
     """
     largest = curve.points[-1]
     if largest is curve.base:
         only = f"Measured only on {_ranks(largest)}: measure a second size to see how the training scales."
         return [only, *_known_limits(largest)]
-    return [_reached_speed(curve, takes), *_why(curve), *_model(curve, model), *_check_sentences(check)]
+    return [_reached_speed(curve, phrase), *_why(curve), *_model(curve, model), *_check_sentences(check)]
 
 
-def _reached_speed(curve: Curve, takes: str) -> str:
+def _reached_speed(curve: Curve, phrase: str) -> str:
     base, largest = curve.base, curve.points[-1]
     gained = largest.speedup.value / base.speedup.value
     sized = f"On {_ranks(largest)} on {largest.nodes} node{'s' if largest.nodes > 1 else ''}"
-    text = f"{sized} {takes} {duration(largest.seconds.value)}, "
+    text = f"{sized} {phrase} {duration(largest.seconds.value)}, "
     alone = f"on {_ranks(base)}"
     if gained < 1:
         return f"{text}longer than the {duration(base.seconds.value)} {alone}: more ranks do not help."
@@ -151,14 +152,14 @@ def _model(curve: Curve, model: Fit | None) -> Iterator[str]:
 
 def _check_sentences(check: FitCheck | None) -> Iterator[str]:
     if check:
-        predicted = f"{duration(check.predicted.low)} to {duration(check.predicted.high)}"
+        predicted = f"{duration(check.prediction.low)} to {duration(check.prediction.high)}"
         outside = "which is outside this range: the model does not describe this machine well"
         verdict = "which is within this range" if check.holds else outside
-        if check.holds and check.predicted.high > _WIDE * check.predicted.low:
+        if check.holds and check.prediction.high > _WIDE * check.prediction.low:
             verdict = "which is within this range, but the range is wide: more runs make the range narrower"
         yield (
             f"Check: from the smaller sizes, the model predicts {predicted} for {check.ranks} ranks; "
-            f"the runs measured {duration(check.measured)}, {verdict}."
+            f"the runs measured {duration(check.measurement)}, {verdict}."
         )
 
 

@@ -57,7 +57,7 @@ class Report:
     lines: tuple[ReportCurve, ...]
     studies: tuple[tuple[str, Study], ...]
     environment: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
-    left_out: tuple[str, ...]
+    failures: tuple[str, ...]
     missing: tuple[str, ...]
     verdicts: tuple[str, ...] = ()
     """Sentences that say whether the suggested settings of Horovod helped, if the study tests such settings.
@@ -94,7 +94,7 @@ def read(folders: Sequence[Path]) -> Report:
                 f"{where}: the study has no measured run yet",
                 fix="resume the study: run the same `toolkit scale` command again",
             )
-        lines += [_line(name, study, curve, several=len(folders) > 1) for curve in study_curves]
+        lines += [_line(name, study, curve, with_name=len(folders) > 1) for curve in study_curves]
         studies.append((name, study))
         environment.append((name, _environment(study, points)))
         prefix = f"{name}: " if len(folders) > 1 else ""
@@ -106,7 +106,7 @@ def read(folders: Sequence[Path]) -> Report:
         lines=tuple(lines),
         studies=tuple(studies),
         environment=tuple(environment),
-        left_out=tuple(left_out),
+        failures=tuple(left_out),
         missing=tuple(missing),
         verdicts=tuple(verdicts),
     )
@@ -123,10 +123,10 @@ def _names(folders: Sequence[Path]) -> list[str]:
     return short if len(set(short)) == len(short) else [str(where) for where in folders]
 
 
-def _line(name: str, study: Study, curve: Curve, *, several: bool) -> ReportCurve:
-    series = ", ".join(filter(None, (name if several else "", _series(study, curve.series))))
+def _line(name: str, study: Study, curve: Curve, *, with_name: bool) -> ReportCurve:
+    series = ", ".join(filter(None, (name if with_name else "", _series(study, curve.series))))
     return ReportCurve(
-        label=", ".join(filter(None, (series, curve.on))) or name,
+        label=", ".join(filter(None, (series, curve.node_label))) or name,
         series=series,
         curve=curve,
         fit=fitted(curve),

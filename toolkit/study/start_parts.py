@@ -47,7 +47,7 @@ def job_start(
     job: str,
     times: str,
     metrics: bytes,
-    submitted: float | None = None,
+    submission_time: float | None = None,
     size: tuple[int, int] | None = None,
 ) -> JobStart | None:
     """Return the phases of a job's start, or None if the job script recorded no times.
@@ -56,12 +56,12 @@ def job_start(
         job: the key with which toolkit identifies the job.
         times: the content of the file ``start-times`` in the job's folder.
         metrics: the content of ``metrics.jsonl``, which may be empty.
-        submitted: the time of the submission in seconds since 1970, or None if unknown.
+        submission_time: the time of the submission in seconds since 1970, or None if unknown.
         size: the number of nodes and the number of ranks of the job, or None if unknown.
     """
     moments, reads = _moments(times, metrics)
-    if submitted is not None:
-        moments["submitted"] = submitted
+    if submission_time is not None:
+        moments["submitted"] = submission_time
     if "script" not in moments:
         return None
     parts = [*_of_script(moments), *_of_rank(moments)]
@@ -143,5 +143,5 @@ def _of_rank(moments: Mapping[str, float]) -> list[StartPart]:
     ]
 
 
-def _seconds(moments: Mapping[str, float], begin: str, end: str) -> float:
-    return round(max(moments[end] - moments[begin], 0.0), 3)
+def _seconds(moments: Mapping[str, float], start: str, end: str) -> float:
+    return round(max(moments[end] - moments[start], 0.0), 3)

@@ -69,12 +69,12 @@ class MeasuredPoint:
 class Curve:
     """The measured points of one series of runs, sorted by the number of ranks.
 
-    If the series has one curve for each number of nodes, ``on`` is a text such as "on 2 nodes". If the series
-    has only one curve, ``on`` is empty.
+    If the series has one curve for each number of nodes, ``node_label`` is a text such as "on 2 nodes". If
+    the series has only one curve, ``node_label`` is empty.
     """
 
     series: str
-    on: str
+    node_label: str
     scaling: Scaling
     points: tuple[MeasuredPoint, ...]
 
@@ -114,7 +114,7 @@ def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
     return measured_curves
 
 
-def _curve(series: str, on: str, scaling: Scaling, points: Sequence[Point]) -> Curve | None:
+def _curve(series: str, node_label: str, scaling: Scaling, points: Sequence[Point]) -> Curve | None:
     groups: dict[tuple[int, int], list[Point]] = {}
     for point in sorted(points, key=lambda p: (p.ranks, p.nodes, p.number)):
         if point.figures and not point.profile:
@@ -127,7 +127,7 @@ def _curve(series: str, on: str, scaling: Scaling, points: Sequence[Point]) -> C
     measured = tuple(
         _measured_point(group, first[0], base, shares.get(size)) for size, group in groups.items()
     )
-    return Curve(series=series, on=on, scaling=scaling, points=measured)
+    return Curve(series=series, node_label=node_label, scaling=scaling, points=measured)
 
 
 def _measured_point(
@@ -138,7 +138,7 @@ def _measured_point(
     waiting = [run.waiting for run in figures if run.waiting is not None]
     seconds = MedianSpread.of(runs)
     rates = [median(run.rates) for run in figures if run.rates]
-    speedup = _speedup(seconds, base, base_ranks, same=sample.ranks == base_ranks)
+    speedup = _speedup(seconds, base, base_ranks, same_ranks=sample.ranks == base_ranks)
     part = 1 / sample.ranks
     return MeasuredPoint(
         ranks=sample.ranks,
@@ -155,18 +155,18 @@ def _measured_point(
     )
 
 
-def _speedup(now: MedianSpread, base: MedianSpread, ranks: int, *, same: bool) -> MedianSpread:
-    """Return the speed-up of a size with the time ``now``. ``base`` is the time of the smallest size, and
-    ``ranks`` is the number of ranks of the smallest size. ``same`` is true if both sizes have the same number
-    of ranks.
+def _speedup(seconds: MedianSpread, base: MedianSpread, ranks: int, *, same_ranks: bool) -> MedianSpread:
+    """Return the speed-up of a size, whose time is ``seconds``. ``base`` is the time of the smallest size,
+    and ``ranks`` is the number of ranks of the smallest size. ``same_ranks`` is true if both sizes have the
+    same number of ranks.
 
     The range of the speed-up assumes that the errors of the two times are independent.
     """
-    if same and now == base:
+    if same_ranks and seconds == base:
         return MedianSpread(ranks, ranks, ranks)
-    value = ranks * base.value / now.value
-    down = math.hypot(now.high / now.value - 1, 1 - base.low / base.value)
-    up = math.hypot(1 - now.low / now.value, base.high / base.value - 1)
+    value = ranks * base.value / seconds.value
+    down = math.hypot(seconds.high / seconds.value - 1, 1 - base.low / base.value)
+    up = math.hypot(1 - seconds.low / seconds.value, base.high / base.value - 1)
     return MedianSpread(value, value / (1 + down), value * (1 + up))
 
 

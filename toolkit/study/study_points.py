@@ -47,14 +47,16 @@ def sizes(ranks: Iterable[int], nodes: Iterable[int], ranks_per_node: int | None
     return tuple(Size(count, on) for count in wanted for on in over if _even(count, on, ranks_per_node))
 
 
-def _fewest(ranks: int, most: int) -> int:
-    if ranks > most and ranks % most:
-        raise BadInput(f"--ranks {ranks}: not a multiple of --ranks-per-node {most}")
-    return max(1, ranks // most)
+def _fewest(ranks: int, most_per_node: int) -> int:
+    if ranks > most_per_node and ranks % most_per_node:
+        raise BadInput(f"--ranks {ranks}: not a multiple of --ranks-per-node {most_per_node}")
+    return max(1, ranks // most_per_node)
 
 
-def _even(ranks: int, nodes: int, most: int | None) -> bool:
-    return ranks >= nodes and ranks % nodes == 0 and (most is None or ranks // nodes <= most)
+def _even(ranks: int, nodes: int, most_per_node: int | None) -> bool:
+    return (
+        ranks >= nodes and ranks % nodes == 0 and (most_per_node is None or ranks // nodes <= most_per_node)
+    )
 
 
 def points(study: Study) -> list[Point]:

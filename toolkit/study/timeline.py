@@ -41,8 +41,8 @@ class Tensor:
 
     name: str = ""
     size: int = 0
-    waited: float = 0.0
-    reduced: int = 0
+    negotiation_micros: float = 0.0
+    allreduces: int = 0
 
 
 @dataclass(slots=True)
@@ -51,13 +51,13 @@ class Tally:
 
     events: int = 0
     tensors: dict[int, Tensor] = field(default_factory=dict)
-    last: dict[str, int] = field(default_factory=dict)
+    last_counts: dict[str, int] = field(default_factory=dict)
     """For each rank, how often it was the last rank to have a tensor ready."""
-    lag: dict[str, float] = field(default_factory=dict)
+    delays: dict[str, float] = field(default_factory=dict)
     """For each rank, the sum of its delays in microseconds. In each negotiation, the delay of a rank is the
     time from the moment when the first rank is ready until this rank is ready.
     """
-    negotiated: int = 0
+    negotiations: int = 0
     """The number of negotiations for which the timeline shows when each rank was ready. If Horovod's cache
     already has a tensor, the ranks send no messages about this tensor, and the timeline shows no times.
     """
@@ -147,14 +147,14 @@ class Reader:
         if kind == REDUCE:
             self.tally.fusion.end(event.ts)
         elif kind == NEGOTIATE and name == "NEGOTIATE_ALLREDUCE":
-            self._tensor(event.pid).waited += event.ts - begun
+            self._tensor(event.pid).negotiation_micros += event.ts - begun
             self._ranks(self._ticks.pop(event.pid, {}))
         elif name == "ALLREDUCE":
             self._count_reduction(event)
 
     def _count_reduction(self, event: Event) -> None:
         tensor = self._tensor(event.pid)
-        tensor.reduced += 1
+        tensor.allreduces += 1
         if event.args and not tensor.size:
             tensor.size = _size(event.args.dtype, event.args.shape)
         self.tally.fusion.size(event.pid, tensor.size)
@@ -163,11 +163,11 @@ class Reader:
         if len(ticks) < 2:
             return
         tally, first = self.tally, min(ticks.values())
-        tally.negotiated += 1
+        tally.negotiations += 1
         latest = max(ticks, key=lambda rank: ticks[rank])
-        tally.last[latest] = tally.last.get(latest, 0) + 1
+        tally.last_counts[latest] = tally.last_counts.get(latest, 0) + 1
         for rank, ts in ticks.items():
-            tally.lag[rank] = tally.lag.get(rank, 0.0) + ts - first
+            tally.delays[rank] = tally.delays.get(rank, 0.0) + ts - first
 
     def _pass(self, ts: float) -> None:
         """Add the time between the previous event and the time ``ts`` to the current phase."""
@@ -221,13 +221,13 @@ def shares(tally: Tally) -> Shares | None:
         name: sum(column[i] for i in counted) / total
         for name, column in zip(PHASES, tally.steps, strict=True)
     }
-    step_count = sum(tally.last.values())
+    step_count = sum(tally.last_counts.values())
     return Shares(
         **part,
         steps=len(counted),
         step_seconds=median(lengths[i] for i in counted) / 1e6,
         last_ranks={
-            rank: count / step_count for rank, count in sorted(tally.last.items(), key=lambda x: -x[1])
+            rank: count / step_count for rank, count in sorted(tally.last_counts.items(), key=lambda x: -x[1])
         },
     )
 

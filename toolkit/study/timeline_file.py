@@ -87,18 +87,22 @@ def _event_list(text: bytes, name: str) -> bytes:
     return start[1:]
 
 
-def _decoded(decoder: "msgspec.json.Decoder[list[Event]]", content: bytes, name: str, at: int) -> list[Event]:
+def _decoded(
+    decoder: "msgspec.json.Decoder[list[Event]]", content: bytes, name: str, offset: int
+) -> list[Event]:
     try:
         return decoder.decode(b"[" + content + b"]")
     except DECODE_ERRORS as error:
         raise BadInput(
-            f"{name}: not a timeline of Horovod: {error}, in the events from byte {at} on"
+            f"{name}: not a timeline of Horovod: {error}, in the events from byte {offset} on"
         ) from error
 
 
-def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, at: int) -> list[Event]:
+def _last(
+    decoder: "msgspec.json.Decoder[list[Event]]", content: bytes, name: str, offset: int
+) -> list[Event]:
     """Decode the last events of a timeline, and skip a truncated event and the closing bracket."""
-    text = rest.decode("utf-8", "replace").strip()
+    text = content.decode("utf-8", "replace").strip()
     whole: list[Any] = []
     scan = json.JSONDecoder()
     while text and text[0] == "{":
@@ -108,4 +112,4 @@ def _last(decoder: "msgspec.json.Decoder[list[Event]]", rest: bytes, name: str, 
             break  # the event is truncated
         whole.append(value)
         text = text[end:].lstrip().removeprefix(",").lstrip()
-    return _decoded(decoder, json.dumps(whole)[1:-1].encode(), name, at)
+    return _decoded(decoder, json.dumps(whole)[1:-1].encode(), name, offset)

@@ -22,7 +22,7 @@ def shown(
 ) -> str:
     request = Request(**shape)
     verdict = predict(host, image, request)
-    said = {"next_command": COMMAND, "advice": "Do it.", "everything": everything}
+    said = {"next_command": COMMAND, "advice": "Do it.", "full": everything}
     return page(host, image, verdict, request, **said, width=width)
 
 

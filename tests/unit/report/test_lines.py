@@ -26,11 +26,11 @@ def test_an_option_stays_with_its_value():
 
 
 def test_what_stands_first_is_followed_by_lines_that_are_indented_behind_it():
-    assert command_lines(("srun", "IMAGE"), 2, 9, first="→ ") == ["  → srun \\", "      IMAGE"]
+    assert command_lines(("srun", "IMAGE"), 2, 9, prefix="→ ") == ["  → srun \\", "      IMAGE"]
 
 
 def test_no_word_is_broken_in_a_sentence():
-    lines = wrap_text(f"set {LONG} and see rule host-launcher-other-family", 4, 30, first="· ")
+    lines = wrap_text(f"set {LONG} and see rule host-launcher-other-family", 4, 30, prefix="· ")
     assert LONG in lines[1]
     assert any(line.endswith("host-launcher-other-family") for line in lines)
     assert lines[0] == "    · set"

@@ -38,7 +38,7 @@ def test_the_largest_published_size_is_predicted_from_the_smaller_ones():
     check = fit.check(bsc())
     assert check.ranks == 4
     assert check.holds
-    assert check.predicted.value == pytest.approx(12, rel=0.05)
+    assert check.prediction.value == pytest.approx(12, rel=0.05)
 
 
 @every_row(("scaling", "weights"), [("weak", (100.0, 3.0, 8.0)), ("strong", (100.0, 3.0, 0.2))])

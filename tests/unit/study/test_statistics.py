@@ -36,8 +36,11 @@ def test_failed_runs_are_left_out_and_a_series_without_any_has_no_curve():
 def test_each_number_of_nodes_is_a_curve_that_begins_at_the_smallest_size():
     points = [point(1, 8.0), point(2, 4.0), point(2, 5.0, nodes=2), point(4, 3.0, nodes=2)]
     one, two = curves(study([(1, 1), (2, 1), (2, 2), (4, 2)]), points)
-    assert (one.on, [(p.ranks, p.nodes) for p in one.points]) == ("on 1 node", [(1, 1), (2, 1)])
-    assert (two.on, [(p.ranks, p.nodes) for p in two.points]) == ("on 2 nodes", [(1, 1), (2, 2), (4, 2)])
+    assert (one.node_label, [(p.ranks, p.nodes) for p in one.points]) == ("on 1 node", [(1, 1), (2, 1)])
+    assert (two.node_label, [(p.ranks, p.nodes) for p in two.points]) == (
+        "on 2 nodes",
+        [(1, 1), (2, 2), (4, 2)],
+    )
     assert two.points[2].speedup.value == pytest.approx(8 / 3)
 
 

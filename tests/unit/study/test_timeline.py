@@ -57,7 +57,7 @@ def test_a_real_timeline_of_two_ranks_tells_its_steps():
     assert sum((found.negotiate, found.queue, found.copy, found.reduce, found.compute)) == pytest.approx(1)
     assert 0.3 < found.reduce < 0.7
     assert set(found.last_ranks) == {"0", "1"}
-    gradients = {t.size for t in tally.tensors.values() if t.reduced == 40}
+    gradients = {t.size for t in tally.tensors.values() if t.allreduces == 40}
     assert gradients == {784 * 512 * 4, 512 * 4, 512 * 10 * 4, 10 * 4}
 
 
@@ -110,7 +110,7 @@ def test_an_evaluation_between_two_epochs_is_no_step(tmp_path):
 def test_the_lag_of_a_rank_is_that_behind_the_first_one(tmp_path):
     lines = [line for number in range(4) for line in step(1000 * number, 1, late=80)]
     tally = read(written(tmp_path / "t.json", lines))
-    assert (tally.negotiated, tally.last, tally.lag) == (4, {"1": 4}, {"0": 0.0, "1": 320.0})
+    assert (tally.negotiations, tally.last_counts, tally.delays) == (4, {"1": 4}, {"0": 0.0, "1": 320.0})
 
 
 def test_gradients_that_become_ready_slowly_are_reduced_in_groups(tmp_path, small):

@@ -13,9 +13,7 @@ from toolkit.job.diagnosis import LaunchRequest
 from toolkit.model.facts import HostFacts
 
 
-def command(
-    file: Path, host: HostFacts, launch_request: LaunchRequest, *, everything: bool, as_json: bool
-) -> int:
+def command(file: Path, host: HostFacts, launch_request: LaunchRequest, *, full: bool, as_json: bool) -> int:
     """Print the prediction, and return the exit status: 0 if the printed answer is "Perhaps", else 1.
 
     The answer is never "Yes", because the image does not exist yet.
@@ -24,7 +22,7 @@ def command(
         file: the Dockerfile or definition file.
         host: the facts of the host.
         launch_request: the launch to predict.
-        everything: whether to print all launch modes and all findings.
+        full: whether to print all launch modes and all findings.
         as_json: whether to print JSON instead of text.
 
     Raises:
@@ -47,7 +45,7 @@ def command(
             found.verdict,
             launch_request.request,
             next_command=_build(file),
-            everything=everything,
+            full=full,
             style=style_of_stdout(),
             width=width_of_stdout(),
         )

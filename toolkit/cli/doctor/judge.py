@@ -56,7 +56,7 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
     with tell:
         asked = request_launch(_question(options, str(file), ready=False), tell)
         host = read_or_probe(options.facts, options.host_options, options.partition)
-    return buildfile.command(file, host, asked, everything=options.everything, as_json=options.as_json)
+    return buildfile.command(file, host, asked, full=options.everything, as_json=options.as_json)
 
 
 def judge_host(options: DoctorOptions) -> int:
@@ -118,7 +118,7 @@ def _show(options: DoctorOptions, diagnosis: Diagnosis) -> None:
             launch.request,
             next_command=advice.command,
             advice=advice.text,
-            everything=options.everything,
+            full=options.everything,
             style=style_of_stdout(),
             width=width_of_stdout(),
         )

@@ -81,7 +81,7 @@ def answer_lines(doctor_answer: DoctorAnswer, command: str, style: Style, width:
     """
     head = wrap_text(f"{doctor_answer.word}: {doctor_answer.text}.", 0, width)
     words = shlex.split(command)
-    beside = command_lines(words, 0, width, first=f"{head[0]} ", more=2) if words else []
+    beside = command_lines(words, 0, width, prefix=f"{head[0]} ", next_indent=2) if words else []
     if beside and len(head) == 1 and (len(beside) == 1 or len(head[0]) <= width // _SHORT):
         return _colour_word(beside, doctor_answer.word, style)
     below = command_lines(words, 2, width) if words else []

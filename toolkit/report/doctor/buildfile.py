@@ -23,14 +23,14 @@ def buildfile_page(
     request: Request,
     *,
     next_command: str,
-    everything: bool = False,
+    full: bool = False,
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
     """Return the whole page about a build file as text.
 
-    The page shows ``next_command`` if a launch mode may work. ``everything`` adds all launch modes and all
-    findings.
+    The page shows ``next_command`` if a launch mode may work. A ``full`` page contains all launch modes and
+    all findings.
     """
     width = min(width, _WIDEST)
     doctor_answer = buildfile_answer(build, verdict, request)
@@ -43,10 +43,10 @@ def buildfile_page(
     lines += wrap_text(about, 0, width)
     for title, texts in lines_on(build):
         lines += ["", style(title, "bold")]
-        lines += [line for text in texts for line in wrap_text(text, 4, width, first="  · ", hang=4)]
+        lines += [line for text in texts for line in wrap_text(text, 4, width, prefix="  · ", outdent=4)]
     lines += ["", style("Launch modes", "bold")]
-    lines += [*_modes(verdict, host, request, style, width, everything=everything), ""]
-    if all_findings := build.faults + (verdict.findings if everything else ()):
+    lines += [*_modes(verdict, host, request, style, width, full=full), ""]
+    if all_findings := build.faults + (verdict.findings if full else ()):
         lines += [style("Findings", "bold"), *findings(all_findings, style, width)]
     return join_lines(lines).rstrip()
 
@@ -63,9 +63,9 @@ def buildfile_answer(build: BuildFile, verdict: Verdict, request: Request) -> Do
 
 
 def _modes(
-    verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int, *, everything: bool
+    verdict: Verdict, host: HostFacts, request: Request, style: Style, width: int, *, full: bool
 ) -> Iterator[str]:
-    if everything:
+    if full:
         yield from ways(verdict, host, request, style, width)
         return
     shown = [p for p in verdict.predictions if p.mode == (verdict.chosen or request.mode)]

@@ -30,7 +30,7 @@ def findings(
         yield from _head(finding, style, width, labelled=labelled)
         yield from wrap_text(finding.title, 11, width)
         for line in finding.evidence:
-            yield from (style(part, "dim") for part in wrap_text(line, 13, width, first="· "))
+            yield from (style(part, "dim") for part in wrap_text(line, 13, width, prefix="· "))
         if finding.fix[1:] not in answer_text:
             yield from _fix_lines(finding.fix, width)
         yield ""
@@ -39,7 +39,7 @@ def findings(
         yield f"  {label}not decided, because facts are missing"
         yield from wrap_text(", ".join(finding.id for finding in undecided), 11, width)
         for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
-            yield from (style(part, "dim") for part in wrap_text(line, 13, width, first="· "))
+            yield from (style(part, "dim") for part in wrap_text(line, 13, width, prefix="· "))
         yield ""
 
 
@@ -47,12 +47,12 @@ def _fix_lines(fix: str, width: int) -> Iterator[str]:
     """Yield the lines of a fix. If the fix has several alternatives, number them, the best first."""
     choices = re.split(r"; or,? ", fix)
     if len(choices) == 1:
-        yield from wrap_text(fix, 16, width, first="fix: ", hang=5)
+        yield from wrap_text(fix, 16, width, prefix="fix: ", outdent=5)
         return
     for number, choice in enumerate(choices, 1):
         label = f"{'fix:' if number == 1 else '':4} {number}. "
         step = f"{choice[0].upper()}{choice[1:]}."
-        yield from wrap_text(step, 11 + len(label), width, first=label, hang=len(label))
+        yield from wrap_text(step, 11 + len(label), width, prefix=label, outdent=len(label))
 
 
 def _head(finding: Finding, style: Style, width: int, *, labelled: bool) -> Iterator[str]:

@@ -26,19 +26,19 @@ def page(
     *,
     next_command: str,
     advice: str = "",
-    everything: bool = False,
+    full: bool = False,
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
     """Return the page about an image on a host. The page shows ``next_command`` beside or below the answer.
 
-    ``advice`` says what to do if the answer is not "Yes". ``everything`` adds all facts, all launch modes,
-    and the findings about launch modes that this launch does not use.
+    ``advice`` says what to do if the answer is not "Yes". A ``full`` page contains all facts, all launch
+    modes, and the findings about launch modes that this launch does not use.
     """
     width = min(width, _WIDEST)
     lines = [*answer_lines(answer(verdict, request.mode), next_command, style, width), ""]
     lines += [*_heading(host, image, request, style, width)]
-    if everything:
+    if full:
         lines += ["", *side_by_side(host, image, style, width), ""]
         lines += [style("Launch modes", "bold"), *ways(verdict, host, request, style, width), ""]
     else:
@@ -46,13 +46,13 @@ def page(
     if advice:
         lines += [style("What to do", "bold"), *wrap_text(advice, 2, width), ""]
     relevant, irrelevant = _split_findings(verdict, request)
-    shown = relevant if everything else _needed_findings(relevant, verdict, request)
+    shown = relevant if full else _needed_findings(relevant, verdict, request)
     if shown:
         lines += [style("Findings", "bold"), *findings(shown, style, width, answer_text=advice)]
-    if irrelevant and everything:
+    if irrelevant and full:
         lines += [style("Why not the other modes", "bold")]
         lines += [*findings(irrelevant, style, width, labelled=False)]
-    if not everything:
+    if not full:
         lines += [*wrap_text(_left_out(verdict, (*relevant, *irrelevant), shown), 0, width)]
     return join_lines(lines).rstrip()
 
@@ -90,12 +90,14 @@ def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, 
 
 
 def _needed_findings(
-    relevant: tuple[Finding, ...], verdict: Verdict, request: Request
+    candidates: tuple[Finding, ...], verdict: Verdict, request: Request
 ) -> tuple[Finding, ...]:
-    """Return the errors and warnings that the page shows without ``--all``. If no launch mode works and the
-    user requested no mode, return only the main fault and the findings that do not depend on the mode.
+    """Return the errors and warnings among ``candidates`` that the page shows without ``--all``.
+
+    If no launch mode works and the user requested no mode, return only the main fault and the findings that
+    do not depend on the mode.
     """
-    wrong = tuple(f for f in relevant if f.severity != "info")
+    wrong = tuple(f for f in candidates if f.severity != "info")
     # A finding that toolkit cannot decide does not change the answer "No".
     if answer(verdict, request.mode).word == "No":
         wrong = tuple(f for f in wrong if not f.undecided)
@@ -105,11 +107,16 @@ def _needed_findings(
     return tuple(msgspec.structs.replace(f, modes=()) for f in wrong)
 
 
-def _left_out(verdict: Verdict, all_findings: tuple[Finding, ...], shown: tuple[Finding, ...]) -> str:
-    """Return a sentence that says what the option ``--all`` adds to the page."""
+def _left_out(
+    verdict: Verdict, all_findings: tuple[Finding, ...], printed_findings: tuple[Finding, ...]
+) -> str:
+    """Return a sentence that says what the option ``--all`` adds to the page.
+
+    ``printed_findings`` are the findings of ``all_findings`` that the page already contains.
+    """
     works = [p.mode for p in verdict.predictions if p.outcome == "ok" and p.mode != verdict.chosen]
     also = f"Also predicted to work: {', '.join(works)}. " if works and verdict.chosen else ""
-    more = len(all_findings) - len(shown)
+    more = len(all_findings) - len(printed_findings)
     further = f", {more} further finding{'s' if more > 1 else ''}" if more else ""
     count = len(verdict.predictions)
     modes = f"all {count} launch modes" if count > 1 else "the launch mode"

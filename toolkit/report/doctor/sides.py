@@ -44,7 +44,7 @@ def _row_lines(
     if max(map(len, (*left.split(), *right.split())), default=0) > column:
         for side, text in (("host: ", left), ("image: ", right)):
             for line in (
-                wrap_text(text, indent + len(side), width, first=side, hang=len(side)) if text else ()
+                wrap_text(text, indent + len(side), width, prefix=side, outdent=len(side)) if text else ()
             ):
                 yield f"{label}{line[indent:]}"
                 label = " " * indent
@@ -64,7 +64,7 @@ def _one_below_the_other(
     for name, left, right in rows:
         yield f"  {style(name, 'dim')}"
         for side, text in (("host   ", left), ("image  ", right if with_image else "")):
-            yield from wrap_text(text, 4 + len(side), width, first=f"    {side}", hang=4 + len(side))
+            yield from wrap_text(text, 4 + len(side), width, prefix=f"    {side}", outdent=4 + len(side))
 
 
 def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> Iterator[str]:
@@ -83,7 +83,7 @@ def in_short(host: HostFacts, image: ImageFacts, style: Style, width: int) -> It
     for label, parts in (("host   ", host_parts), ("image  ", inside)):
         # Keep the name of a program and its version on the same line.
         tied = ", ".join(part.replace(" ", _TIED) for part in _words(*parts).split(", "))
-        wrapped = wrap_text(tied or "nothing known", 2 + len(label), width, first=label, hang=len(label))
+        wrapped = wrap_text(tied or "nothing known", 2 + len(label), width, prefix=label, outdent=len(label))
         lines = [line.replace(_TIED, " ") for line in wrapped]
         yield f"  {style(label, 'dim')}{lines[0][2 + len(label) :]}"
         yield from lines[1:]
@@ -93,10 +93,12 @@ def _no_mpi(image: ImageFacts) -> str:
     return "no MPI" if "mpi" in image.absent else "MPI not known"
 
 
-def _pmix(host: HostFacts, first: HostMpi | None) -> str:
-    """Return Slurm's PMIx release, and the PMIx release of the host's mpirun if the two releases differ."""
+def _pmix(host: HostFacts, host_mpi: HostMpi | None) -> str:
+    """Return Slurm's PMIx release. If the PMIx release of ``host_mpi`` (the host's mpirun) differs, return
+    both releases.
+    """
     slurms = _value_or_unknown(host, "pmix", plain(host.pmix) if host.pmix else None)
-    own = parse(first.pmix) if first and first.pmix else None
+    own = parse(host_mpi.pmix) if host_mpi and host_mpi.pmix else None
     served = parse(host.pmix) if host.pmix else None
     # Compare only release numbers, without suffixes such as a1.
     # Debian's library of PMIx 5.0.7 reports the version 5.0.7a1.
@@ -203,15 +205,15 @@ def _words(*parts: str | None) -> str:
     return ", ".join(p for p in parts if p)
 
 
-def _value_or_unknown(facts: HostFacts | ImageFacts, name: str, value: str | None, before: str = "") -> str:
-    return f"{before}{value}" if value else _none_or_unknown(facts, name)
+def _value_or_unknown(facts: HostFacts | ImageFacts, name: str, value: str | None, prefix: str = "") -> str:
+    return f"{prefix}{value}" if value else _none_or_unknown(facts, name)
 
 
-def _image(image: ImageFacts | None, name: str, before: str = "") -> str:
+def _image(image: ImageFacts | None, name: str, prefix: str = "") -> str:
     if image is None:
         return ""
     value = getattr(image, name)
-    return _value_or_unknown(image, name, plain(value) if value else None, before)
+    return _value_or_unknown(image, name, plain(value) if value else None, prefix)
 
 
 def _none_or_unknown(facts: HostFacts | ImageFacts, name: str, *, empty: bool = False) -> str:

@@ -54,11 +54,11 @@ def _arrow(words: list[str], width: int) -> list[str]:
     """Return the lines of a launch command. If the command fits on one line, it starts in the same column as
     the reason above it. A longer command starts further left.
     """
-    beside = command_lines(words, _INDENT - len(_ARROW), width, first=_ARROW)
+    beside = command_lines(words, _INDENT - len(_ARROW), width, prefix=_ARROW)
     return (
         beside
         if len(beside) == 1 and len(beside[0]) <= width
-        else command_lines(words, _NEAR, width, first=_ARROW)
+        else command_lines(words, _NEAR, width, prefix=_ARROW)
     )
 
 

@@ -17,13 +17,14 @@ PREDICTION_DASHES = (0, (4, 3))
 """matplotlib's dash pattern for a line of predictions: lengths relative to the line's width."""
 
 
-def without_matplotlib(left_out: str, option: str) -> Missing:
-    """Return the exception to raise if matplotlib is missing. ``left_out`` is the beginning of the message:
-    what toolkit cannot draw, and a verb, such as "the plots are". ``option`` is the command-line option that
-    writes a report without plots.
+def without_matplotlib(subject: str, option: str) -> Missing:
+    """Return the exception to raise if matplotlib is missing.
+
+    ``subject`` is the beginning of the message: what toolkit cannot draw, and a verb, such as "the plots
+    are". ``option`` is the command-line option that writes a report without plots.
     """
     return Missing(
-        f"{left_out} left out: matplotlib is not installed",
+        f"{subject} left out: matplotlib is not installed",
         fix=f"install matplotlib in toolkit's own environment: `pip install '{DISTRIBUTION}[plot]'`, or "
         f"run `toolkit report` with {option}",
     )
@@ -38,14 +39,15 @@ def marker(number: int) -> str:
     return _MARKERS[number % len(_MARKERS)]
 
 
-def legend(axes: "Axes", *, predicted: bool = False) -> None:
-    """Put the legend below the plot, so that the legend covers no data. If ``predicted`` is true, add an
-    entry for the predictions.
+def legend(axes: "Axes", *, with_predictions: bool = False) -> None:
+    """Put the legend below the plot, so that the legend covers no data.
+
+    If ``with_predictions`` is true, add an entry for the predictions.
     """
     from matplotlib.lines import Line2D
 
     handles, labels = axes.get_legend_handles_labels()
-    if predicted:
+    if with_predictions:
         handles.append(
             Line2D([], [], color=GREY, linestyle=PREDICTION_DASHES, marker="o", markerfacecolor="white")
         )

@@ -123,12 +123,12 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
     axes.tick_params(colors=_GREY)
 
 
-def _head(figure: "Figure", result: Result, drawn: int) -> None:
+def _head(figure: "Figure", result: Result, drawn_epochs: int) -> None:
     scored = "" if result.test_accuracy is None else f"test accuracy {result.test_accuracy:.4f}   "
     caption = f"{scored}{speed(result)}"
     if not result.complete:
         caption += f"   partial: {result.epochs} of {result.epochs_planned} epochs"
-    if drawn < result.epochs:
-        caption += f"   {drawn} of {result.epochs:,} epochs are drawn"
+    if drawn_epochs < result.epochs:
+        caption += f"   {drawn_epochs} of {result.epochs:,} epochs are drawn"
     figure.suptitle(f"{one_line(title(result))}\n", x=0.01, ha="left", fontsize=13, fontweight="bold")
     figure.text(0.01, 0.905, caption, ha="left", va="center", fontsize=10.5, color=_GREY)

@@ -136,28 +136,28 @@ def _figures(report: Report) -> str:
 def _cells(row: SizeRow) -> list[str]:
     single, rate = row.runs == 1, _NONE
     if row.rate is not None and row.rate_low is not None and row.rate_high is not None:
-        rate = _with_range(row.rate, row.rate_low, row.rate_high, number, single=single)
+        rate = _with_range(row.rate, row.rate_low, row.rate_high, number, exact=single)
     exact = row.speedup_low == row.speedup_high
     return [
         str(row.ranks),
         "" if row.nodes is None else str(row.nodes),
-        _with_range(row.seconds, row.seconds_low, row.seconds_high, number, single=single),
+        _with_range(row.seconds, row.seconds_low, row.seconds_high, number, exact=single),
         rate,
-        _with_range(row.speedup, row.speedup_low, row.speedup_high, "{:.2f}".format, single=exact),
+        _with_range(row.speedup, row.speedup_low, row.speedup_high, "{:.2f}".format, exact=exact),
         f"{100 * row.efficiency:.0f} %",
         _NONE if row.communication is None else f"{100 * row.communication:.0f} %",
         _NONE if not row.waiting else percent(row.waiting),
     ]
 
 
-def _with_range(value: float, low: float, high: float, form: Callable[[float], str], *, single: bool) -> str:
-    return form(value) + ("" if single else f"<small>{form(low)} &ndash; {form(high)}</small>")
+def _with_range(value: float, low: float, high: float, form: Callable[[float], str], *, exact: bool) -> str:
+    return form(value) + ("" if exact else f"<small>{form(low)} &ndash; {form(high)}</small>")
 
 
 def _missing(report: Report) -> str:
-    if not report.left_out and not report.missing:
+    if not report.failures and not report.missing:
         return ""
-    failed = _list(report.left_out, "These runs failed and are not in the tables and plots:")
+    failed = _list(report.failures, "These runs failed and are not in the tables and plots:")
     later = _list(report.missing, "These runs are not measured yet:")
     return f"<section><h2>Missing runs</h2>{failed}{later}</section>"
 

@@ -148,7 +148,7 @@ def _ranks(axes: "Axes", report: Report) -> None:
     axes.set_xlabel("ranks")
     axes.grid(color=PALE, linewidth=0.7)
     axes.set_axisbelow(True)
-    legend(axes, predicted=any(line.fit and further(line.curve) for line in report.lines))
+    legend(axes, with_predictions=any(line.fit and further(line.curve) for line in report.lines))
 
 
 def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:

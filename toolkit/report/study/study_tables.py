@@ -52,14 +52,14 @@ class SizeRow(msgspec.Struct, frozen=True, kw_only=True):
     waiting: float | None
 
 
-def rows(report: Report, *, predicted: bool = True) -> list[SizeRow]:
+def rows(report: Report, *, with_predictions: bool = True) -> list[SizeRow]:
     """Return the rows of each curve: first a row for each measured number of ranks, then a row for each
-    predicted number of ranks. If ``predicted`` is false, leave out the predictions.
+    predicted number of ranks. If ``with_predictions`` is false, leave out the predictions.
     """
     return [
         row
         for line in report.lines
-        for row in (*_measured_rows(line), *(_predicted_rows(line) if predicted else ()))
+        for row in (*_measured_rows(line), *(_predicted_rows(line) if with_predictions else ()))
     ]
 
 
@@ -102,15 +102,15 @@ def json_of(report: Report) -> bytes:
                 if line.check is None
                 else {
                     "ranks": line.check.ranks,
-                    "predicted": _three(line.check.predicted),
-                    "measured": line.check.measured,
+                    "predicted": _three(line.check.prediction),
+                    "measured": line.check.measurement,
                     "holds": line.check.holds,
                 },
             }
             for line in report.lines
         ],
         "environment": {name: dict(values) for name, values in report.environment},
-        "left_out": report.left_out,
+        "left_out": report.failures,
         "missing": report.missing,
     }
     return msgspec.json.encode(document)
@@ -128,7 +128,7 @@ def latex_of(report: Report) -> str:
         r"\midrule",
     ]
     before = None
-    for row in rows(report, predicted=False):
+    for row in rows(report, with_predictions=False):
         series = _tex(row.series) if row.series != before else ""
         if before is not None and series:
             lines.append(r"\midrule")

@@ -23,7 +23,9 @@ def text_of(report: Report, width: int = 100) -> str:
         *["series"] * several, "ranks", "nodes", f"s/{report.work}", "spread", *[f"{report.units}/s"] * rated,
         *(["speed-up", "efficiency", ""] if compared else []),
     ]  # fmt: skip
-    body = [[*[row.series] * several, *_cells(row, rated=rated, compared=compared)] for row in size_rows]
+    body = [
+        [*[row.series] * several, *_cells(row, with_rates=rated, with_speedups=compared)] for row in size_rows
+    ]
     parts = [table(titles, body)]
     if any(row.kind == "predicted" for row in size_rows):
         parts.append(
@@ -41,14 +43,14 @@ def text_of(report: Report, width: int = 100) -> str:
             for text in line.sentences
         ]
         parts.append("\n".join([one_line(line.label), *lines]))
-    if report.left_out:
-        parts.append(join_lines(["Failed runs:", *(f"  {text}" for text in report.left_out)]))
+    if report.failures:
+        parts.append(join_lines(["Failed runs:", *(f"  {text}" for text in report.failures)]))
     if report.missing:
         parts.append(f"Not measured yet: {len(report.missing)} runs; repeat `toolkit scale` to measure them.")
     return "\n\n".join(parts)
 
 
-def _cells(row: SizeRow, *, rated: bool, compared: bool) -> list[str]:
+def _cells(row: SizeRow, *, with_rates: bool, with_speedups: bool) -> list[str]:
     guess = "~" if row.kind == "predicted" else ""
     full = round(_BAR * min(max(row.efficiency, 0.0), 1.0))
     return [
@@ -56,10 +58,10 @@ def _cells(row: SizeRow, *, rated: bool, compared: bool) -> list[str]:
         "" if row.nodes is None else str(row.nodes),
         number(row.seconds, 3 if guess else 4),
         "" if row.runs == 1 else f"{number(row.seconds_low)}-{number(row.seconds_high)}",
-        *["" if row.rate is None else number(row.rate)] * rated,
+        *["" if row.rate is None else number(row.rate)] * with_rates,
         *(
             [f"{row.speedup:.2f}", f"{100 * row.efficiency:.0f} %", _FULL * full + _EMPTY * (_BAR - full)]
-            if compared
+            if with_speedups
             else []
         ),
     ]

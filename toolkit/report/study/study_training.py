@@ -59,7 +59,7 @@ def by_time(axes: "Axes", report: Report) -> None:
     _accuracy(axes, report, "seconds")
 
 
-def _accuracy(axes: "Axes", report: Report, against: str) -> None:
+def _accuracy(axes: "Axes", report: Report, quantity: str) -> None:
     from matplotlib.ticker import MaxNLocator
 
     number = 0
@@ -68,7 +68,7 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
             scores = accuracies(point)
             xs, done = [], 0.0
             for epoch, _ in scores:
-                done += epoch.images if against == "samples" else epoch.seconds
+                done += epoch.images if quantity == "samples" else epoch.seconds
                 xs.append(done)
             label = ", ".join(filter(None, (line.series, _size_label(point))))
             axes.plot(
@@ -81,7 +81,7 @@ def _accuracy(axes: "Axes", report: Report, against: str) -> None:
                 zorder=3,
             )
             number += 1
-    axes.set_xlabel("samples, all ranks" if against == "samples" else "seconds, without evaluation")
+    axes.set_xlabel("samples, all ranks" if quantity == "samples" else "seconds, without evaluation")
     axes.grid(color=PALE, linewidth=0.7)
     axes.set_xlim(left=0)
     axes.xaxis.set_major_locator(MaxNLocator(5))

@@ -56,34 +56,45 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
         "schema": "toolkit.timeline/1",
         "events": tally.events,
         "shares": phases,
-        "lag_seconds": {rank: micros / 1e6 for rank, micros in tally.lag.items()},
-        "negotiated": tally.negotiated,
+        "lag_seconds": {rank: micros / 1e6 for rank, micros in tally.delays.items()},
+        "negotiated": tally.negotiations,
         "advice": None if advice is None else {**_fields(advice), "variables": advice.variables},
     }
     return "\n\n".join(filter(None, text)), msgspec.json.encode(data)
 
 
 def _lag(tally: Tally) -> str:
-    if not tally.negotiated:
+    if not tally.negotiations:
         return (
             "The timeline does not show which ranks are last, because Horovod's cache skips the message "
             "that a gradient is ready. With HOROVOD_CACHE_CAPACITY=0, each rank always sends this message."
         )
     rows = [
-        (rank, percent(tally.last.get(rank, 0) / tally.negotiated), f"{lag / tally.negotiated / 1000:.3g} ms")
-        for rank, lag in sorted(tally.lag.items(), key=lambda item: -item[1])[:10]
+        (
+            rank,
+            percent(tally.last_counts.get(rank, 0) / tally.negotiations),
+            f"{lag / tally.negotiations / 1000:.3g} ms",
+        )
+        for rank, lag in sorted(tally.delays.items(), key=lambda item: -item[1])[:10]
     ]
-    title = f"In the {tally.negotiated:,} negotiations for which the timeline shows when each rank was ready:"
-    more = f"\n… and {len(tally.lag) - 10} ranks with shorter delays" if len(tally.lag) > 10 else ""
+    title = (
+        f"In the {tally.negotiations:,} negotiations for which the timeline shows when each rank was ready:"
+    )
+    more = f"\n… and {len(tally.delays) - 10} ranks with shorter delays" if len(tally.delays) > 10 else ""
     return f"{title}\n{table(('rank', 'was the last', 'mean delay after the first rank'), rows)}{more}"
 
 
 def _waiting_rows(tally: Tally) -> str:
-    tensors = sorted(tally.tensors.values(), key=lambda tensor: -tensor.waited)[:_TENSORS]
+    tensors = sorted(tally.tensors.values(), key=lambda tensor: -tensor.negotiation_micros)[:_TENSORS]
     rows = [
-        (f"{tensor.waited / 1e6:.3g} s", f"{tensor.reduced:,}", format_size(tensor.size), _short(tensor))
+        (
+            f"{tensor.negotiation_micros / 1e6:.3g} s",
+            f"{tensor.allreduces:,}",
+            format_size(tensor.size),
+            _short(tensor),
+        )
         for tensor in tensors
-        if tensor.reduced
+        if tensor.allreduces
     ]
     titles = ("total wait", "allreduces", "size", "tensor")
     return f"Tensors for which the ranks wait longest:\n{table(titles, rows)}" if rows else ""

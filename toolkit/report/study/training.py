@@ -13,11 +13,11 @@ ROWS = 200
 _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds", "images/s")
 
 
-def thin_epochs(epochs: Sequence[Epoch], most: int) -> Sequence[Epoch]:
-    """Return all epochs if there are at most ``most`` epochs. If there are more, return the first epoch,
+def thin_epochs(epochs: Sequence[Epoch], limit: int) -> Sequence[Epoch]:
+    """Return all epochs if there are at most ``limit`` epochs. If there are more, return the first epoch,
     later epochs at equal distances, and the last epoch.
     """
-    step = -(-len(epochs) // most)
+    step = -(-len(epochs) // limit)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
 
 
