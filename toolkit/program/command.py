@@ -131,14 +131,14 @@ def _python(words: list[str], start: int, place: _Place) -> CommandFacts:
     return CommandFacts(program, unknown=("the command starts Python, but names no program",))
 
 
-def _of_launcher(program: str, name: str, words: Sequence[str], at: int, place: _Place) -> CommandFacts:
+def _of_launcher(program: str, name: str, words: Sequence[str], position: int, place: _Place) -> CommandFacts:
     """Return the facts about a starter such as torchrun, and about the script that it starts.
 
-    ``at`` is the position of the starter's first option.
+    ``position`` is the index of the starter's first option in ``words``.
     """
-    says = tuple(variables_of_options(name, words[at:]))
+    says = tuple(variables_of_options(name, words[position:]))
     found = CommandFacts(program, joins=frozenset({name}), serial=False, says=says, launcher=name)
-    script = next((n for n, word in enumerate(words) if n >= at and word.endswith(".py")), None)
+    script = next((n for n, word in enumerate(words) if n >= position and word.endswith(".py")), None)
     if script is None or words[script].startswith("-"):
         return found
     started = _file(program, words, script, place)
@@ -151,31 +151,35 @@ def _of_launcher(program: str, name: str, words: Sequence[str], at: int, place: 
     )
 
 
-def _module(words: list[str], program: str, at: int, place: _Place) -> CommandFacts:
-    """Return the facts about ``python -m MODULE``; ``at`` is the position of the module's name."""
-    module = words[at] if at < len(words) else ""
+def _module(words: list[str], program: str, position: int, place: _Place) -> CommandFacts:
+    """Return the facts about ``python -m MODULE``; ``position`` is the index of the module's name in
+    ``words``.
+    """
+    module = words[position] if position < len(words) else ""
     if launcher := _launcher(module):
-        return _of_launcher(program, launcher, words, at + 1, place)
+        return _of_launcher(program, launcher, words, position + 1, place)
     facts = read_module(module, place.folder, place.files, place.roots) if module else None
     if facts is None:
         return CommandFacts(program, unknown=(f"the module {module} is not in the project",))
     return _of_script(program, None, facts)
 
 
-def _file(program: str, words: Sequence[str], at: int, place: _Place) -> CommandFacts:
-    path = place.folder / words[at]
-    if words[at] == "-" or not (has_file(path) or has_folder(path)):
-        return CommandFacts(program, at, unknown=(f"{words[at]} is not on this machine",))
+def _file(program: str, words: Sequence[str], position: int, place: _Place) -> CommandFacts:
+    path = place.folder / words[position]
+    if words[position] == "-" or not (has_file(path) or has_folder(path)):
+        return CommandFacts(program, position, unknown=(f"{words[position]} is not on this machine",))
     if path.is_dir():
         main = path / "__main__.py"
         if not main.is_file():
-            return CommandFacts(program, at, unknown=(f"{words[at]} is a folder without __main__.py",))
+            return CommandFacts(
+                program, position, unknown=(f"{words[position]} is a folder without __main__.py",)
+            )
         path = main
-    return _of_script(program, at, place.script(path))
+    return _of_script(program, position, place.script(path))
 
 
-def _of_script(program: str, at: int | None, facts: ScriptFacts) -> CommandFacts:
-    return CommandFacts(program, at, (facts,), facts.joins, facts.serial, facts.unknown, facts.says)
+def _of_script(program: str, position: int | None, facts: ScriptFacts) -> CommandFacts:
+    return CommandFacts(program, position, (facts,), facts.joins, facts.serial, facts.unknown, facts.says)
 
 
 def read_shell(path: Path) -> str | None:
@@ -185,20 +189,20 @@ def read_shell(path: Path) -> str | None:
     return path.read_text("utf-8", "replace")
 
 
-def _shell(head: str, rest: Sequence[str], place: _Place) -> CommandFacts:
+def _shell(head: str, arguments: Sequence[str], place: _Place) -> CommandFacts:
     """Return the facts about the commands in a shell script or in the text after ``-c``."""
-    first = next((at for at, word in enumerate(rest) if not word.startswith("-")), len(rest))
-    inline = any(_INLINE.fullmatch(word) for word in rest[:first])
-    named = rest[first + inline : first + inline + 1]
+    first = next((at for at, word in enumerate(arguments) if not word.startswith("-")), len(arguments))
+    inline = any(_INLINE.fullmatch(word) for word in arguments[:first])
+    named = arguments[first + inline : first + inline + 1]
     file = named[0] if named else head
-    code = rest[first] if inline and first < len(rest) else None
+    code = arguments[first] if inline and first < len(arguments) else None
     if code is None:
         code = read_shell(place.folder / file) if named else None
         if code is None:
             return CommandFacts(head, unknown=(f"{file} is not a shell script on this machine",))
     if place.depth >= _DEEPEST:
         return CommandFacts(head, unknown=(f"toolkit reads only {_DEEPEST} levels of nested shell scripts",))
-    script = _ProjectShell(place, file, rest[first + inline + 1 :])
+    script = _ProjectShell(place, file, arguments[first + inline + 1 :])
     found = [_read(words, below) for words, below in script.commands(code)]
     if _PREPARES.search(code):
         found = [replace(one, facts=tuple(replace(f, open_path=True) for f in one.facts)) for one in found]
@@ -270,22 +274,22 @@ class _ProjectShell:
 
 
 def _shell_statements(
-    exports: Mapping[str, str], found: Sequence[CommandFacts]
+    exported_variables: Mapping[str, str], command_facts: Sequence[CommandFacts]
 ) -> tuple[tuple[str, str], ...]:
     """Return the names and values that a shell script sets: options of its commands, and exported variables.
 
     If a command runs torchrun, the result also has the name ``starter`` with the value ``torchrun``.
     """
-    says = {name: value for one in found for name, value in one.says}
-    started = {one.launcher for one in found}
-    known = {name: value for name, value in exports.items() if name in joins().says.variables}
+    says = {name: value for one in command_facts for name, value in one.says}
+    started = {one.launcher for one in command_facts}
+    known = {name: value for name, value in exported_variables.items() if name in joins().says.variables}
     starter = {"starter": "torchrun"} if "torchrun" in started else {}
     return tuple(sorted({**says, **known, **starter}.items()))
 
 
-def _merge_commands(head: str, code: str, found: Sequence[CommandFacts]) -> CommandFacts:
+def _merge_commands(head: str, code: str, command_facts: Sequence[CommandFacts]) -> CommandFacts:
     """Return the combined facts about all commands of a shell script."""
-    programs = [one for one in found if one.facts or one.joins or one.script is not None]
+    programs = [one for one in command_facts if one.facts or one.joins or one.script is not None]
     joined = frozenset[str]().union(*(one.joins for one in programs))
     facts = tuple(f for one in programs for f in one.facts)
     ranks = [name for name in joins().ranks.variables if re.search(rf"\b{name}\b", code)]

@@ -87,15 +87,15 @@ def _here_documents(words: list[str]) -> list[str]:
     return found
 
 
-def _after_documents(text: str, at: int, closing: list[str]) -> int:
-    """Return the position after the here-documents that start at ``at``."""
+def _after_documents(text: str, position: int, closing: list[str]) -> int:
+    """Return the position after the here-documents that start at ``position``."""
     for mark in closing:
         line = None
-        while line != mark and at < len(text):
-            end = _find(text, "\n", at)
-            line = f"\t{text[at:end].lstrip(chr(9))}" if mark[:1] == "\t" else text[at:end]
-            at = end + 1
-    return at
+        while line != mark and position < len(text):
+            end = _find(text, "\n", position)
+            line = f"\t{text[position:end].lstrip(chr(9))}" if mark[:1] == "\t" else text[position:end]
+            position = end + 1
+    return position
 
 
 def blocks(words: list[str]) -> tuple[int, list[str]]:
@@ -136,39 +136,39 @@ def values(words: list[str], path: str, arguments: list[str], lookup: Lookup) ->
     return found
 
 
-def _word(text: str, at: int) -> int:
-    """Return the position after the word that starts at ``at``."""
-    while at < len(text) and not text[at].isspace() and text[at] not in ";&|()":
-        at = _step(text, at)
-    return at
+def _word(text: str, position: int) -> int:
+    """Return the position after the word that starts at ``position``."""
+    while position < len(text) and not text[position].isspace() and text[position] not in ";&|()":
+        position = _step(text, position)
+    return position
 
 
-def _step(text: str, at: int, depth: int = 0) -> int:
+def _step(text: str, position: int, depth: int = 0) -> int:
     """Return the position after the character, the quoted text or the expansion such as ``${NAME}`` that
-    starts at ``at``.
+    starts at ``position``.
     """
-    if text[at] == "\\":
-        return min(at + 2, len(text))
-    if text[at] == "'":
-        return _find(text, "'", at + 1) + 1
-    if text[at] == "`":
-        return _find(text, "`", at + 1) + 1
-    if depth < _DEEPEST and text[at] == '"':
-        return _close(text, at + 1, '"', depth + 1)
-    if depth < _DEEPEST and text.startswith(("${", "$("), at):
-        return _close(text, at + 2, "}" if text[at + 1] == "{" else ")", depth + 1)
-    return at + 1
+    if text[position] == "\\":
+        return min(position + 2, len(text))
+    if text[position] == "'":
+        return _find(text, "'", position + 1) + 1
+    if text[position] == "`":
+        return _find(text, "`", position + 1) + 1
+    if depth < _DEEPEST and text[position] == '"':
+        return _close(text, position + 1, '"', depth + 1)
+    if depth < _DEEPEST and text.startswith(("${", "$("), position):
+        return _close(text, position + 2, "}" if text[position + 1] == "{" else ")", depth + 1)
+    return position + 1
 
 
-def _close(text: str, at: int, mark: str, depth: int) -> int:
-    while at < len(text) and text[at] != mark:
+def _close(text: str, position: int, mark: str, depth: int) -> int:
+    while position < len(text) and text[position] != mark:
         # Inside double quotes, a single quote is an ordinary character.
-        at = at + 1 if mark == '"' and text[at] == "'" else _step(text, at, depth)
-    return at + 1
+        position = position + 1 if mark == '"' and text[position] == "'" else _step(text, position, depth)
+    return position + 1
 
 
-def _find(text: str, mark: str, at: int) -> int:
-    found = text.find(mark, at)
+def _find(text: str, mark: str, position: int) -> int:
+    found = text.find(mark, position)
     return len(text) if found < 0 else found
 
 
@@ -202,20 +202,30 @@ def _plain(piece: str, quoted: bool) -> str:
     return UNTOLD if piece[0] == "`" else piece
 
 
-def _dollar(word: str, at: int, after: int, lookup: Lookup, depth: int) -> tuple[str, int]:
-    if named := _NAME.match(word, at + 1):
+def _dollar(word: str, position: int, end: int, lookup: Lookup, depth: int) -> tuple[str, int]:
+    if named := _NAME.match(word, position + 1):
         found = lookup(named[0])
         return (UNTOLD if found is None else found), named.end()
-    if word.startswith("${", at):
-        return _braces(word[at + 2 : after - 1], lookup, depth), after
-    if after - at > 1 or word[at + 1 : at + 2] in {"?", "$", "!", "#", "@", "*", "-", "0", "1"}:
-        return UNTOLD, after
-    return "$", after
+    if word.startswith("${", position):
+        return _braces(word[position + 2 : end - 1], lookup, depth), end
+    if end - position > 1 or word[position + 1 : position + 2] in {
+        "?",
+        "$",
+        "!",
+        "#",
+        "@",
+        "*",
+        "-",
+        "0",
+        "1",
+    }:
+        return UNTOLD, end
+    return "$", end
 
 
-def _braces(inner: str, lookup: Lookup, depth: int) -> str:
-    """Return the value of the shell expansion ``${…}``; ``inner`` is the text between the braces."""
-    found = _PARAMETER.match(inner)
+def _braces(expression: str, lookup: Lookup, depth: int) -> str:
+    """Return the value of the shell expansion ``${…}``; ``expression`` is the text between the braces."""
+    found = _PARAMETER.match(expression)
     if found is None:
         return UNTOLD
     value, how, other = lookup(found["name"]), found["how"] or "", found["word"] or ""

@@ -68,7 +68,7 @@ def change_script(
             "docs/howto/own-script.md shows",
         ) from error
     order = {"key": lambda one: one.line}
-    return text, tuple(sorted(work.changes, **order)), tuple(sorted(work.left, **order))  # type: ignore[call-overload]
+    return text, tuple(sorted(work.changes, **order)), tuple(sorted(work.user_notes, **order))  # type: ignore[call-overload]
 
 
 def _keras_3(source: ScriptSource) -> ast.AST | None:
@@ -108,7 +108,7 @@ def _horovod(source: ScriptSource) -> Work:
         f"if {gpus}:  # a GPU for each rank of the node",
         f'\t{tf}.config.set_visible_devices({gpus}[{name}.local_rank() % len({gpus})], "GPU")',
     ]
-    _put_head(work, imports, start, early=True)
+    _put_head(work, imports, start, before_main=True)
     return work
 
 
@@ -128,7 +128,7 @@ def _strategy(source: ScriptSource) -> Work:
         )
     name, rank, own = plain.free_name("strategy"), plain.free_name("rank"), plain.free_name("own")
     work = Work.of(source, f"{name}.num_replicas_in_sync", rank)
-    work.mirrored = own
+    work.path_helper = own
     keep = with_strategy(work, fits(work))
     tf = work.name_of("tensorflow", "import tensorflow as tf")
     on_rank_0(work, "", keep)
@@ -142,7 +142,7 @@ def _strategy(source: ScriptSource) -> Work:
         f"{tf}.distribute.experimental_set_strategy({name})",
         f"{rank} = {name}.cluster_resolver.task_id",
     ]
-    _put_head(work, imports, start, early=True)
+    _put_head(work, imports, start, before_main=True)
     return work
 
 
@@ -163,12 +163,12 @@ def _torch(source: ScriptSource) -> Work:
     if "torch" not in source.names.meanings:
         distributed.append("import torch")
     own = ["import os"] if source.names.meanings.get("os") != "os" else []
-    _put_head(work, [*own, *distributed, *imports], start, early=False)
+    _put_head(work, [*own, *distributed, *imports], start, before_main=False)
     return work
 
 
-def _put_head(work: Work, imports: list[str], start: list[str], *, early: bool) -> None:
-    if not put_head(work, imports, start, early=early):
+def _put_head(work: Work, imports: list[str], start: list[str], *, before_main: bool) -> None:
+    if not put_head(work, imports, start, before_main=before_main):
         raise BadInput(
             "toolkit cannot insert lines: the script does not start with imports on separate lines",
             fix="put the imports at the top of the file, one per line",

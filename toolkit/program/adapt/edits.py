@@ -41,24 +41,24 @@ class Edits:
         """The texts that the edits insert."""
         return [edit.text for edit in self._edits]
 
-    def insert(self, at: int, text: str, rank: int = 0) -> None:
+    def insert(self, offset: int, text: str, rank: int = 0) -> None:
         """Insert a text at an offset. If callers insert several texts at one offset, the text with the
         smallest ``rank`` comes first.
         """
-        self._edits.append(_Edit(at, at, text, rank))
+        self._edits.append(_Edit(offset, offset, text, rank))
 
     def replace(self, start: int, end: int, text: str) -> None:
         """Replace the text between two offsets."""
         self._edits.append(_Edit(start, end, text))
 
-    def wrap(self, node: ast.expr, before: str, after: str) -> None:
+    def wrap(self, node: ast.expr, prefix: str, suffix: str) -> None:
         """Insert texts before and after an expression.
 
         If callers wrap one expression several times, the texts of the last ``wrap`` are the outermost.
         """
         count = len(self._edits)
-        self.insert(self.source.start(node), before, rank=1000 - count)
-        self.insert(self.source.end(node), after, rank=-1000 + count)
+        self.insert(self.source.start(node), prefix, rank=1000 - count)
+        self.insert(self.source.end(node), suffix, rank=-1000 + count)
 
     def add_argument(self, call: ast.Call, text: str) -> None:
         """Add an argument after the last argument of a call, in the layout of the call."""
@@ -79,14 +79,16 @@ class Edits:
         joint = "" if comma else ","
         self.insert(at, f"{joint}{self._space(call, at, text)}{text}", rank=5)
 
-    def _margin(self, at: int) -> str:
-        return re.match(r"[ \t]*", self.source.text[self.source.line_start(at) :])[0]  # type: ignore[index]
+    def _margin(self, offset: int) -> str:
+        return re.match(r"[ \t]*", self.source.text[self.source.line_start(offset) :])[0]  # type: ignore[index]
 
-    def _space(self, call: ast.Call, at: int, text: str) -> str:
+    def _space(self, call: ast.Call, offset: int, text: str) -> str:
         """Return the white space before a new argument: a line break if the line would be too long."""
-        begin = self.source.line_start(at)
-        added = sum(len(one.text) for one in self._edits if begin <= one.start <= at and "\n" not in one.text)
-        if at - begin + added + len(text) <= _WIDEST:
+        begin = self.source.line_start(offset)
+        added = sum(
+            len(one.text) for one in self._edits if begin <= one.start <= offset and "\n" not in one.text
+        )
+        if offset - begin + added + len(text) <= _WIDEST:
             return " "
         opening = self.source.end(call.func) + 1
         start = self.source.line_start(opening)

@@ -236,17 +236,17 @@ class Flow:
             if not isinstance(inner, ast.ClassDef):
                 yield inner
 
-    def reaches(self, within: ast.AST, test: "set[ast.AST] | frozenset[ast.AST]", depth: int = 0) -> bool:
-        """Return whether the code in ``within`` contains one of the syntax nodes in ``test``, or calls a
-        function that contains one, directly or through other functions.
+    def reaches(self, code: ast.AST, targets: "set[ast.AST] | frozenset[ast.AST]", depth: int = 0) -> bool:
+        """Return whether ``code`` contains one of the syntax nodes in ``targets``, or calls a function that
+        contains one of these nodes, directly or through other functions.
         """
-        if any(node in test for node in ast.walk(within)):
+        if any(node in targets for node in ast.walk(code)):
             return True
         if depth > _DEEPEST:
             return False
-        functions = {f for call in self.source.calls(within) if (f := self.function_of(call))}
+        functions = {f for call in self.source.calls(code) if (f := self.function_of(call))}
         return any(
-            function not in self.source.around(within) and self.reaches(function, test, depth + 1)
+            function not in self.source.around(code) and self.reaches(function, targets, depth + 1)
             for function in functions
         )
 

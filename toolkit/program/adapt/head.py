@@ -10,13 +10,13 @@ from toolkit.program.adapt.edits import Unplaceable
 from toolkit.program.adapt.work import Work
 
 
-def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early: bool) -> bool:
+def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, before_main: bool) -> bool:
     """Insert the lines ``imports``, the lines ``start`` that connect the ranks, and helper functions after a
     script's imports.
 
-    If ``early`` is false and the script has a statement ``if __name__ == "__main__"``, the lines ``start``
-    are the first lines in the body of this statement. In all other cases, the lines ``start`` follow the
-    imports directly. Return False if toolkit finds no import after which it can insert lines.
+    If ``before_main`` is false and the script has a statement ``if __name__ == "__main__"``, the lines
+    ``start`` are the first lines in the body of this statement. In all other cases, the lines ``start``
+    follow the imports directly. Return False if toolkit finds no import after which it can insert lines.
     """
     place = _last_import(work)
     if place is None:
@@ -24,7 +24,7 @@ def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, early:
     helpers = list(work.helpers)
     while helpers and not helpers[-1]:
         helpers.pop()
-    main = None if early else main_guard(work)
+    main = None if before_main else main_guard(work)
     lines = [*dict.fromkeys([*work.imports, *imports])]
     if main is None:
         lines += ["", *start]

@@ -43,30 +43,30 @@ def callbacks(work: Work, fit: ast.Call, module: str) -> bool:
     return writes | _change_appended(work, given.value)
 
 
-def _list(work: Work, node: ast.List, ours: str) -> bool:
-    if ours:
-        _begin(work, node, ours)
+def _list(work: Work, node: ast.List, callbacks: str) -> bool:
+    if callbacks:
+        _begin(work, node, callbacks)
         work.did(node, "starts all ranks with the weights of rank 0, and averages the metrics")
     found = [_element(work, one) for one in node.elts]
     return any(found)
 
 
-def _begin(work: Work, node: ast.List, ours: str) -> None:
+def _begin(work: Work, node: ast.List, callbacks: str) -> None:
     """Insert callbacks at the beginning of a list, with the same line breaks and indentation as the list."""
     source = work.source
     start = source.start(node) + 1
     if not node.elts:
-        work.edits.insert(start, ours)
+        work.edits.insert(start, callbacks)
         return
     between = source.text[start : source.start(node.elts[0])]
     begin = source.line_start(start)
     if "\n" in between or "\r" in between:
-        each = "".join(f"{between}{one}," for one in ours.split(", "))
+        each = "".join(f"{between}{one}," for one in callbacks.split(", "))
         work.edits.insert(start, each, rank=-9)
     elif "\t" in source.text[begin:start] or len(source.text[begin : source.end(node)]) < 40:
-        work.edits.insert(start, f"{ours}, ", rank=-9)
+        work.edits.insert(start, f"{callbacks}, ", rank=-9)
     else:
-        work.edits.insert(start, f"{ours},{source.newline}{' ' * (start - begin)}", rank=-9)
+        work.edits.insert(start, f"{callbacks},{source.newline}{' ' * (start - begin)}", rank=-9)
 
 
 def _element(work: Work, node: ast.expr) -> bool:
@@ -89,7 +89,7 @@ def _element(work: Work, node: ast.expr) -> bool:
             )
     if not any(name in known.writers for name in names):
         return False
-    if work.mirrored:
+    if work.path_helper:
         _own_files(work, value)
     elif work.once(node):
         work.edits.wrap(node, "*([", f"] if {work.on_first_rank} else [])")
@@ -106,7 +106,7 @@ def _own_files(work: Work, value: ast.expr) -> None:
             argument(source, 0, "filepath", "filename", "log_dir") if isinstance(source, ast.Call) else None
         )
         if path is not None and work.once(path):
-            work.edits.wrap(path, f"{work.mirrored}(", ")")
+            work.edits.wrap(path, f"{work.path_helper}(", ")")
             work.did(source, "rank 0 uses this path; the other ranks write to temporary folders")
 
 
@@ -133,7 +133,7 @@ def _change_appended(work: Work, node: ast.expr) -> bool:
             _kind(work, one) in table().keras.callbacks.writers for one in work.flow.sources(call.args[0])
         ):
             found = True
-            if work.mirrored:
+            if work.path_helper:
                 _own_files(work, call.args[0])
             elif work.source.stands_alone(statement := work.source.statement(call)):
                 work.edits.guard(statement)

@@ -109,6 +109,6 @@ def _save(work: Work) -> frozenset[ast.AST]:
             found.add(call)
             path = argument(call, 0, "filepath", "filepath_or_fid")
             if path is not None and work.once(path):
-                work.edits.wrap(path, f"{work.mirrored}(", ")")
+                work.edits.wrap(path, f"{work.path_helper}(", ")")
                 work.did(call, "rank 0 saves to this path; the other ranks save to temporary folders")
     return frozenset(found)

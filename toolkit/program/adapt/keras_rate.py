@@ -96,9 +96,9 @@ def _optimizer(work: Work, value: ast.expr, wrapper: str) -> None:
     found = work.flow.sources(value)
     if all(is_optimizer(work, one) for one in found):
         for one in found:
-            if one in work.averaged:
+            if one in work.changed_nodes:
                 continue
-            work.averaged.add(one)
+            work.changed_nodes.add(one)
             scale(work, one)  # type: ignore[arg-type]
             if wrapper:
                 work.edits.wrap(one, f"{wrapper}(", ")")

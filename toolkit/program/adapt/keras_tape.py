@@ -96,9 +96,9 @@ def _average(work: Work, call: ast.Call, module: str) -> None:
     work.did(call, "averages gradients over the ranks")
 
 
-def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast.AST]:
+def adapt_tapes(work: Work, tape_calls: list[ast.Call], module: str) -> frozenset[ast.AST]:
     """Change loops with ``GradientTape`` for Horovod; return the calls that all ranks must run."""
-    for call in found:
+    for call in tape_calls:
         _average(work, call, module)
     applied = [call for call in work.source.calls() if method(call) in {"apply_gradients", "minimize"}]
     for call in applied:
@@ -106,10 +106,10 @@ def adapt_tapes(work: Work, found: list[ast.Call], module: str) -> frozenset[ast
         if method(call) == "minimize":
             what = "adapt cannot change `minimize`; use `tape.gradient` and `apply_gradients` instead"
             work.leave(call, f"`{work.shown(call)}`: {what}")
-    for call in found:
+    for call in tape_calls:
         _data(work, call)
-    _equal_weights(work, found, applied, module)
-    return frozenset(found)
+    _equal_weights(work, tape_calls, applied, module)
+    return frozenset(tape_calls)
 
 
 def _rate(work: Work, call: ast.Call) -> None:
@@ -145,14 +145,14 @@ def _data(work: Work, call: ast.Call) -> None:
         )
 
 
-def _equal_weights(work: Work, found: list[ast.Call], applied: list[ast.Call], module: str) -> None:
+def _equal_weights(work: Work, tape_calls: list[ast.Call], update_calls: list[ast.Call], module: str) -> None:
     """Insert lines that copy the weights of rank 0 to all ranks after the first step of the training loop."""
-    place = _step_of_loop(work, found[-1])
-    models = _texts(work, [m for call in found for m in _models(call)], place)
-    optimizers = _texts(work, [call.func.value for call in applied], place)  # type: ignore[attr-defined]
+    place = _step_of_loop(work, tape_calls[-1])
+    models = _texts(work, [m for call in tape_calls for m in _models(call)], place)
+    optimizers = _texts(work, [call.func.value for call in update_calls], place)  # type: ignore[attr-defined]
     if place is None or not models or models[-1] == "" or optimizers[-1:] == [""]:
         what = "adapt cannot find the model or the optimizer of the training loop"
-        work.leave(found[-1], f"{what}: copy the weights of rank 0 to all ranks after the first step")
+        work.leave(tape_calls[-1], f"{what}: copy the weights of rank 0 to all ranks after the first step")
         return
     name = work.free_name("broadcast_once")
     line = f"{name}([{', '.join(models)}], [{', '.join(optimizers)}])"

@@ -161,9 +161,9 @@ class ScriptSource:
                 return "keras." + name.removeprefix(prefix)
         return name
 
-    def calls(self, within: ast.AST | None = None) -> Iterator[ast.Call]:
+    def calls(self, node: ast.AST | None = None) -> Iterator[ast.Call]:
         """Yield the function calls in the file, or inside one syntax node, in the order of the text."""
-        found = [one for one in ast.walk(within or self.tree) if isinstance(one, ast.Call)]
+        found = [one for one in ast.walk(node or self.tree) if isinstance(one, ast.Call)]
         yield from sorted(found, key=lambda one: (one.lineno, one.col_offset))
 
 

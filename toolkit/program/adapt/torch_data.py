@@ -73,13 +73,13 @@ def _sampler(work: Work, loader: ast.Call) -> bool:
     has a sampler.
     """
     if not work.once(loader):
-        return loader in work.averaged
+        return loader in work.changed_nodes
     data = argument(loader, 0, "dataset")
     name = None if data is None or _own_way(work, loader, data) else _name_data(work, loader, data)
     if name is None:
         return False
     _put_sampler(work, loader, name)
-    work.averaged.add(loader)
+    work.changed_nodes.add(loader)
     work.did(loader, "each rank gets its part of the samples")
     shuffle = keyword(loader, "shuffle")
     function = work.source.function(loader)
@@ -206,7 +206,7 @@ def _lengths(work: Work) -> None:
             or value.attr != "dataset"
         ):
             continue
-        if any(source in work.averaged for source in work.flow.sources(value.value)):
+        if any(source in work.changed_nodes for source in work.flow.sources(value.value)):
             end = work.source.end(value)
             work.edits.replace(end - len("dataset"), end, "sampler")
             work.did(call, "counts the samples of this rank")

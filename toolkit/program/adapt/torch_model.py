@@ -97,10 +97,12 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 
 
 def _places(
-    work: Work, model: ast.expr, at: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
+    work: Work, model: ast.expr, location: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
     """Yield each place where the script must wrap a model: the model's variable or attribute, the statement
     after which toolkit inserts the line that wraps the model, and the expression to wrap.
+
+    ``location`` is the statement in which the script uses the model.
     """
     key = _key(work, model)
     if key is None or depth > 5:
@@ -113,18 +115,18 @@ def _places(
     function = work.flow.is_parameter(model)
     if function is None:
         bound = work.flow.bindings(model)
-        same = isinstance(key.scope, ast.ClassDef) or key.scope is work.source.scope(at)
+        same = isinstance(key.scope, ast.ClassDef) or key.scope is work.source.scope(location)
         yield (
             key,
-            (at if same or not bound else max((b.statement for b in bound), key=lambda s: s.lineno)),
+            (location if same or not bound else max((b.statement for b in bound), key=lambda s: s.lineno)),
             model,
         )
         return
     for klass_key, statement, target in _kept_parameters(work, function, key.name):
-        yield klass_key, max(statement, at, key=lambda s: s.lineno), target
+        yield klass_key, max(statement, location, key=lambda s: s.lineno), target
         return
     if function.name != "__init__" and work.flow.reaches(function, backward):
-        yield key, at, model
+        yield key, location, model
         return
     for call in work.flow.calls_of(function):
         value = work.flow.argument_of(call, function, key.name)
@@ -158,107 +160,111 @@ def _last_move(work: Work, key: _Key, statement: ast.stmt) -> ast.stmt:
     return last
 
 
-def _spread(work: Work, wrapped: _Wrapped) -> None:
-    """Add to ``wrapped`` the function parameters, attributes and variables to which the script passes or
-    assigns a wrapped model.
+def _spread(work: Work, wrapped_models: _Wrapped) -> None:
+    """Add to ``wrapped_models`` the function parameters, attributes and variables to which the script passes
+    or assigns a wrapped model.
     """
     calls = list(work.source.calls())
     while True:
-        count = len(wrapped.keys) + len(wrapped.mixed)
+        count = len(wrapped_models.keys) + len(wrapped_models.mixed)
         for call in calls:
             function = work.flow.function_of(call)
             if function is not None:
-                _into_parameters(work, wrapped, call, function)
+                _into_parameters(work, wrapped_models, call, function)
         for node in ast.walk(work.source.tree):
-            if isinstance(node, ast.Assign) and len(node.targets) == 1 and _holds(work, wrapped, node.value):
+            if (
+                isinstance(node, ast.Assign)
+                and len(node.targets) == 1
+                and _holds(work, wrapped_models, node.value)
+            ):
                 target = _key(work, node.targets[0])
-                if target is not None and target not in wrapped.keys:
-                    wrapped.keys[target] = (work.source.function(node), node.end_lineno or node.lineno)
-        if count == len(wrapped.keys) + len(wrapped.mixed):
+                if target is not None and target not in wrapped_models.keys:
+                    wrapped_models.keys[target] = (work.source.function(node), node.end_lineno or node.lineno)
+        if count == len(wrapped_models.keys) + len(wrapped_models.mixed):
             return
 
 
 def _into_parameters(
-    work: Work, wrapped: _Wrapped, call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef
+    work: Work, wrapped_models: _Wrapped, call: ast.Call, function: ast.FunctionDef | ast.AsyncFunctionDef
 ) -> None:
     for parameter in (*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs):
         key = _Key(function, parameter.arg)
         value = work.flow.argument_of(call, function, parameter.arg)
         if value is None or (
-            key in wrapped.keys
-            and key not in wrapped.mixed
-            and wrapped.keys[key][0] is function
-            and wrapped.keys[key][1] > 0
+            key in wrapped_models.keys
+            and key not in wrapped_models.mixed
+            and wrapped_models.keys[key][0] is function
+            and wrapped_models.keys[key][1] > 0
         ):
             continue
-        if _is_wrapped(work, wrapped, value):
-            wrapped.keys.setdefault(key, (None, 0))
+        if _is_wrapped(work, wrapped_models, value):
+            wrapped_models.keys.setdefault(key, (None, 0))
             others = [
                 work.flow.argument_of(one, function, parameter.arg) for one in work.flow.calls_of(function)
             ]
-            if any(one is not None and not _is_wrapped(work, wrapped, one) for one in others):
-                wrapped.mixed.add(key)
+            if any(one is not None and not _is_wrapped(work, wrapped_models, one) for one in others):
+                wrapped_models.mixed.add(key)
             else:
-                wrapped.mixed.discard(key)
+                wrapped_models.mixed.discard(key)
 
 
-def _is_wrapped(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
-    return (key := _wrapped_key(work, wrapped, node)) is not None and key in wrapped.keys
+def _is_wrapped(work: Work, wrapped_models: _Wrapped, node: ast.expr) -> bool:
+    return (key := _wrapped_key(work, wrapped_models, node)) is not None and key in wrapped_models.keys
 
 
-def _holds(work: Work, wrapped: _Wrapped, node: ast.expr) -> bool:
+def _holds(work: Work, wrapped_models: _Wrapped, node: ast.expr) -> bool:
     """Return whether an expression evaluates to a wrapped model: the model's name, or a call of a function
     that returns the model.
     """
     function = work.flow.function_of(node) if isinstance(node, ast.Call) else None
     if function is None or function.name == "__init__":
-        return _is_wrapped(work, wrapped, node)
+        return _is_wrapped(work, wrapped_models, node)
     returns = [one.value for one in ast.walk(function) if isinstance(one, ast.Return) and one.value]
-    return any(_is_wrapped(work, wrapped, one) for one in returns)
+    return any(_is_wrapped(work, wrapped_models, one) for one in returns)
 
 
-def _wrapped_key(work: Work, wrapped: _Wrapped, node: ast.expr) -> _Key | None:
+def _wrapped_key(work: Work, wrapped_models: _Wrapped, node: ast.expr) -> _Key | None:
     """Return the variable or attribute that an expression names. Return ``None`` if the variable or attribute
     does not hold a wrapped model at the expression's line.
     """
     key = _key(work, node)
     if key is None and isinstance(node, ast.Attribute):
-        key = _of_instance(work, wrapped, node)
-    if key is None or key not in wrapped.keys:
+        key = _of_instance(work, wrapped_models, node)
+    if key is None or key not in wrapped_models.keys:
         return None
-    function, line = wrapped.keys[key]
+    function, line = wrapped_models.keys[key]
     before = work.source.function(node) is function and node.lineno <= line
     return None if before else key
 
 
-def _of_instance(work: Work, wrapped: _Wrapped, node: ast.Attribute) -> _Key | None:
+def _of_instance(work: Work, wrapped_models: _Wrapped, node: ast.Attribute) -> _Key | None:
     """Return the class and the name of an attribute, such as ``trainer.model``, if the attribute holds a
     wrapped model. If not, return ``None``.
     """
-    names = {key.name for key in wrapped.keys if isinstance(key.scope, ast.ClassDef)}
+    names = {key.name for key in wrapped_models.keys if isinstance(key.scope, ast.ClassDef)}
     if node.attr not in names:
         return None
     for source in work.flow.sources(node.value):
         if isinstance(source, ast.Call) and isinstance(source.func, ast.Name):
             klass = work.flow.classes.get(source.func.id)
-            if klass is not None and (key := _Key(klass, node.attr)) in wrapped.keys:
+            if klass is not None and (key := _Key(klass, node.attr)) in wrapped_models.keys:
                 return key
     return None
 
 
-def _inner_uses(work: Work, wrapped: _Wrapped, backward: frozenset[ast.AST]) -> None:
+def _inner_uses(work: Work, wrapped_models: _Wrapped, backward: frozenset[ast.AST]) -> None:
     """Insert ``.module`` where the script uses an attribute that DDP lacks, or saves or copies a model."""
     for node in ast.walk(work.source.tree):
         inner = isinstance(node, ast.Attribute) and node.attr not in table().torch.same
         if isinstance(node, ast.Attribute | ast.Subscript) and (inner or isinstance(node, ast.Subscript)):
-            if (key := _wrapped_key(work, wrapped, node.value)) is not None:
-                _reach(work, node.value, mixed=key in wrapped.mixed)
+            if (key := _wrapped_key(work, wrapped_models, node.value)) is not None:
+                _reach(work, node.value, mixed=key in wrapped_models.mixed)
                 if isinstance(node, ast.Attribute):
                     _check_forward(work, node, backward)
         elif isinstance(node, ast.Call) and is_one_of(work.source.dotted_name(node.func), _WHOLE):
             value = argument(node, 0, "obj", "model")
-            if value is not None and (key := _wrapped_key(work, wrapped, value)) is not None:
-                _reach(work, value, mixed=key in wrapped.mixed)
+            if value is not None and (key := _wrapped_key(work, wrapped_models, value)) is not None:
+                _reach(work, value, mixed=key in wrapped_models.mixed)
 
 
 def _reach(work: Work, node: ast.expr, *, mixed: bool) -> None:

@@ -18,7 +18,7 @@ class Work:
 
     ``size`` and ``rank`` are Python expressions in the changed script: the number of ranks, such as
     ``hvd.size()``, and the number of the rank that runs the script. ``changes`` lists the lines that toolkit
-    changed, and ``left`` the lines that the user must check. ``imports`` and ``helpers`` are lines that
+    changed, and ``user_notes`` the lines that the user must check. ``imports`` and ``helpers`` are lines that
     toolkit adds to the script: import statements and helper functions.
     """
 
@@ -28,14 +28,14 @@ class Work:
     size: str
     rank: str
     changes: list[ScriptChange] = field(default_factory=list)
-    left: list[ScriptChange] = field(default_factory=list)
+    user_notes: list[ScriptChange] = field(default_factory=list)
     imports: list[str] = field(default_factory=list)
     helpers: list[str] = field(default_factory=list)
-    mirrored: str = ""
+    path_helper: str = ""
     """For a TensorFlow strategy, the name of a helper function that returns a separate path for each rank.
     Without a TensorFlow strategy, an empty string.
     """
-    averaged: set[ast.AST] = field(default_factory=set)
+    changed_nodes: set[ast.AST] = field(default_factory=set)
     """Optimizers and data loaders that toolkit has already changed."""
     _scaled: set[ast.AST] = field(default_factory=set)
 
@@ -49,16 +49,16 @@ class Work:
         """A Python expression that is true on rank 0."""
         return f"{self.rank} == 0"
 
-    def did(self, node: ast.AST, what: str) -> None:
-        """Record a change: ``what`` describes the change of the line at ``node``."""
-        self._note(self.changes, node, what)
+    def did(self, node: ast.AST, description: str) -> None:
+        """Record a change of the line at ``node``, with a ``description`` of the change."""
+        self._note(self.changes, node, description)
 
-    def leave(self, node: ast.AST, what: str) -> None:
-        """Record that the user must check the line at ``node``; ``what`` says why, or what to do."""
-        self._note(self.left, node, what)
+    def leave(self, node: ast.AST, description: str) -> None:
+        """Record that the user must check the line at ``node``; ``description`` says why, or what to do."""
+        self._note(self.user_notes, node, description)
 
-    def _note(self, notes: list[ScriptChange], node: ast.AST, what: str) -> None:
-        made = ScriptChange(line=getattr(node, "lineno", 1), what=what)
+    def _note(self, notes: list[ScriptChange], node: ast.AST, description: str) -> None:
+        made = ScriptChange(line=getattr(node, "lineno", 1), what=description)
         if made not in notes:
             notes.append(made)
 
@@ -110,59 +110,61 @@ class Work:
         simple = isinstance(node, ast.Name | ast.Constant | ast.Attribute | ast.Call | ast.Subscript)
         self.edits.wrap(node, "" if simple else "(", f"{operation}" if simple else f"){operation}")
 
-    def only_first(self, call: ast.Call, name: str, usual: str, other: str) -> None:
+    def only_first(self, call: ast.Call, name: str, default: str, other_value: str) -> None:
         """Change the argument ``name`` of a call, so that rank 0 passes the same value as before, and all
-        other ranks pass ``other``.
+        other ranks pass ``other_value``.
 
-        ``usual`` is the value on rank 0 if the call does not pass the argument.
+        ``default`` is the value on rank 0 if the call does not pass the argument.
         """
         given = keyword(call, name)
         if given is None:
-            self.edits.add_argument(call, f"{name}={usual} if {self.on_first_rank} else {other}")
-        elif not (isinstance(given.value, ast.Constant) and str(given.value.value) == other):
+            self.edits.add_argument(call, f"{name}={default} if {self.on_first_rank} else {other_value}")
+        elif not (isinstance(given.value, ast.Constant) and str(given.value.value) == other_value):
             simple = not isinstance(given.value, ast.IfExp | ast.Lambda)
             self.edits.wrap(
                 given.value,
                 "" if simple else "(",
-                f"{'' if simple else ')'} if {self.on_first_rank} else {other}",
+                f"{'' if simple else ')'} if {self.on_first_rank} else {other_value}",
             )
 
-    def before(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:
-        """Insert lines before a statement, and record the change as ``what``. If toolkit cannot insert the
-        lines, add a note for the user and return False.
+    def before(self, statement: ast.stmt, lines: Sequence[str], description: str, rank: int = 0) -> bool:
+        """Insert lines before a statement, and record the change with its ``description``. If toolkit cannot
+        insert the lines, add a note for the user and return False.
         """
-        return self._place_lines(statement, lines, what, rank, after=False)
+        return self._place_lines(statement, lines, description, rank, after=False)
 
-    def after(self, statement: ast.stmt, lines: Sequence[str], what: str, rank: int = 0) -> bool:
-        """Insert lines after a statement, and record the change as ``what``. If toolkit cannot insert the
-        lines, add a note for the user and return False.
+    def after(self, statement: ast.stmt, lines: Sequence[str], description: str, rank: int = 0) -> bool:
+        """Insert lines after a statement, and record the change with its ``description``. If toolkit cannot
+        insert the lines, add a note for the user and return False.
         """
-        return self._place_lines(statement, lines, what, rank, after=True)
+        return self._place_lines(statement, lines, description, rank, after=True)
 
-    def _place_lines(self, at: ast.stmt, lines: Sequence[str], what: str, rank: int, *, after: bool) -> bool:
+    def _place_lines(
+        self, statement: ast.stmt, lines: Sequence[str], description: str, rank: int, *, after: bool
+    ) -> bool:
         try:
-            (self.edits.after if after else self.edits.before)(at, lines, rank)
+            (self.edits.after if after else self.edits.before)(statement, lines, rank)
         except Unplaceable:
-            self.leave(at, f"several statements share this line: insert `{lines[0]}` yourself")
+            self.leave(statement, f"several statements share this line: insert `{lines[0]}` yourself")
             return False
-        self.did(at, what)
+        self.did(statement, description)
         return True
 
-    def rate(self, call: ast.Call, name: str, place: int, usual: str) -> bool:
+    def rate(self, call: ast.Call, name: str, place: int, default_rate: str) -> bool:
         """Multiply the learning rate of an optimizer by the number of ranks. Return whether toolkit changed
         the learning rate.
 
         ``name`` and ``place`` are the keyword and the position of the argument for the learning rate.
-        ``usual`` is the default rate, or empty if the optimizer has no default rate.
+        ``default_rate`` is empty if the optimizer has no default rate.
         """
         value = argument(call, place, name, "lr", "learning_rate")
         if value is None and any(one.arg is None for one in call.keywords):
             self.leave(call, f"`{self.shown(call)}`: multiply the learning rate by `{self.size}`")
             return False
         if value is None:
-            if not usual:
+            if not default_rate:
                 return False
-            self.edits.add_argument(call, f"{name}={usual} * {self.size}")
+            self.edits.add_argument(call, f"{name}={default_rate} * {self.size}")
         else:
             self.multiply(value)
         self.did(call, f"multiplies the learning rate by `{self.size}`")

@@ -8,16 +8,16 @@ from toolkit.program.adapt.table import is_one_of, table
 from toolkit.program.adapt.work import Work
 
 
-def on_rank_0(work: Work, barrier: str, keep: frozenset[ast.AST] = frozenset()) -> None:
+def on_rank_0(work: Work, barrier: str, common_calls: frozenset[ast.AST] = frozenset()) -> None:
     """Let only rank 0 run statements that write or print: put these statements into the body of an ``if``.
 
     ``barrier`` is a statement that waits for all ranks. toolkit inserts the barrier before the script reads a
-    file that rank 0 has written. If ``barrier`` is empty, toolkit inserts no barrier. ``keep`` contains the
-    calls that all ranks must make; toolkit does not restrict these calls to rank 0.
+    file that rank 0 has written. If ``barrier`` is empty, toolkit inserts no barrier. ``common_calls``
+    contains the calls that all ranks must make; toolkit does not restrict these calls to rank 0.
     """
     for statement in _statements(work):
         call = _call(statement)
-        if call is None or call in keep:
+        if call is None or call in common_calls:
             continue
         kind = _kind(work, call)
         if kind:

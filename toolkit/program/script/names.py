@@ -72,21 +72,21 @@ def imported_module(call: ast.Call, names: Names) -> str | None:
     return ""
 
 
-def _add_from(found: Names, node: ast.ImportFrom) -> None:
+def _add_from(names: Names, node: ast.ImportFrom) -> None:
     for alias in node.names:
         if alias.name == "*":
-            found.stars.append(node.module or "")
+            names.stars.append(node.module or "")
         else:
-            found.meanings[alias.asname or alias.name] = f"{node.module}.{alias.name}"
+            names.meanings[alias.asname or alias.name] = f"{node.module}.{alias.name}"
 
 
-def _add_assigned(found: Names, name: str, value: ast.expr) -> None:
+def _add_assigned(names: Names, name: str, value: ast.expr) -> None:
     """Record assignments such as ``dist = torch.distributed`` or ``hvd = importlib.import_module(…)``."""
-    if name in found.meanings:
+    if name in names.meanings:
         return
-    if isinstance(value, ast.Call) and (module := imported_module(value, found)):
-        found.meanings[name] = module
-    elif isinstance(value, ast.Attribute) and (meaning := found.dotted_name(value)):
-        packages = {known.partition(".")[0] for known in found.meanings.values()}
+    if isinstance(value, ast.Call) and (module := imported_module(value, names)):
+        names.meanings[name] = module
+    elif isinstance(value, ast.Attribute) and (meaning := names.dotted_name(value)):
+        packages = {known.partition(".")[0] for known in names.meanings.values()}
         if meaning.partition(".")[0] in packages:
-            found.meanings[name] = meaning
+            names.meanings[name] = meaning

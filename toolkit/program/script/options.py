@@ -115,7 +115,7 @@ def _assigned(call: ast.AST, parents: Mapping[ast.AST, ast.AST]) -> str:
 
 
 def _options(
-    tree: ast.Module, made: ast.Call, name: str, parents: Mapping[ast.AST, ast.AST]
+    tree: ast.Module, parser_call: ast.Call, name: str, parents: Mapping[ast.AST, ast.AST]
 ) -> ProgramOptions | None:
     places = {name: 0}
     calls, groups, parsed = [], [], False
@@ -124,7 +124,7 @@ def _options(
         if use.id not in places:
             continue
         if isinstance(use.ctx, ast.Store):
-            if use.id == name and parents[use] is not parents[made]:
+            if use.id == name and parents[use] is not parents[parser_call]:
                 raise _NotShown
             continue
         call = _called(use, parents)
@@ -139,7 +139,7 @@ def _options(
             parsed = True
         elif method not in _PLAIN or method == "parse_args":
             raise _NotShown
-    prefix = all(_constant(k.value) is True for k in made.keywords if k.arg == "allow_abbrev")
+    prefix = all(_constant(k.value) is True for k in parser_call.keywords if k.arg == "allow_abbrev")
     return ProgramOptions(tuple(calls), tuple(groups), prefix) if parsed else None
 
 

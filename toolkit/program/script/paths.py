@@ -63,7 +63,7 @@ class Paths:
         return self._call(node, below) if isinstance(node, ast.Call) else None
 
     def _member(
-        self, node: ast.Attribute | ast.Subscript, below: Callable[[ast.AST], str | None]
+        self, node: ast.Attribute | ast.Subscript, evaluate: Callable[[ast.AST], str | None]
     ) -> str | None:
         """Evaluate ``os.pardir``, ``X.parent`` or ``X.parents[N]``."""
         name = self._names.dotted_name(node)
@@ -72,7 +72,7 @@ class Paths:
         if name in {"os.curdir", "os.path.curdir"}:
             return "."
         if isinstance(node, ast.Attribute):
-            return _parent(below(node.value), 1) if node.attr == "parent" else None
+            return _parent(evaluate(node.value), 1) if node.attr == "parent" else None
         place = node.slice.value if isinstance(node.slice, ast.Constant) else None
         value = node.value
         if (
@@ -81,12 +81,12 @@ class Paths:
             and isinstance(value, ast.Attribute)
             and value.attr == "parents"
         ):
-            return _parent(below(value.value), place + 1)
+            return _parent(evaluate(value.value), place + 1)
         return None
 
-    def _call(self, node: ast.Call, below: Callable[[ast.AST], str | None]) -> str | None:
+    def _call(self, node: ast.Call, evaluate: Callable[[ast.AST], str | None]) -> str | None:
         name = self._names.dotted_name(node.func)
-        given = [below(one) for one in node.args]
+        given = [evaluate(one) for one in node.args]
         if name in _FOLDER:
             return "."
         if name in _SAME and len(given) == 1:
@@ -98,9 +98,9 @@ class Paths:
         if (name == "os.path.join" or name in _SAME) and given and None not in given:
             return posixpath.join(*(one for one in given if one is not None))
         if isinstance(node.func, ast.Attribute) and node.func.attr in _METHODS and not node.args:
-            return below(node.func.value)
+            return evaluate(node.func.value)
         if isinstance(node.func, ast.Attribute) and node.func.attr == "joinpath" and None not in given:
-            start = below(node.func.value)
+            start = evaluate(node.func.value)
             return (
                 None if start is None else posixpath.join(start, *(one for one in given if one is not None))
             )
@@ -115,11 +115,11 @@ def search_path(tree: ast.Module, names: Names, paths: Paths) -> Iterator[tuple[
         if isinstance(node, ast.Call) and (name := names.dotted_name(node.func)) in _CHANGES:
             value = node.args[-1] if node.args else None
             many = name == "sys.path.extend"
-            yield from ((node.lineno, one) for one in _folders(value, paths, many=many))
+            yield from ((node.lineno, one) for one in _folders(value, paths, several_values=many))
         elif isinstance(node, ast.AugAssign | ast.Assign):
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if any(names.dotted_name(_whole(target)) == "sys.path" for target in targets):
-                yield from ((node.lineno, one) for one in _folders(node.value, paths, many=True))
+                yield from ((node.lineno, one) for one in _folders(node.value, paths, several_values=True))
 
 
 def _whole(target: ast.AST) -> ast.AST:
@@ -127,15 +127,15 @@ def _whole(target: ast.AST) -> ast.AST:
     return target.value if isinstance(target, ast.Subscript) else target
 
 
-def _folders(value: ast.AST | None, paths: Paths, *, many: bool) -> Iterator[str | None]:
-    if many and isinstance(value, ast.List | ast.Tuple):
+def _folders(value: ast.AST | None, paths: Paths, *, several_values: bool) -> Iterator[str | None]:
+    if several_values and isinstance(value, ast.List | ast.Tuple):
         yield from (paths.path(one) for one in value.elts)
-    elif many and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
+    elif several_values and isinstance(value, ast.BinOp) and isinstance(value.op, ast.Add):
         sides = [side for side in (value.left, value.right) if not _is_path(side)]
         for side in sides:
-            yield from _folders(side, paths, many=True)
+            yield from _folders(side, paths, several_values=True)
     else:
-        yield paths.path(value) if value is not None and not many else None
+        yield paths.path(value) if value is not None and not several_values else None
 
 
 def _is_path(node: ast.AST) -> bool:

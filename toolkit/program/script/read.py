@@ -33,7 +33,7 @@ _LONGEST = 4 << 20
 @dataclass(slots=True)
 class _Reading:
     project: Project
-    found: ModuleJoins = field(default_factory=ModuleJoins)
+    module_joins: ModuleJoins = field(default_factory=ModuleJoins)
     imports: list[Import] = field(default_factory=list)
     missing: list[Import] = field(default_factory=list)
     faults: list[SyntaxFault] = field(default_factory=list)
@@ -77,7 +77,7 @@ def read_text(text: str, name: str = "-c", roots: Sequence[Path] = ()) -> Script
     """
     reading = _Reading(project_of(roots, None), start=next(iter(roots), Path()))
     later = deque(_module(reading, Path(name), text))
-    trainer = reading.found.trainer
+    trainer = reading.module_joins.trainer
     _read_imported(reading, later)
     return _finish_facts(reading, Path(name), trainer=trainer)
 
@@ -102,24 +102,26 @@ def _read(paths: list[Path], project: Project, start: Path | None) -> ScriptFact
     for path in paths:
         if (text := _text(reading, path)) is not None:
             later.extend(_module(reading, path, text))
-    trainer = reading.found.trainer
+    trainer = reading.module_joins.trainer
     _read_imported(reading, later)
     return _finish_facts(reading, paths[0], trainer=trainer)
 
 
-def _read_imported(reading: _Reading, later: deque[Path]) -> None:
-    """Read the files in ``later``, and all project files that these files import directly or indirectly."""
-    while later:
-        path = later.popleft()
+def _read_imported(reading: _Reading, later_files: deque[Path]) -> None:
+    """Read the files in ``later_files``, and all project files that these files import, directly or
+    indirectly.
+    """
+    while later_files:
+        path = later_files.popleft()
         if path in reading.files:
             continue
         if len(reading.files) >= _MOST_FILES:
             reading.unknown.append(f"the program imports more than {_MOST_FILES} files of its project")
             break
         if (text := _text(reading, path)) is not None:
-            later.extend(_module(reading, path, text))
-        if not later:
-            later.extend(_found_later(reading))
+            later_files.extend(_module(reading, path, text))
+        if not later_files:
+            later_files.extend(_found_later(reading))
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
@@ -174,9 +176,9 @@ def _module(reading: _Reading, path: Path, text: str) -> Iterator[Path]:
     except (RecursionError, ValueError, MemoryError) as error:
         reading.unknown.append(f"{path.name} cannot be parsed: {error}")
         return
-    reading.found.joins |= found.joins
-    reading.found.ranks |= found.ranks
-    reading.found.trainer |= found.trainer
+    reading.module_joins.joins |= found.joins
+    reading.module_joins.ranks |= found.ranks
+    reading.module_joins.trainer |= found.trainer
     reading.undefined += names_without
     reading.unknown += [f"{path.name}, {what}" for what in sorted(found.hidden)]
     for one in imports:
@@ -198,30 +200,30 @@ def _fault(path: Path, error: SyntaxError) -> SyntaxFault:
     return SyntaxFault(str(path), error.lineno or 1, error.msg, (error.text or "").strip("\n"))
 
 
-def _imported_files(reading: _Reading, path: Path, one: Import) -> Iterator[Path]:
-    name: str | None = one.module
-    if one.module.startswith("."):
+def _imported_files(reading: _Reading, path: Path, import_: Import) -> Iterator[Path]:
+    name: str | None = import_.module
+    if import_.module.startswith("."):
         if path == reading.files[0]:
-            reading.relative.append(one)
-        name = reading.project.resolve_relative(one.module, path)
+            reading.relative.append(import_)
+        name = reading.project.resolve_relative(import_.module, path)
         if name is None:
-            reading.missing.append(one)
+            reading.missing.append(import_)
             return
-        one = replace(one, module=name)
+        import_ = replace(import_, module=name)
     if name and not reading.project.holds(name):
-        reading.imports.append(one)
+        reading.imports.append(import_)
         return
     found = reading.project.modules(name) if name else []
     yield from found
-    members = [reading.project.modules(f"{name}.{member}".lstrip(".")) for member in one.names]
+    members = [reading.project.modules(f"{name}.{member}".lstrip(".")) for member in import_.names]
     for files in members:
         yield from files
     if name and not found and not any(members):
-        reading.missing.append(one)
+        reading.missing.append(import_)
 
 
 def _finish_facts(reading: _Reading, path: Path, *, trainer: bool) -> ScriptFacts:
-    found = reading.found
+    found = reading.module_joins
     known = joins()
     outside = sorted(set(reading.imports))
     joined = set(found.joins)
