@@ -87,8 +87,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s.
-            # On a busy machine, Docker may need more than a second for a running node's name: ask again.
+            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s. If
+            # the machine is busy, one second may be too short for a running node's name.
             "DnsOptions": ["timeout:1", "attempts:3"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
