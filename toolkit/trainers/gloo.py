@@ -155,8 +155,8 @@ class Store(ThreadingHTTPServer):
         if os.getppid() != self.owner:
             raise SystemExit
 
-    def greet(self, task: Task, at: str) -> dict[str, object]:
-        """Return the answer to a joining rank: the missing ranks, or the variables if no rank is missing."""
+    def greet(self, task: Task, address: str) -> dict[str, object]:
+        """Return the answer to a rank that reached ``address``: the missing ranks or the rank's variables."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -165,7 +165,7 @@ class Store(ThreadingHTTPServer):
             if known != task or task.size != self.task.size:
                 return {**said, "trouble": f"two tasks disagree: {known} contradicts {task}"}
             if task.host != self.task.host:
-                self.reached = self.reached or at
+                self.reached = self.reached or address
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
                 # Answer rank 0 last: the HTTP store closes when rank 0's command exits, and then could not
@@ -245,10 +245,10 @@ class _Handler(BaseHTTPRequestHandler):
         scope, _, key = rest.partition("/")
         return scope, key
 
-    def _answer(self, status: int, body: bytes = b"", proved: str = "") -> None:
+    def _answer(self, status: int, body: bytes = b"", proof: str = "") -> None:
         self.send_response(status)
-        if proved:
-            self.send_header(_PROOF, proved)
+        if proof:
+            self.send_header(_PROOF, proof)
         self.send_header("Content-Length", str(len(body)))
         self.end_headers()
         self.wfile.write(body)
@@ -257,12 +257,12 @@ class _Handler(BaseHTTPRequestHandler):
         """Log nothing: the HTTP store must not print a line for each request."""
 
 
-def _task(said: bytes) -> Task | None:
-    """Return the task that the JSON text ``said`` of a request describes, or ``None`` if the text does not
-    describe a task.
+def _task(text: bytes) -> Task | None:
+    """Return the task that ``text``, the JSON text of a request, describes. Return ``None`` if ``text`` does
+    not describe a task.
     """
     try:
-        task = Task(**json.loads(said))
+        task = Task(**json.loads(text))
     except (ValueError, TypeError):
         return None
     return task if [type(value) for value in task] == [str, int, int, int, str, str] else None

@@ -67,11 +67,11 @@ def main(words: list[str] | None = None) -> int:
     return _tell(verdict, wanted, library_name(MPI.Get_library_version()), begun)
 
 
-def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerdict:
+def check_nodes(world: "Comm", host: str, requirements: Requirements) -> PreflightVerdict:
     """Check all nodes and the network between the nodes. Return the same verdict on all ranks."""
     rank, hosts = world.Get_rank(), world.allgather(host)
     first = hosts.index(host) == rank
-    facts = read_facts(wanted, rank, host, first=first)
+    facts = read_facts(requirements, rank, host, first=first)
     nodes = world.Split(0 if first else 1, rank)
     if first and nodes.Get_size() > 1:
         facts = replace(facts, gbit=over_mpi(nodes))
@@ -81,11 +81,11 @@ def check_nodes(world: "Comm", host: str, wanted: Requirements) -> PreflightVerd
     now = time.time()
     facts = replace(facts, ahead=now - world.bcast(now))
     found = world.gather(facts)
-    verdict: PreflightVerdict = world.bcast(judge(found, wanted) if found else None)
+    verdict: PreflightVerdict = world.bcast(judge(found, requirements) if found else None)
     return verdict
 
 
-def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: float) -> int:
+def _tell(verdict: PreflightVerdict, requirements: Requirements, library: str, start: float) -> int:
     """Print the verdict on rank 0, and return the exit status."""
     if started_rank(os.environ) == 0:
         for warning in verdict.warnings[:_LINES]:
@@ -95,10 +95,10 @@ def _tell(verdict: PreflightVerdict, wanted: Requirements, library: str, begun: 
         rest = [f"and {more} more fault{'s' if more > 1 else ''}"] if more > 0 else []
         return _fail(*verdict.failures[:_LINES], *rest)
     if started_rank(os.environ) == 0:
-        took = time.monotonic() - begun
+        took = time.monotonic() - start
         speed = f", {verdict.slowest:.2g} Gbit/s from node to node" if verdict.slowest else ""
         print(
-            f"preflight: {_ranks(wanted.tasks, verdict.nodes)}, {library}; messages arrive{speed} "
+            f"preflight: {_ranks(requirements.tasks, verdict.nodes)}, {library}; messages arrive{speed} "
             f"({took:.2f} s)",
             flush=True,
         )
@@ -124,7 +124,7 @@ def check_messages(world: "Comm") -> str:
     return ""
 
 
-def library_name(told: str) -> str:
+def library_name(text: str) -> str:
     """Return the name and version of an MPI library from the text of ``MPI_Get_library_version``.
 
     >>> library_name("Open MPI v4.1.4, package: Debian OpenMPI, ident: 4.1.4")
@@ -132,13 +132,13 @@ def library_name(told: str) -> str:
     >>> library_name("MPICH Version:      4.0.2\\nMPICH Release date: ...")
     'MPICH 4.0.2'
     """
-    first = told.strip("\0\n ").splitlines()[0].split(",")[0]
+    first = text.strip("\0\n ").splitlines()[0].split(",")[0]
     return " ".join(first.replace(" Version:", " ").replace(" v", " ").split())
 
 
-def _wrong_size(found: int, tasks: int) -> str:
-    sentence = f"MPI reports a world of {found} where {tasks} tasks were started"
-    if found == 1:
+def _wrong_size(size: int, tasks: int) -> str:
+    sentence = f"MPI reports a world of {size} where {tasks} tasks were started"
+    if size == 1:
         return (
             f"{sentence}: each rank is a world of size 1. The launcher and the image's MPI have no common "
             "interface (PMIx, PMI-2); `toolkit doctor` names a launch mode that works"

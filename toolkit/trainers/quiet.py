@@ -26,14 +26,14 @@ def import_tensorflow() -> None:
 
 
 @contextlib.contextmanager
-def without_lines(hidden: tuple[str, ...]) -> Iterator[None]:
-    """Hide the lines on standard error that contain one of the texts ``hidden``.
+def without_lines(texts: tuple[str, ...]) -> Iterator[None]:
+    """Hide the lines on standard error that contain one of ``texts``.
 
     A child process, ``grep``, filters the lines. If the Python process crashes, ``grep`` still writes the
     lines that it received. If ``grep`` is not installed, the function hides no lines.
     """
-    texts = [word for text in hidden for word in ("-e", text)]
-    words = ["grep", "--text", "--line-buffered", "--invert-match", "--fixed-strings", *texts]
+    patterns = [word for text in texts for word in ("-e", text)]
+    words = ["grep", "--text", "--line-buffered", "--invert-match", "--fixed-strings", *patterns]
     sys.stderr.flush()
     real, (reads, writes) = os.dup(2), os.pipe()
     try:

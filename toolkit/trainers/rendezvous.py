@@ -122,25 +122,25 @@ def proof(secret: bytes, *parts: bytes) -> str:
     return hmac.new(secret, message, hashlib.sha256).hexdigest()
 
 
-def proves(given: object, secret: bytes, *parts: bytes) -> bool:
-    """Return whether ``given`` is the correct HMAC over ``parts``. The comparison takes constant time, so its
+def proves(value: object, secret: bytes, *parts: bytes) -> bool:
+    """Return whether ``value`` is the correct HMAC over ``parts``. The comparison takes constant time, so its
     duration reveals nothing about the HMAC.
     """
-    said = given.encode("utf-8", "replace") if isinstance(given, str) else b""
+    said = value.encode("utf-8", "replace") if isinstance(value, str) else b""
     return hmac.compare_digest(said, proof(secret, *parts).encode())
 
 
-def listening_address(first: str, caller: str, *, alone: bool) -> str:
+def listening_address(host: str, caller: str, *, alone: bool) -> str:
     """Return the address at which rank 0 listens on this node, or an empty string if rank 0 must listen at
     all addresses.
 
-    If ``alone`` is true, all ranks are on this node, and the address is 127.0.0.1. ``first`` is the name of
+    If ``alone`` is true, all ranks are on this node, and the address is 127.0.0.1. ``host`` is the name of
     this node. ``caller`` is the address of the node on which srun was called, which may be this node.
     """
     if alone:
         return "127.0.0.1"
     own = {address for _, address in interfaces() if not address.startswith("127.")}
-    return next((address for address in (caller, *addresses_of(first)) if address in own), "")
+    return next((address for address in (caller, *addresses_of(host)) if address in own), "")
 
 
 def addresses_of(name: str) -> list[str]:
@@ -213,11 +213,11 @@ def interfaces() -> list[tuple[str, str]]:
     return [(entry[:16].split(b"\0")[0].decode(), socket.inet_ntoa(entry[20:24])) for entry in entries]
 
 
-def interface_of(address: str, known: Iterable[tuple[str, str]]) -> str:
+def interface_of(address: str, interface_addresses: Iterable[tuple[str, str]]) -> str:
     """Return the name of the network interface whose first address is ``address``, or an empty string if
     no interface has this first address. Gloo uses only the first address of a network interface.
     """
     first: dict[str, str] = {}
-    for name, own in known:
+    for name, own in interface_addresses:
         first.setdefault(name, own)
     return next((name for name, own in first.items() if own == address), "")

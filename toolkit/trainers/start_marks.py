@@ -43,7 +43,7 @@ def read_calls(io: Path) -> int | None:
         return None
 
 
-def container_made(root: Path, begun: float) -> float | None:
+def container_made(root: Path, python_start: float) -> float | None:
     """Return the time at which the container runtime had set up the container, in seconds since 1970, or
     ``None`` if unknown.
 
@@ -52,14 +52,14 @@ def container_made(root: Path, begun: float) -> float | None:
 
     Args:
         root: the root folder of the container.
-        begun: the time at which the Python interpreter had started, in seconds since 1970.
+        python_start: the time at which the Python interpreter had started, in seconds since 1970.
     """
     try:
         moment = (root / "etc" / "passwd").stat().st_ctime
         started = _process_started((root / "proc" / "self" / "stat").read_text(), root)
     except (OSError, ValueError, IndexError):
         return None
-    return moment if started <= moment <= begun else None
+    return moment if started <= moment <= python_start else None
 
 
 def _process_started(stat: str, root: Path) -> float:
@@ -78,6 +78,6 @@ reports its boot time in whole seconds.
 """
 
 
-def is_complete(found: Mapping[str, float]) -> bool:
+def is_complete(times: Mapping[str, float]) -> bool:
     """Return whether the recorded times include the first batch, which is the last part of a rank's start."""
-    return FIRST in found
+    return FIRST in times

@@ -81,7 +81,7 @@ def test_an_interrupted_copy_is_resumed(record, tmp_path, monkeypatch):
         asked.append(offset)
         if offset == 2000 and asked.count(2000) == 1:
             raise CheckFailed("lost")
-        return read(path, offset, most)
+        return read(path, offset, limit)
 
     monkeypatch.setattr(runner, "read", breaking)
     with pytest.raises(CheckFailed, match="lost"):

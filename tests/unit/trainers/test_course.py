@@ -63,7 +63,7 @@ class Wishes:
 def run(tmp_path):
     def go(wishes, epochs=2, start=None):
         loop, world = Instant(), Single()
-        checkpoints = RankCheckpoints(tmp_path, world, keep=3)
+        checkpoints = RankCheckpoints(tmp_path, world, count=3)
         start = start or checkpoints.find()
         with Metrics(tmp_path) as metrics:
             if start.name:

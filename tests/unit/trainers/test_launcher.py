@@ -54,4 +54,4 @@ def test_the_launchers_own_variables_tell_rank_and_size(environment, rank, size)
 def test_cores_are_divided_among_the_ranks_that_share_them(
     environment, local_size, allowed, node, cores_each
 ):
-    assert cores(environment, local_size, allowed=allowed, node=node) == cores_each
+    assert cores(environment, local_size, allowed_cores=allowed, node_cores=node) == cores_each

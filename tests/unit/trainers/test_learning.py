@@ -79,7 +79,7 @@ def test_a_warm_up_never_falls_unless_it_is_told_where_to_begin():
 
 
 def test_a_training_goes_on_with_the_same_choices_only(tmp_path):
-    checkpoints = RankCheckpoints(tmp_path, Single(), keep=1)
+    checkpoints = RankCheckpoints(tmp_path, Single(), count=1)
     start = TrainingStart(passes=1, settings=PLAIN.settings())
     assert checkpoints.differs(start, PLAIN.settings()) is None
     for name, other, said in (

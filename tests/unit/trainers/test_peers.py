@@ -49,8 +49,8 @@ def test_the_secret_is_that_of_the_run_and_rank_0_may_make_it(asked):
 def test_on_the_first_node_of_several_it_listens_at_the_address_of_slurm(monkeypatch):
     monkeypatch.setattr(rendezvous, "interfaces", lambda: [("lo", "127.0.0.1"), ("ib0", "10.0.0.9")])
     place = find_place(SRUN | {"SLURMD_NODENAME": "rack01n3"}, "ps")
-    assert (place.listens, place.hosts) == ("10.0.0.9", ("10.0.0.9", "127.0.0.1"))
-    assert find_place(MPIRUN, "ps").listens == "127.0.0.1"
+    assert (place.listen_address, place.hosts) == ("10.0.0.9", ("10.0.0.9", "127.0.0.1"))
+    assert find_place(MPIRUN, "ps").listen_address == "127.0.0.1"
 
 
 def test_under_srun_it_is_on_the_first_node_of_the_step():

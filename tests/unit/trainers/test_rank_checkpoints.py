@@ -38,11 +38,11 @@ class Variables:
 
 
 def test_without_checkpoints_each_rank_makes_a_pass_of_an_epoch(tmp_path):
-    assert RankCheckpoints(tmp_path, Second(False), keep=3).find() == TrainingStart(passes=2)
+    assert RankCheckpoints(tmp_path, Second(False), count=3).find() == TrainingStart(passes=2)
 
 
 def test_what_one_saved_is_where_the_next_begins(tmp_path):
-    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    checkpoints = RankCheckpoints(tmp_path, Single(), count=3)
     part = EpochPart(64, 1.5, 60, 0.25, 0.125)
     assert (
         checkpoints.save(Variables(), 2, 1, part, SETTINGS, [{"record": "header"}]) == "000001-000000000064"
@@ -55,26 +55,26 @@ def test_what_one_saved_is_where_the_next_begins(tmp_path):
 
 def test_the_sums_so_far_are_counted_by_rank_0_only(tmp_path):
     told = ("000001-000000000064", 1, EpochPart(64, 1.5, 60, 0.25, 0.125), 2, SETTINGS)
-    start = RankCheckpoints(tmp_path, Second(True, told), keep=3).find()
+    start = RankCheckpoints(tmp_path, Second(True, told), count=3).find()
     assert start.part == EpochPart(64, 0.0, 0, 0.25)
     assert start.arrays is None
 
 
 def test_other_ranks_write_nothing(tmp_path):
-    checkpoints = RankCheckpoints(tmp_path, Second("name"), keep=3)
+    checkpoints = RankCheckpoints(tmp_path, Second("name"), count=3)
     assert checkpoints.save(Variables(), 2, 1, EpochPart(), SETTINGS, []) == "name"
     checkpoints.clear()
     assert not list(tmp_path.iterdir())
 
 
 def test_the_same_settings_go_on(tmp_path):
-    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    checkpoints = RankCheckpoints(tmp_path, Single(), count=3)
     assert checkpoints.differs(TrainingStart(1, "name", settings=SETTINGS), SETTINGS) is None
     assert checkpoints.differs(TrainingStart(1), SETTINGS) is None
 
 
 def test_a_checkpoint_that_is_older_than_an_option_goes_on(tmp_path):
-    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    checkpoints = RankCheckpoints(tmp_path, Single(), count=3)
     start = TrainingStart(1, "name", settings=SETTINGS)
     assert checkpoints.differs(start, {**SETTINGS, "scaling": "linear"}) is None
 
@@ -90,7 +90,7 @@ def test_a_checkpoint_that_is_older_than_an_option_goes_on(tmp_path):
     ],
 )
 def test_other_settings_are_refused_with_both_values_and_the_way_out(tmp_path, name, theirs, said):
-    trouble = RankCheckpoints(tmp_path, Single(), keep=3).differs(
+    trouble = RankCheckpoints(tmp_path, Single(), count=3).differs(
         TrainingStart(1, "name", settings={**SETTINGS, name: theirs}), SETTINGS
     )
     assert said in trouble.message
@@ -119,7 +119,7 @@ def test_checkpoints_that_cannot_be_reached_are_one_line_and_status_1(tmp_path, 
     def stale(folder):
         raise OSError(116, "Stale file handle", str(folder))
 
-    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    checkpoints = RankCheckpoints(tmp_path, Single(), count=3)
     monkeypatch.setattr(rank_checkpoints.checkpoint, "newest", stale)
     monkeypatch.setattr(rank_checkpoints.checkpoint, "remove_all", stale)
     with pytest.raises(Trouble, match="checkpoints: cannot be read: Stale file handle") as told:
@@ -150,7 +150,9 @@ class Sums(Single):
 def test_all_ranks_end_where_the_loss_of_any_is_no_number(tmp_path, rank, loss):
     world = Sums(rank, loss, 60, 0.0)
     with pytest.raises(Trouble, match="the training diverged in epoch 3: the loss is infinite or NaN"):
-        RankCheckpoints(tmp_path, world, keep=3).save(Variables(), 1, 2, EpochPart(64, 1.0, 30), SETTINGS, [])
+        RankCheckpoints(tmp_path, world, count=3).save(
+            Variables(), 1, 2, EpochPart(64, 1.0, 30), SETTINGS, []
+        )
     assert len(world.agreed) == 1
     assert not list(tmp_path.iterdir())
 
@@ -162,13 +164,13 @@ def test_weights_that_are_no_numbers_are_not_written_though_the_loss_has_not_see
     lost = Variables()
     lost.state = lambda: [np.arange(3), np.array([1.0, math.nan], np.float32)]
     with pytest.raises(Trouble, match=f"diverged in epoch {epoch}: a weight is not a number") as told:
-        RankCheckpoints(tmp_path, Single(), keep=3).save(lost, 1, 2, EpochPart(images), SETTINGS, [])
+        RankCheckpoints(tmp_path, Single(), count=3).save(lost, 1, 2, EpochPart(images), SETTINGS, [])
     assert told.value.code == 1
     assert not list(tmp_path.iterdir())
 
 
 def test_a_restarted_job_knows_the_checkpoints_that_it_began_itself(tmp_path):
-    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    checkpoints = RankCheckpoints(tmp_path, Single(), count=3)
     checkpoints.save(Variables(), 1, 1, EpochPart(64, 1.5, 60, 0.25), SETTINGS, [])
     assert not checkpoints.are_of("/runs/a"), "Slurm restarted the job before it removed the old checkpoints"
     checkpoints.clear("/runs/a")
@@ -178,7 +180,7 @@ def test_a_restarted_job_knows_the_checkpoints_that_it_began_itself(tmp_path):
 
 
 def test_a_training_outside_a_job_owns_no_checkpoints(tmp_path):
-    checkpoints = RankCheckpoints(tmp_path, Single(), keep=3)
+    checkpoints = RankCheckpoints(tmp_path, Single(), count=3)
     checkpoints.clear()
     assert not checkpoints.are_of("")
     assert not list(tmp_path.iterdir())

@@ -34,7 +34,7 @@ def test_steps_come_at_30_60_and_80_of_90_epochs_unless_it_is_said():
     rates = Rates(peak=0.1, start=0.1, epochs=90, decay="step")
     edges = [rate(rates, done) for done in (29.99, 30, 59.99, 60, 79.99, 80)]
     assert edges == pytest.approx([0.1, 0.01, 0.01, 0.001, 0.001, 0.0001])
-    chosen = Rates(peak=0.1, start=0.1, epochs=90, decay="step", at=(1, 2), factor=0.5)
+    chosen = Rates(peak=0.1, start=0.1, epochs=90, decay="step", step_epochs=(1, 2), factor=0.5)
     assert [rate(chosen, done) for done in (0, 1, 2, 89)] == pytest.approx([0.1, 0.05, 0.025, 0.025])
 
 
@@ -47,7 +47,7 @@ def test_an_exponential_decay_multiplies_each_epoch_after_the_warm_up():
 @every_row("to", [0.0, 0.25])
 def test_cosine_and_polynomial_take_the_rest_of_the_training_and_end_where_they_are_told_to(to):
     for decay, half in (("cosine", 0.5), ("polynomial", 0.25)):
-        rates = Rates(peak=2.0, start=0.5, epochs=10, warmup=2, decay=decay, to=to)
+        rates = Rates(peak=2.0, start=0.5, epochs=10, warmup=2, decay=decay, final=to)
         middle = 2.0 * (to + (1 - to) * half)
         assert [rate(rates, done) for done in (2, 6, 10, 12)] == pytest.approx([2.0, middle, 2 * to, 2 * to])
     rates = Rates(peak=1.0, start=1.0, epochs=8, decay="polynomial", power=1.0)
@@ -61,6 +61,6 @@ def test_a_warm_up_that_is_longer_than_the_training_never_ends():
 
 
 def test_many_points_at_once_are_those_one_by_one():
-    rates = Rates(peak=1.0, start=0.1, epochs=9, warmup=3, decay="step", at=(4, 6))
+    rates = Rates(peak=1.0, start=0.1, epochs=9, warmup=3, decay="step", step_epochs=(4, 6))
     points = np.linspace(0, 9, 50)
     assert list(rates.rate(points, np)) == pytest.approx([rate(rates, one) for one in points])

@@ -48,7 +48,7 @@ def test_a_label_that_is_of_no_class_is_told_with_those_that_are(data):
     assert records.mislabelled(11) == (
         "its label is 11, but the last of 10 classes has the label 10; set --classes to the number of classes"
     )
-    first = Records(index, side=8, lowest=0, classes=10)
+    first = Records(index, side=8, first_label=0, classes=10)
     assert [bool(first.mislabelled(label)) for label in (-1, 0, 9, 10)] == [True, False, False, True]
     assert not Records(index, side=8).mislabelled(1000)
 

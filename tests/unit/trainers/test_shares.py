@@ -68,7 +68,7 @@ def test_each_epoch_is_shuffled_anew_and_the_same_for_the_same_seed():
 @every_row("steps_done", [0, 1, 3, 7])
 def test_ranks_that_go_on_take_the_very_samples_that_were_left(size, steps_done):
     whole = tables(61, 4, size)
-    rest = tables(61, 4, size, passes=size, done=steps_done * 4 * size)
+    rest = tables(61, 4, size, passes=size, used_samples=steps_done * 4 * size)
     for all_of_it, left in zip(whole, rest, strict=True):
         assert np.array_equal(all_of_it[0][steps_done:], left[0])
         assert np.array_equal(all_of_it[1], left[1])
@@ -79,11 +79,11 @@ def test_ranks_that_go_on_take_the_very_samples_that_were_left(size, steps_done)
 @every_row("done", [0, 8, 24, 48])
 def test_another_number_of_ranks_shares_out_what_is_left_of_the_same_stream(passes, size, done):
     stream = taken(tables(61, 4, 1, passes=passes))
-    assert Counter(taken(tables(61, 4, size, passes=passes, done=done))) == Counter(stream[done:])
+    assert Counter(taken(tables(61, 4, size, passes=passes, used_samples=done))) == Counter(stream[done:])
 
 
 def test_fewer_samples_than_ranks_are_each_trained_on_by_several():
-    assert Counter(taken(tables(10, 4, 4, passes=1, done=8))) == dict.fromkeys(
+    assert Counter(taken(tables(10, 4, 4, passes=1, used_samples=8))) == dict.fromkeys(
         taken(tables(10, 4, 1, passes=1))[8:], 2
     )
 

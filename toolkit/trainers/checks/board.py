@@ -69,8 +69,8 @@ class Board:
         finally:
             connection.close()
 
-    def _compare(self, asked: float, date: str | None) -> None:
+    def _compare(self, request_time: float, answer_date: str | None) -> None:
         with contextlib.suppress(TypeError, ValueError):
-            told = parsedate_to_datetime(date or "").timestamp()
+            told = parsedate_to_datetime(answer_date or "").timestamp()
             least, most = self._clock
-            self._clock = [max(least, asked - told - 1), min(most, time.time() - told)]
+            self._clock = [max(least, request_time - told - 1), min(most, time.time() - told)]

@@ -44,14 +44,16 @@ class Facts:
     gbit: float | None = None
 
 
-def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES) -> Facts:
-    """Return the facts about this rank and its node that the preflight needs to check the conditions in
-    ``wanted``. ``first`` is true for the first rank of a node.
+def read_facts(
+    requirements: Requirements, rank: int, host: str, *, first: bool, devices: Path = DEVICES
+) -> Facts:
+    """Return the facts about this rank and its node that the preflight needs to check ``requirements``.
+    ``first`` is true for the first rank of a node.
 
     If the rank cannot read a fact, the result contains the error text instead of the fact. The function
     raises no exception, because an exception on one rank would make all other ranks wait.
     """
-    gpus = openable(devices) if wanted.gpus_per_node else ()
+    gpus = openable(devices) if requirements.gpus_per_node else ()
     if not first:
         return Facts(rank, host, gpus=gpus)
     return Facts(
@@ -59,9 +61,9 @@ def read_facts(wanted: Requirements, rank: int, host: str, *, first: bool, devic
         host,
         first=True,
         gpus=gpus,
-        output=free(wanted.output) if wanted.output else "",
+        output=free(requirements.output) if requirements.output else "",
         tmp=free(Path(tempfile.gettempdir())),
-        image=fingerprint(wanted.image) if wanted.image else "",
+        image=fingerprint(requirements.image) if requirements.image else "",
     )
 
 

@@ -26,7 +26,7 @@ _TIME_TO_HEAR = 5.0
 """The number of seconds after the check's time limit in which the ranks can still report faults to rank 0."""
 
 
-def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[PreflightVerdict, str]:
+def check_ring(environment: Mapping[str, str], requirements: Requirements) -> tuple[PreflightVerdict, str]:
     """Check all ranks, their network and their nodes. Every rank calls this function. Return the verdict (the
     result of all checks) and the name of this rank's network interface.
 
@@ -34,14 +34,14 @@ def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[Pr
     """
     rank, size = int(environment["HOROVOD_RANK"]), int(environment["HOROVOD_SIZE"])
     host, interface = environment["HOROVOD_HOSTNAME"], environment.get("HOROVOD_GLOO_IFACE", "")
-    if size != wanted.tasks:
-        sentence = f"Gloo finds a world of size {size}, but {wanted.tasks} tasks were started"
+    if size != requirements.tasks:
+        sentence = f"Gloo finds a world of size {size}, but {requirements.tasks} tasks were started"
         return _failed_verdict(sentence), interface
-    deadline = time.monotonic() + wanted.seconds
+    deadline = time.monotonic() + requirements.seconds
     where = (environment["HOROVOD_GLOO_RENDEZVOUS_ADDR"], int(environment["HOROVOD_GLOO_RENDEZVOUS_PORT"]))
     late = Board(*where, deadline + _TIME_TO_HEAR)
     first = environment.get("HOROVOD_LOCAL_RANK") == "0"
-    found, facts = "", read_facts(wanted, rank, host, first=first)
+    found, facts = "", read_facts(requirements, rank, host, first=first)
     try:
         own, board = _address_of(interface, interfaces()), Board(*where, deadline)
         found = "" if size == 1 else _pass_on(board, rank, size, own, deadline)
@@ -53,9 +53,9 @@ def check_ring(environment: Mapping[str, str], wanted: Requirements) -> tuple[Pr
     except (Silence, OSError, ValueError) as error:
         found = f"rank {rank} on {host}: {error}"
     try:
-        return _agree(late, size, found, facts, wanted), interface
+        return _agree(late, size, found, facts, requirements), interface
     except Silence:
-        silent = f"not all ranks reported to rank 0 within {wanted.seconds:g} s"
+        silent = f"not all ranks reported to rank 0 within {requirements.seconds:g} s"
         return _failed_verdict(found or silent), interface
 
 
@@ -94,14 +94,16 @@ def _pass_on(board: Board, rank: int, size: int, address: str, deadline: float) 
     return ""
 
 
-def _agree(board: Board, size: int, problem: str, facts: Facts, wanted: Requirements) -> PreflightVerdict:
+def _agree(
+    board: Board, size: int, problem: str, facts: Facts, requirements: Requirements
+) -> PreflightVerdict:
     """Send this rank's fault and facts to rank 0, and return rank 0's verdict about all ranks."""
     rank = facts.rank
     board.write(f"result-{rank}", json.dumps([problem, asdict(facts)]))
     if rank == 0:
         told = [json.loads(board.read(f"result-{other}")) for other in range(size)]
         worst = next((said for said, _ in told if said), "")
-        verdict = judge([facts_of(one) for _, one in told], wanted, tcp=True)
+        verdict = judge([facts_of(one) for _, one in told], requirements, tcp=True)
         # If a test message between ranks failed, report only this failure, because it stops the job anyway.
         verdict = replace(verdict, failures=(worst,)) if worst else verdict
         board.write("verdict", json.dumps(asdict(verdict)))
@@ -122,12 +124,12 @@ def _message(rank: int) -> bytes:
     return b"".join(pieces)
 
 
-def _send(place: tuple[str, int], message: bytes, deadline: float, failed: list[str]) -> None:
+def _send(place: tuple[str, int], message: bytes, deadline: float, failures: list[str]) -> None:
     try:
         with socket.create_connection(place, timeout=max(0.1, deadline - time.monotonic())) as connection:
             connection.sendall(message)
     except OSError as error:
-        failed.append(error.strerror or str(error))
+        failures.append(error.strerror or str(error))
 
 
 def _receive(connection: socket.socket, deadline: float) -> bytes:
@@ -140,11 +142,11 @@ def _receive(connection: socket.socket, deadline: float) -> bytes:
         parts.append(part)
 
 
-def _address_of(interface: str, known: Iterable[tuple[str, str]]) -> str:
+def _address_of(interface: str, interface_addresses: Iterable[tuple[str, str]]) -> str:
     """Return the IP address that Gloo will use: the first address of the network interface ``interface``. If
     this node has no such interface, return the address to which its host name resolves.
     """
-    found = next((address for name, address in known if name == interface), "")
+    found = next((address for name, address in interface_addresses if name == interface), "")
     return found or socket.gethostbyname(socket.gethostname())
 
 

@@ -40,47 +40,47 @@ class PreflightVerdict:
     slowest: float | None = None
 
 
-def judge(facts: Sequence[Facts], wanted: Requirements, *, tcp: bool = False) -> PreflightVerdict:
+def judge(facts: Sequence[Facts], requirements: Requirements, *, tcp: bool = False) -> PreflightVerdict:
     """Derive the preflight's verdict from the facts of all ranks. ``tcp`` is true if Python measured the
     network speed over TCP.
     """
     hosts = list(dict.fromkeys(one.host for one in facts))
     speeds = [one.gbit for one in facts if one.gbit is not None]
-    failures = [*_nodes(hosts, wanted), *_gpus(facts, wanted), *_space(facts, wanted)]
-    failures += [*_clocks(facts, wanted.max_skew), *_images(facts, wanted)]
+    failures = [*_nodes(hosts, requirements), *_gpus(facts, requirements), *_space(facts, requirements)]
+    failures += [*_clocks(facts, requirements.max_skew), *_images(facts, requirements)]
     late = [] if failures else [*_clocks(facts, _SKEW_TO_TELL)]
-    warnings = (*late, *_speeds(facts, wanted, tcp))
+    warnings = (*late, *_speeds(facts, requirements, tcp))
     return PreflightVerdict(tuple(failures), warnings, len(hosts), min(speeds, default=None))
 
 
-def _nodes(hosts: Sequence[str], wanted: Requirements) -> Iterator[str]:
-    if wanted.nodes is not None and len(hosts) != wanted.nodes:
+def _nodes(hosts: Sequence[str], requirements: Requirements) -> Iterator[str]:
+    if requirements.nodes is not None and len(hosts) != requirements.nodes:
         names = ", ".join(hosts[:5]) + ", …" * (len(hosts) > 5)
         yield (
             f"the ranks run on {len(hosts)} node{'s' * (len(hosts) > 1)} ({names}), but the job has "
-            f"{wanted.nodes}"
+            f"{requirements.nodes}"
         )
 
 
-def _gpus(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
-    if wanted.gpus_per_node is None:
+def _gpus(facts: Sequence[Facts], requirements: Requirements) -> Iterator[str]:
+    if requirements.gpus_per_node is None:
         return
     by_host: dict[str, set[int]] = {}
     for one in facts:
         by_host.setdefault(one.host, set()).update(one.gpus)
     for one in facts:
         seen = len(by_host[one.host])
-        if one.first and seen < wanted.gpus_per_node:
+        if one.first and seen < requirements.gpus_per_node:
             have = f"{seen} GPU{'s' * (seen != 1)}" if seen else "no GPU"
-            asked = f"the job has {wanted.gpus_per_node} on each node"
+            asked = f"the job has {requirements.gpus_per_node} on each node"
             yield f"{_who(one)}: {have} can be opened on this node; {asked}"
 
 
-def _space(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
+def _space(facts: Sequence[Facts], requirements: Requirements) -> Iterator[str]:
     for one in facts:
-        places = [("TMPDIR", one.tmp, wanted.min_free_tmp)]
-        if wanted.output:
-            places.insert(0, (str(wanted.output), one.output, wanted.min_free))
+        places = [("TMPDIR", one.tmp, requirements.min_free_tmp)]
+        if requirements.output:
+            places.insert(0, (str(requirements.output), one.output, requirements.min_free))
         for place, free, least in places if one.first else ():
             if isinstance(free, str):
                 yield f"{_who(one)}: {place} cannot be used: {free}"
@@ -90,34 +90,34 @@ def _space(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
                 )
 
 
-def _clocks(facts: Sequence[Facts], most: float) -> Iterator[str]:
+def _clocks(facts: Sequence[Facts], limit: float) -> Iterator[str]:
     for one in facts:
-        if one.first and abs(one.ahead) > most:
+        if one.first and abs(one.ahead) > limit:
             which = "ahead of" if one.ahead > 0 else "behind"
             yield f"{_who(one)}: the clock is {abs(one.ahead):.1f} s {which} the clock of {facts[0].host}"
 
 
-def _images(facts: Sequence[Facts], wanted: Requirements) -> Iterator[str]:
+def _images(facts: Sequence[Facts], requirements: Requirements) -> Iterator[str]:
     for one in facts:
         if not one.first:
             continue
         if one.image.startswith("!"):
-            yield f"{_who(one)}: {wanted.image} cannot be read: {one.image[1:]}"
+            yield f"{_who(one)}: {requirements.image} cannot be read: {one.image[1:]}"
         elif one.image != facts[0].image and not facts[0].image.startswith("!"):
-            yield f"{_who(one)}: {wanted.image} differs from the image on {facts[0].host}"
+            yield f"{_who(one)}: {requirements.image} differs from the image on {facts[0].host}"
 
 
-def _speeds(facts: Sequence[Facts], wanted: Requirements, tcp: bool) -> Iterator[str]:
-    if wanted.fabric_gbit is None:
+def _speeds(facts: Sequence[Facts], requirements: Requirements, tcp: bool) -> Iterator[str]:
+    if requirements.fabric_gbit is None:
         return
-    least = _SLOW * wanted.fabric_gbit
+    least = _SLOW * requirements.fabric_gbit
     for one in facts:
         if one.gbit is not None and one.gbit < (min(least, _ONE_STREAM_GBIT) if tcp else least):
             yield (
                 f"{_who(one)}: receives only {one.gbit:.2g} Gbit/s from another node; "
-                f"the expected speed is {wanted.fabric_gbit:g} Gbit/s"
+                f"the expected speed is {requirements.fabric_gbit:g} Gbit/s"
             )
 
 
-def _who(one: Facts) -> str:
-    return f"rank {one.rank} on {one.host}"
+def _who(facts: Facts) -> str:
+    return f"rank {facts.rank} on {facts.host}"

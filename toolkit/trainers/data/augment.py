@@ -10,11 +10,11 @@ if TYPE_CHECKING:
 _PIXELS = 4
 
 
-def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
+def mirrored_and_moved(images: "tf.Tensor", seed: "tf.Tensor") -> "tf.Tensor":
     """Flip each image horizontally with probability 1/2, and shift it at random by up to 4 pixels in each
     direction. Fill the border with black.
 
-    ``images`` has the shape (batch, height, width, channels). ``draw`` is the random seed, which consists of
+    ``images`` has the shape (batch, height, width, channels). ``seed`` is the random seed, which consists of
     two int32 numbers. The method is from He et al. 2015, arXiv:1512.03385, section 4.2.
     """
     import tensorflow as tf
@@ -22,7 +22,7 @@ def mirrored_and_moved(images: "tf.Tensor", draw: "tf.Tensor") -> "tf.Tensor":
     batch, height, width = tf.shape(images)[0], images.shape[1], images.shape[2]
     around = [[0, 0], [_PIXELS, _PIXELS], [_PIXELS, _PIXELS], [0, 0]]
     wider = tf.pad(images, around)
-    chance = tf.random.stateless_uniform((3, batch, 1), draw)
+    chance = tf.random.stateless_uniform((3, batch, 1), seed)
     moved = tf.cast(chance[:2] * (2 * _PIXELS + 1), tf.int32)
     rows = moved[0] + tf.range(height)[tf.newaxis]
     columns = moved[1] + tf.range(width)[tf.newaxis]

@@ -27,9 +27,9 @@ class Feed(Protocol):
     signature: Any
     """TensorFlow's specification of the compiled function's first argument, a :data:`Portion`."""
 
-    def open(self, table: "numpy.ndarray", turn: int = 0) -> "Portions":
+    def open(self, table: "numpy.ndarray", epoch: int = 0) -> "Portions":
         """Start reading the samples whose numbers ``table`` contains, with one row per training step.
-        ``turn`` is the number of the epoch, counted from 0.
+        ``epoch`` is the number of the epoch, counted from 0.
         """
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
@@ -67,7 +67,7 @@ class InMemory:
             self._classes = tf.constant(samples.classes, tf.int32)
         self.signature = tf.TensorSpec((None, None), tf.int32)
 
-    def open(self, table: "numpy.ndarray", turn: int = 0) -> "NumberTable":
+    def open(self, table: "numpy.ndarray", epoch: int = 0) -> "NumberTable":
         return NumberTable(table)
 
     def batch(self, portion: "tf.Tensor", step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
@@ -104,8 +104,8 @@ class Streamed:
         with tf.device("/CPU:0"):
             self._waited = tf.Variable(0.0, trainable=False, dtype=tf.float64)
 
-    def open(self, table: "numpy.ndarray", turn: int = 0) -> "Stream":
-        return Stream(self._source, table, turn)
+    def open(self, table: "numpy.ndarray", epoch: int = 0) -> "Stream":
+        return Stream(self._source, table, epoch)
 
     def batch(self, portion: Portion, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
         import tensorflow as tf
@@ -129,10 +129,10 @@ class Stream:
     background.
     """
 
-    def __init__(self, source: Source, table: "numpy.ndarray", turn: int = 0) -> None:
+    def __init__(self, source: Source, table: "numpy.ndarray", epoch: int = 0) -> None:
         import tensorflow as tf
 
-        numbers = tf.data.Dataset.from_tensor_slices(table.reshape(-1).astype("int32") + turn * len(source))
+        numbers = tf.data.Dataset.from_tensor_slices(table.reshape(-1).astype("int32") + epoch * len(source))
         one_by_one = numbers.map(source.item, num_parallel_calls=tf.data.AUTOTUNE, deterministic=True)
         self._batches = iter(one_by_one.batch(table.shape[1]).prefetch(tf.data.AUTOTUNE))
 

@@ -96,9 +96,9 @@ def load(folder: Path, side: int = 224, seed: int = 1) -> tuple[Images, Images]:
     return Images(*train, side, seed), Images(*test, side)
 
 
-def _part(folder: Path, known: Sequence[str]) -> tuple[list[str], list[int]]:
+def _part(folder: Path, class_names: Sequence[str]) -> tuple[list[str], list[int]]:
     paths, classes = [], []
-    for number, name in enumerate(known):
+    for number, name in enumerate(class_names):
         found = sorted(_images(folder / name))
         paths += found
         classes += [number] * len(found)

@@ -95,14 +95,14 @@ def _lengths(path: Path) -> list[int]:
         raise Trouble(f"{path}: cannot be read: {error.strerror}") from None
 
 
-def _length(file: int, at: int, size: int, path: Path) -> int:
-    head = os.pread(file, HEAD, at)
+def _length(file: int, offset: int, size: int, path: Path) -> int:
+    head = os.pread(file, HEAD, offset)
     if len(head) < HEAD:
-        raise Trouble(f"{path}: the file is cut off in the header of the record at byte {at}")
+        raise Trouble(f"{path}: the file is cut off in the header of the record at byte {offset}")
     (length,) = struct.unpack_from("<Q", head)
-    if at + HEAD + length + _TAIL > size:
+    if offset + HEAD + length + _TAIL > size:
         raise Trouble(
-            f"{path}: the file is cut off, or is not a TFRecord file: the record at byte {at} ends after "
+            f"{path}: the file is cut off, or is not a TFRecord file: the record at byte {offset} ends after "
             "the end of the file"
         )
     return int(length)

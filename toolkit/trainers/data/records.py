@@ -47,11 +47,11 @@ class Records:
         index: RecordIndex,
         side: int,
         seed: int | None = None,
-        lowest: int = 1,
+        first_label: int = 1,
         classes: int | None = None,
     ) -> None:
-        self._index, self._side, self._seed, self._lowest = index, side, seed, lowest
-        self._highest = _LARGEST if classes is None else lowest + classes - 1
+        self._index, self._side, self._seed, self._lowest = index, side, seed, first_label
+        self._highest = _LARGEST if classes is None else first_label + classes - 1
         self._files = _open_shards(index.paths)
 
     def __len__(self) -> int:
@@ -168,14 +168,14 @@ def check(folder: Path) -> None:
 
 
 def load(
-    folder: Path, side: int = 224, seed: int = 1, lowest: int = 1, classes: int | None = None
+    folder: Path, side: int = 224, seed: int = 1, first_label: int = 1, classes: int | None = None
 ) -> tuple[Records, Records]:
     """Return the training images, cropped at random, and the test images, cropped to the centre. For the
     arguments, see :class:`Records`.
     """
     train, test = (index_records(shards(folder, part)) for part in (TRAIN, TESTS))
     _look(train)
-    return Records(train, side, seed, lowest, classes), Records(test, side, None, lowest, classes)
+    return Records(train, side, seed, first_label, classes), Records(test, side, None, first_label, classes)
 
 
 def shards(folder: Path, parts: tuple[str, ...]) -> list[Path]:

@@ -19,7 +19,7 @@ def deal(
     epoch: int,
     seed: int,
     passes: int | None = None,
-    done: int = 0,
+    used_samples: int = 0,
 ) -> "list[numpy.ndarray]":
     """Return the tables of sample numbers for a rank with ``devices`` devices. Each row of a table has the
     sample numbers of all devices of this rank for one training step.
@@ -39,7 +39,7 @@ def deal(
             epoch=epoch,
             seed=seed,
             passes=passes,
-            done=done,
+            used_samples=used_samples,
         )
         for device in range(devices)
     ]
@@ -57,7 +57,7 @@ def share(
     epoch: int,
     seed: int,
     passes: int | None = None,
-    done: int = 0,
+    used_samples: int = 0,
 ) -> "list[numpy.ndarray]":
     """Return the numbers of the samples on which rank ``rank`` of ``size`` ranks trains in an epoch, in
     tables with one row per step.
@@ -71,19 +71,19 @@ def share(
     batches. Samples at the end of the epoch that do not fill a step form one smaller last step. If an epoch
     has as many passes as ranks, all ranks have equally many samples in the last step.
 
-    The function skips the first ``done`` samples of the epoch, because an earlier run has already trained on
-    these samples, possibly with a different number of ranks. If fewer samples than ranks remain after the
-    last full step, toolkit merges the remaining samples with this step. If the epoch has no full step and
-    fewer samples than ranks, several ranks train on the same sample.
+    The function skips the first ``used_samples`` samples of the epoch, because an earlier run has already
+    trained on these samples, possibly with a different number of ranks. If fewer samples than ranks remain
+    after the last full step, toolkit merges the remaining samples with this step. If the epoch has no full
+    step and fewer samples than ranks, several ranks train on the same sample.
     """
     import numpy as np
 
     passes = passes or size
-    steps, rest = divmod(passes * count - done, batch * size)
+    steps, rest = divmod(passes * count - used_samples, batch * size)
     if steps and 0 < rest < size:
         steps, rest = steps - 1, rest + batch * size
-    whole = done + np.arange(steps)[:, np.newaxis] * (batch * size) + rank * batch + np.arange(batch)
-    first = done + steps * batch * size
+    whole = used_samples + np.arange(steps)[:, np.newaxis] * (batch * size) + rank * batch + np.arange(batch)
+    first = used_samples + steps * batch * size
     if 0 < rest < size:
         tail = np.array([first + rank % rest])
     else:

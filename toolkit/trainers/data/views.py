@@ -32,57 +32,57 @@ def turn_and_sample(number: "tf.Tensor", count: int) -> "tuple[tf.Tensor, tf.Ten
     return number // count, number % count
 
 
-def draw(seed: int, turn: "tf.Tensor", sample: "tf.Tensor") -> "tf.Tensor":
-    """Return the seed of the random crop and flip of sample ``sample`` in epoch ``turn``. The returned seed
-    consists of two int32 numbers.
+def draw(seed: int, epoch: "tf.Tensor", sample: "tf.Tensor") -> "tf.Tensor":
+    """Return the seed of the random crop and flip of a sample in an epoch. ``sample`` and ``epoch`` are the
+    numbers of the sample and the epoch. The returned seed consists of two int32 numbers.
     """
     import tensorflow as tf
 
     fold = tf.random.experimental.stateless_fold_in
-    return fold(fold(tf.constant([seed, 0]), tf.cast(turn, tf.int32)), tf.cast(sample, tf.int32))
+    return fold(fold(tf.constant([seed, 0]), tf.cast(epoch, tf.int32)), tf.cast(sample, tf.int32))
 
 
 def random_view(
-    encoded: "tf.Tensor",
+    content: "tf.Tensor",
     side: int,
     seed: int | None,
-    turn: "tf.Tensor",
+    epoch: "tf.Tensor",
     sample: "tf.Tensor",
     name: "tf.Tensor",
 ) -> "tf.Tensor":
-    """Return a crop of the image file whose content is ``encoded``, with ``side`` x ``side`` pixels. If
-    ``seed`` is ``None``, return the centre crop. Otherwise, return the random crop of sample ``sample`` in
-    epoch ``turn``.
+    """Return a crop with ``side`` x ``side`` pixels of the image file whose bytes are ``content``. If
+    ``seed`` is ``None``, return the centre crop. Otherwise, return the random crop of the sample with the
+    number ``sample`` in the epoch with the number ``epoch``.
 
-    If ``encoded`` is neither a JPEG nor a PNG, TensorFlow raises an error whose message starts with ``name``.
+    If ``content`` is neither a JPEG nor a PNG, TensorFlow raises an error whose message starts with ``name``.
     """
     import tensorflow as tf
 
-    png = tf.strings.substr(encoded, 0, len(_PNG)) == _PNG
-    known = tf.io.is_jpeg(encoded) | png
+    png = tf.strings.substr(content, 0, len(_PNG)) == _PNG
+    known = tf.io.is_jpeg(content) | png
     strange = tf.debugging.Assert(known, [tf.strings.join([name, " is neither a JPEG nor a PNG image"])])
     with tf.control_dependencies([strange] if strange is not None else []):
-        encoded = tf.identity(encoded)
-    return centre(encoded, side) if seed is None else part(encoded, side, draw(seed, turn, sample))
+        content = tf.identity(content)
+    return centre(content, side) if seed is None else part(content, side, draw(seed, epoch, sample))
 
 
-def fault(encoded: bytes, name: str) -> str:
-    """Return an empty string if TensorFlow can decode the JPEG or PNG ``encoded``. If TensorFlow cannot,
+def fault(content: bytes, name: str) -> str:
+    """Return an empty string if TensorFlow can decode the JPEG or PNG ``content``. If TensorFlow cannot,
     return an error message that starts with ``name``.
     """
     import tensorflow as tf
 
-    if not encoded.startswith((_JPEG, _PNG)):
+    if not content.startswith((_JPEG, _PNG)):
         return f"{name} is neither a JPEG nor a PNG image"
-    decode = tf.io.decode_png if encoded.startswith(_PNG) else tf.io.decode_jpeg
+    decode = tf.io.decode_png if content.startswith(_PNG) else tf.io.decode_jpeg
     try:
-        decode(encoded, COLOURS)
+        decode(content, COLOURS)
     except tf.errors.InvalidArgumentError:
         return f"{name}: cannot be decoded: the image is incomplete or damaged; replace the image"
     return ""
 
 
-def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
+def centre(content: "tf.Tensor", side: int) -> "tf.Tensor":
     """Return the centre crop of a JPEG or PNG as an array of bytes with the shape (side, side, 3)."""
     import tensorflow as tf
 
@@ -91,10 +91,10 @@ def centre(encoded: "tf.Tensor", side: int) -> "tf.Tensor":
         part = tf.maximum(tf.cast(tf.round(shorter * _CENTRE), tf.int32), 1)
         return tf.stack([(shape[0] - part) // 2, (shape[1] - part) // 2, part, part])
 
-    return _resize(_crop(encoded, window), side)
+    return _resize(_crop(content, window), side)
 
 
-def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
+def part(content: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
     """Return a random crop of a JPEG or PNG as an array of bytes with the shape (side, side, 3). Flip the
     crop horizontally with a probability of 1/2.
     """
@@ -113,24 +113,24 @@ def part(encoded: "tf.Tensor", side: int, seeds: "tf.Tensor") -> "tf.Tensor":
         )
         return tf.concat([begin[:2], size[:2]], 0)
 
-    return _mirror(_resize(_crop(encoded, window), side), seeds)
+    return _mirror(_resize(_crop(content, window), side), seeds)
 
 
-def _crop(encoded: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
+def _crop(content: "tf.Tensor", window: "Callable[[tf.Tensor], tf.Tensor]") -> "tf.Tensor":
     """Return a part of an image as pixels. ``window`` is a function that returns the part's top, left, height
     and width for the image's shape. If the image is a JPEG, decode only this part.
     """
     import tensorflow as tf
 
     def jpeg() -> "tf.Tensor":
-        return tf.image.decode_and_crop_jpeg(encoded, window(tf.io.extract_jpeg_shape(encoded)), COLOURS)
+        return tf.image.decode_and_crop_jpeg(content, window(tf.io.extract_jpeg_shape(content)), COLOURS)
 
     def other() -> "tf.Tensor":
-        image = tf.io.decode_png(encoded, COLOURS)
+        image = tf.io.decode_png(content, COLOURS)
         top, left, height, width = tf.unstack(window(tf.shape(image)))
         return image[top : top + height, left : left + width]
 
-    return tf.cond(tf.io.is_jpeg(encoded), jpeg, other)
+    return tf.cond(tf.io.is_jpeg(content), jpeg, other)
 
 
 def _resize(image: "tf.Tensor", side: int) -> "tf.Tensor":

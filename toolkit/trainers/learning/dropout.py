@@ -48,9 +48,9 @@ def drop_out(inputs: "tf.Tensor", rate: float, noise_shape: Any = None) -> "tf.T
     return tf.where(kept, inputs * tf.cast(of / (of - least), inputs.dtype), tf.zeros_like(inputs))
 
 
-def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
+def _draw_masks(count: "tf.Tensor", bits: int, threshold: int) -> "tf.Tensor":
     """Draw ``count`` random numbers of ``bits`` bits each. Return a mask of booleans, which are true for
-    numbers of at least ``least``.
+    numbers of at least ``threshold``.
 
     The function draws 64-bit words and splits each word into numbers. The mask first has the numbers from
     the lowest bits of all bytes, then the numbers from the next bits, and so on.
@@ -66,7 +66,8 @@ def _draw_masks(count: "tf.Tensor", bits: int, least: int) -> "tf.Tensor":
     shifts = [bits * place for place in range(in_each)]
     # To save time, shift ``least`` to the bits of a number instead of shifting all numbers.
     at_least = [
-        tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind)) >= tf.constant(least << shift, kind)
+        tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind))
+        >= tf.constant(threshold << shift, kind)
         for shift in shifts
     ]
     return tf.concat(at_least, 0)[:count]

@@ -153,13 +153,13 @@ def _layerwise() -> "type[tf.keras.optimizers.Optimizer]":
     return Layerwise
 
 
-def _ratio(above: "tf.Tensor", below: "tf.Tensor") -> "tf.Tensor":
-    """Return the trust ratio of LARS or LAMB for a layer: the norm ``above`` divided by the norm ``below``.
-    If one of the norms is 0, return 1.
+def _ratio(numerator: "tf.Tensor", denominator: "tf.Tensor") -> "tf.Tensor":
+    """Return the trust ratio of LARS or LAMB for a layer: ``numerator`` divided by ``denominator``. Both
+    arguments are norms. If one of the norms is 0, return 1.
     """
     import tensorflow as tf
 
-    return tf.where((above > 0) & (below > 0), tf.math.divide_no_nan(above, below), 1.0)
+    return tf.where((numerator > 0) & (denominator > 0), tf.math.divide_no_nan(numerator, denominator), 1.0)
 
 
 @cache

@@ -119,10 +119,10 @@ class Learning:
             epochs=epochs,
             warmup=self.warmup_epochs,
             decay=self.decay,
-            at=self.decay_at,
+            step_epochs=self.decay_at,
             factor=self.decay_factor,
             power=self.decay_power,
-            to=self.decay_to,
+            final=self.decay_to,
         )
 
     def course(self, world: "World", batch: int, epochs: int) -> Steer | None:
@@ -133,10 +133,13 @@ class Learning:
         if rates.constant:
             return None
 
-        def steer(optimizer: "tf.keras.optimizers.Optimizer", done: "tf.Tensor") -> None:
+        def steer(optimizer: "tf.keras.optimizers.Optimizer", trained_epochs: "tf.Tensor") -> None:
             import tensorflow as tf
 
-            rate, before = tf.cast(rates.rate(done, tf), tf.float32), optimizer.learning_rate.read_value()
+            rate, before = (
+                tf.cast(rates.rate(trained_epochs, tf), tf.float32),
+                optimizer.learning_rate.read_value(),
+            )
             if self.corrected:
                 # In Keras, the velocity includes the old learning rate, so rescale the velocity to the new
                 # rate (Goyal et al. 2017, arXiv:1706.02677, equation 10).

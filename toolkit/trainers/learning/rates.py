@@ -32,12 +32,12 @@ class Rates:
     """A schedule in which the learning rate rises from ``start`` to ``peak`` in ``warmup`` epochs, and then
     decays.
 
-    A step decay multiplies the learning rate by ``factor`` after each epoch that ``at`` lists, counted from
-    the start of the training. If ``at`` is empty, a step decay lowers the rate after 1/3, 2/3 and 8/9 of the
-    training (Goyal et al.: after 30, 60 and 80 of 90 epochs). An exponential decay multiplies the learning
-    rate by ``factor`` in each epoch after the warm-up. If ``factor`` is 0, both use :data:`FACTORS`. Cosine
-    decay (Loshchilov and Hutter 2017, arXiv:1608.03983) and polynomial decay with exponent ``power`` finish
-    after ``epochs`` epochs at ``to`` times the peak rate.
+    A step decay multiplies the learning rate by ``factor`` after each epoch that ``step_epochs`` lists,
+    counted from the start of the training. If ``step_epochs`` is empty, a step decay lowers the rate after
+    1/3, 2/3 and 8/9 of the training (Goyal et al.: after 30, 60 and 80 of 90 epochs). An exponential decay
+    multiplies the learning rate by ``factor`` in each epoch after the warm-up. If ``factor`` is 0, step decay
+    and exponential decay use :data:`FACTORS`. Cosine decay (Loshchilov and Hutter 2017, arXiv:1608.03983) and
+    polynomial decay with exponent ``power`` finish after ``epochs`` epochs at ``final`` times the peak rate.
     """
 
     peak: float
@@ -45,10 +45,10 @@ class Rates:
     epochs: float
     warmup: float = 0.0
     decay: Decay = "constant"
-    at: tuple[float, ...] = ()
+    step_epochs: tuple[float, ...] = ()
     factor: float = 0.0
     power: float = 2.0
-    to: float = 0.0
+    final: float = 0.0
 
     @property
     def constant(self) -> bool:
@@ -59,25 +59,32 @@ class Rates:
         """
         return self.decay == "constant" and not self.warmup
 
-    def rate(self, done: Any, ops: Any) -> Any:  # noqa: ANN401 - NumPy numbers or tensors
-        """Return the learning rate after ``done`` epochs; ``ops`` is the module NumPy or TensorFlow."""
-        cold = self.start + (self.peak - self.start) * done / (self.warmup or 1.0)
-        return ops.where(done < self.warmup, cold, self.peak * self._remaining_share(done, ops))
-
-    def _remaining_share(self, done: Any, ops: Any) -> Any:  # noqa: ANN401
-        """Return the learning rate of the decay after ``done`` epochs, as a fraction of the peak rate. The
-        value is valid only after the warm-up.
+    def rate(self, trained_epochs: Any, ops: Any) -> Any:  # noqa: ANN401 - NumPy numbers or tensors
+        """Return the learning rate after ``trained_epochs``, the number of epochs trained so far. ``ops`` is
+        the module NumPy or TensorFlow.
         """
-        warm = ops.maximum(done - self.warmup, 0.0 * done)
-        share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * done)
+        cold = self.start + (self.peak - self.start) * trained_epochs / (self.warmup or 1.0)
+        return ops.where(
+            trained_epochs < self.warmup, cold, self.peak * self._remaining_share(trained_epochs, ops)
+        )
+
+    def _remaining_share(self, trained_epochs: Any, ops: Any) -> Any:  # noqa: ANN401
+        """Return the learning rate after ``trained_epochs`` epochs as a fraction of the peak rate. The value
+        is valid only after the warm-up.
+        """
+        warm = ops.maximum(trained_epochs - self.warmup, 0.0 * trained_epochs)
+        share = ops.minimum(warm / max(self.epochs - self.warmup, 1e-9), 1.0 + 0.0 * trained_epochs)
         factor = self.factor or FACTORS.get(self.decay, 1.0)
         if self.decay == "step":
-            edges = self.at or tuple(self.epochs * part for part in (1 / 3, 2 / 3, 8 / 9))
-            return math.prod((ops.where(done >= edge, factor + 0.0 * done, 1.0) for edge in edges), start=1.0)
+            edges = self.step_epochs or tuple(self.epochs * part for part in (1 / 3, 2 / 3, 8 / 9))
+            return math.prod(
+                (ops.where(trained_epochs >= edge, factor + 0.0 * trained_epochs, 1.0) for edge in edges),
+                start=1.0,
+            )
         if self.decay == "exponential":
             return factor**warm
         if self.decay == "cosine":
-            return self.to + (1.0 - self.to) * 0.5 * (1.0 + ops.cos(math.pi * share))
+            return self.final + (1.0 - self.final) * 0.5 * (1.0 + ops.cos(math.pi * share))
         if self.decay == "polynomial":
-            return self.to + (1.0 - self.to) * (1.0 - share) ** self.power
-        return 1.0 + 0.0 * done
+            return self.final + (1.0 - self.final) * (1.0 - share) ** self.power
+        return 1.0 + 0.0 * trained_epochs

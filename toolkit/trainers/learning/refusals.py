@@ -17,14 +17,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An unsupported option: the strategies ``strategies`` do not support the value ``value`` of the option
-    ``name``. ``why`` is the reason in the error message.
+    """An unsupported option: ``strategies`` do not support ``value`` as value of the option ``name``.
+    ``reason`` is the reason in the error message.
     """
 
     name: str
     value: str | bool
     strategies: tuple[str, ...]
-    why: str
+    reason: str
 
     @property
     def option(self) -> str:
@@ -100,7 +100,7 @@ the option, the name of the second option, and these values of the second option
 """
 
 
-def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
+def find_refusal(learning: Learning, strategy: str, default: Learning) -> str:
     """Return an error message about an option that ``strategy`` does not support or that has no effect.
     Return an empty string if there is no such option.
 
@@ -108,9 +108,9 @@ def find_refusal(chosen: Learning, strategy: str, default: Learning) -> str:
     choose this value, so toolkit accepts the option even if it has no effect.
     """
     for one in REFUSALS:
-        if getattr(chosen, one.name) == one.value and strategy in one.strategies:
-            return f"{one.option} and --strategy {strategy}: {one.why}"
-    return _refuse_combination(chosen) or _idle(chosen, default)
+        if getattr(learning, one.name) == one.value and strategy in one.strategies:
+            return f"{one.option} and --strategy {strategy}: {one.reason}"
+    return _refuse_combination(learning) or _idle(learning, default)
 
 
 def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
@@ -133,13 +133,13 @@ def find_framework_refusal(trainer: "Trainer", options: "Options") -> str:
     return ""
 
 
-def _refuse_combination(chosen: Learning) -> str:
-    if chosen.sync_batch_norm and chosen.xla == "on":
+def _refuse_combination(learning: Learning) -> str:
+    if learning.sync_batch_norm and learning.xla == "on":
         return (
             "--xla on and --sync-batch-norm: cannot be combined, because XLA cannot compile messages "
             "between ranks; leave out one of them"
         )
-    if chosen.sync_batch_norm and chosen.accumulate > 1:
+    if learning.sync_batch_norm and learning.accumulate > 1:
         return (
             "--accumulate and --sync-batch-norm: cannot be combined, because some ranks may accumulate "
             "fewer batches in the last step of an epoch; leave out one of them"
@@ -147,12 +147,12 @@ def _refuse_combination(chosen: Learning) -> str:
     return ""
 
 
-def _idle(chosen: Learning, default: Learning) -> str:
+def _idle(learning: Learning, default: Learning) -> str:
     for name, other, values in _ONLY:
-        value = getattr(chosen, other)
-        if getattr(chosen, name) != getattr(default, name) and value not in values:
+        value = getattr(learning, other)
+        if getattr(learning, name) != getattr(default, name) and value not in values:
             return f"{_flag(name)}: only for {_flag(other)} {' or '.join(values)}, not for {value}"
-    if chosen.warmup_from != default.warmup_from and not chosen.warmup_epochs:
+    if learning.warmup_from != default.warmup_from and not learning.warmup_epochs:
         return "--warmup-from needs a warm-up; add --warmup-epochs"
     return ""
 

@@ -70,13 +70,13 @@ def sequential(*layers: JaxModel) -> JaxModel:
     return JaxModel(init, apply)
 
 
-def residual(inner: JaxModel, shortcut: JaxModel) -> JaxModel:
-    """Return a residual block, which adds the outputs of ``inner`` and ``shortcut`` and applies ReLU to the
+def residual(branch: JaxModel, shortcut: JaxModel) -> JaxModel:
+    """Return a residual block, which adds the outputs of ``branch`` and ``shortcut`` and applies ReLU to the
     sum.
     """
 
     def init(key: "jax.Array") -> tuple[Any, Any]:
-        made = [layer.init(one) for layer, one in zip((inner, shortcut), _keys(key, 2), strict=True)]
+        made = [layer.init(one) for layer, one in zip((branch, shortcut), _keys(key, 2), strict=True)]
         return [parameters for parameters, _ in made], [state for _, state in made]
 
     def apply(
@@ -86,7 +86,7 @@ def residual(inner: JaxModel, shortcut: JaxModel) -> JaxModel:
         key: "jax.Array | None",
     ) -> tuple[Array, Any]:
         keys = _keys(key, 2)
-        one, first = inner.apply(parameters[0], state[0], inputs, keys[0])
+        one, first = branch.apply(parameters[0], state[0], inputs, keys[0])
         other, second = shortcut.apply(parameters[1], state[1], inputs, keys[1])
         return relu(one + other), [first, second]
 
@@ -106,7 +106,7 @@ def linear(inputs: int, outputs: int) -> JaxModel:
 
 
 def convolution(
-    before: int,
+    in_channels: int,
     filters: int,
     size: int,
     stride: int = 1,
@@ -115,8 +115,8 @@ def convolution(
     bias: bool = True,
     normal: bool = False,
 ) -> JaxModel:
-    """Return a convolution layer for images of the shape (height, width, channels). The layer has ``before``
-    input channels, ``filters`` output channels, and windows of ``size`` x ``size`` pixels.
+    """Return a convolution layer for images of the shape (height, width, channels). The layer has
+    ``in_channels`` input channels, ``filters`` output channels, and windows of ``size`` x ``size`` pixels.
 
     If ``normal`` is true, the initial weights have He's normal distribution. If ``normal`` is false, they
     have Glorot's uniform distribution.
@@ -127,7 +127,7 @@ def convolution(
 
         draws = jax.nn.initializers
         draw = draws.he_normal() if normal else draws.glorot_uniform()
-        own = {"weight": draw(key, (size, size, before, filters))}
+        own = {"weight": draw(key, (size, size, in_channels, filters))}
         return own | ({"bias": jax.numpy.zeros(filters)} if bias else {})
 
     def apply(own: dict[str, Array], images: Array) -> Array:

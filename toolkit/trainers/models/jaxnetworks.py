@@ -83,17 +83,17 @@ def _flat(inputs: layers.Array) -> layers.Array:
     return inputs.reshape(len(inputs), -1)
 
 
-def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> list[JaxModel]:
+def _convolution(in_channels: int, filters: int, stride: int = 1, size: int = 3) -> list[JaxModel]:
     return [
-        layers.convolution(before, filters, size, stride, padding="SAME", bias=False, normal=True),
+        layers.convolution(in_channels, filters, size, stride, padding="SAME", bias=False, normal=True),
         layers.normalisation(filters),
     ]
 
 
-def _block(before: int, filters: int, *, stride: int) -> JaxModel:
-    inner = [*_convolution(before, filters, stride), layers.function(layers.relu)]
+def _block(in_channels: int, filters: int, *, stride: int) -> JaxModel:
+    inner = [*_convolution(in_channels, filters, stride), layers.function(layers.relu)]
     # If the number of filters changes, the shortcut is a convolution of 1 x 1 (option B of He et al.).
-    shortcut = _convolution(before, filters, stride, 1) if stride > 1 else []
+    shortcut = _convolution(in_channels, filters, stride, 1) if stride > 1 else []
     return layers.residual(
         layers.sequential(*inner, *_convolution(filters, filters)), layers.sequential(*shortcut)
     )

@@ -101,25 +101,27 @@ def _channels_first() -> "torch.nn.Module":
     return ChannelsFirst()
 
 
-def _convolution(before: int, filters: int, stride: int = 1, size: int = 3) -> "list[torch.nn.Module]":
+def _convolution(in_channels: int, filters: int, stride: int = 1, size: int = 3) -> "list[torch.nn.Module]":
     from torch import nn
 
-    layer = nn.Conv2d(before, filters, size, stride, padding=size // 2, bias=False)
+    layer = nn.Conv2d(in_channels, filters, size, stride, padding=size // 2, bias=False)
     # In PyTorch, momentum is the weight of the new batch, so 0.1 in PyTorch equals 0.9 in Keras.
     return [layer, nn.BatchNorm2d(filters, eps=1e-3, momentum=0.1)]
 
 
-def _block(before: int, filters: int, *, stride: int) -> "torch.nn.Module":
+def _block(in_channels: int, filters: int, *, stride: int) -> "torch.nn.Module":
     from torch import nn
 
     class Block(nn.Module):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
             self.inner = nn.Sequential(
-                *_convolution(before, filters, stride), nn.ReLU(), *_convolution(filters, filters)
+                *_convolution(in_channels, filters, stride), nn.ReLU(), *_convolution(filters, filters)
             )
             # If the number of filters changes, the shortcut is a 1 x 1 convolution (option B of He et al.).
-            self.shortcut = nn.Sequential(*(_convolution(before, filters, stride, 1) if stride > 1 else ()))
+            self.shortcut = nn.Sequential(
+                *(_convolution(in_channels, filters, stride, 1) if stride > 1 else ())
+            )
 
         def forward(self, inputs: "torch.Tensor") -> "torch.Tensor":
             return nn.functional.relu(self.inner(inputs) + self.shortcut(inputs))

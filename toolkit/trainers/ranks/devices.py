@@ -30,7 +30,7 @@ def prepare_devices(world: World) -> int:
         tf.config.experimental.set_memory_growth(gpu, True)
     if gpus:
         own = gpus_are_own(os.environ, world, len(gpus), len(openable(DEVICES)))
-        taken = choose_gpus(world, len(gpus), own=own, node=_of_slurm(os.environ))
+        taken = choose_gpus(world, len(gpus), exclusive=own, node=_of_slurm(os.environ))
         tf.config.set_visible_devices([gpus[number] for number in taken], "GPU")
     elif world.wanted > 1:
         (cpu,) = tf.config.list_physical_devices("CPU")
@@ -42,39 +42,39 @@ def prepare_devices(world: World) -> int:
 def own_cores(world: World) -> int:
     """Return the number of CPU cores that this rank may use."""
     allowed = len(os.sched_getaffinity(0))
-    return cores(os.environ, world.local_size, allowed=allowed, node=os.cpu_count() or allowed)
+    return cores(os.environ, world.local_size, allowed_cores=allowed, node_cores=os.cpu_count() or allowed)
 
 
-def visible_gpus(environment: Mapping[str, str], opens: int) -> int:
-    """Return the number of GPUs that CUDA shows to this rank. ``opens`` is the number of GPUs whose device
-    files the rank can open.
+def visible_gpus(environment: Mapping[str, str], openable_count: int) -> int:
+    """Return the number of GPUs that CUDA shows to this rank. ``openable_count`` is the number of GPUs whose
+    device files the rank can open.
     """
     named = environment.get("CUDA_VISIBLE_DEVICES")
-    if named is None or not opens:
-        return opens
+    if named is None or not openable_count:
+        return openable_count
     return len([one for one in named.split(",") if one.strip() not in ("", "-1")])
 
 
-def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[int]:
-    """Return the indices of the GPUs that a rank uses, in CUDA's order. ``seen`` is the number of GPUs that
-    CUDA shows to the rank.
+def choose_gpus(world: World, visible_count: int, *, exclusive: bool, node: int = 0) -> list[int]:
+    """Return the indices of the GPUs that a rank uses, in CUDA's order.
 
-    ``own`` is true if no other rank sees the GPUs that this rank sees. ``node`` is the number of GPUs that
-    Slurm allocated to the job on this node, or 0 if unknown.
+    ``visible_count`` is the number of GPUs that CUDA shows to the rank. ``exclusive`` is true if no other
+    rank sees these GPUs. ``node`` is the number of GPUs that Slurm allocated to the job on this node, or 0 if
+    unknown.
 
     Raises:
         Trouble: if there are fewer GPUs than the rank needs.
     """
-    if own or world.local_size == 1:
+    if exclusive or world.local_size == 1:
         # If each rank sees only its own GPUs, CUDA numbers these GPUs from 0 on every rank.
-        first, have = 0, seen
+        first, have = 0, visible_count
     else:
-        have = seen // world.local_size
+        have = visible_count // world.local_size
         first = world.local_rank * have
     wanted = world.wanted or max(1, have)
     if wanted > have:
-        there = f"{seen} GPU{'s' * (seen > 1)}"
-        if world.local_size > 1 and seen < node and wanted <= node // world.local_size:
+        there = f"{visible_count} GPU{'s' * (visible_count > 1)}"
+        if world.local_size > 1 and visible_count < node and wanted <= node // world.local_size:
             raise Trouble(
                 f"each of the {world.local_size} ranks on this node sees {there} of the job's {node}, so "
                 "several ranks would use the same GPU; give each rank one GPU: "
@@ -85,7 +85,7 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
                 f"--devices {wanted}: this node has only {there} for {world.local_size} "
                 f"rank{'s' * (world.local_size > 1)}"
             )
-        there = f"{max(seen, node)} GPU{'s' * (max(seen, node) > 1)}"
+        there = f"{max(visible_count, node)} GPU{'s' * (max(visible_count, node) > 1)}"
         raise Trouble(
             f"{world.local_size} ranks were started on a node with {there}; start one rank for each GPU, "
             "or hide the GPUs: CUDA_VISIBLE_DEVICES=-1"
@@ -93,27 +93,29 @@ def choose_gpus(world: World, seen: int, *, own: bool, node: int = 0) -> list[in
     return list(range(first, first + wanted))
 
 
-def gpus_are_own(environment: Mapping[str, str], world: World, seen: int, opens: int) -> bool:
+def gpus_are_own(
+    environment: Mapping[str, str], world: World, visible_count: int, openable_count: int
+) -> bool:
     """Return whether the caller may assume that no other rank sees the GPUs that this rank sees.
 
-    ``seen`` is the number of GPUs that this rank sees. ``opens`` is the number of the node's GPUs that the
-    rank can open, or 0 if unknown. If the function returns False, the caller divides the visible GPUs among
-    the ranks of a node, so that two ranks never use the same GPU. In a doubtful case, the function returns
-    False. The function returns True in two cases. In the first case, a division would leave too few GPUs for
-    a rank. In the second case, the rank wants all GPUs that it sees, and Slurm or the kernel gives these GPUs
-    to no other rank.
+    ``visible_count`` is the number of GPUs that this rank sees. ``openable_count`` is the number of the
+    node's GPUs that the rank can open, or 0 if unknown. If the function returns False, the caller divides the
+    visible GPUs among the ranks of a node, so that two ranks never use the same GPU. In a doubtful case, the
+    function returns False. The function returns True in two cases. In the first case, a division would leave
+    too few GPUs for a rank. In the second case, the rank wants all GPUs that it sees, and Slurm or the kernel
+    gives these GPUs to no other rank.
     """
     each, node = _of_task(environment), _of_slurm(environment)
-    if seen * world.local_size > (node or each * world.local_size):
+    if visible_count * world.local_size > (node or each * world.local_size):
         # Several ranks see the same GPUs, because the node has fewer GPUs than its ranks see in total.
         # With --gpu-bind=none, several ranks see the same GPUs although Slurm sets SLURM_GPUS_PER_TASK.
         return False
-    if seen < world.local_size * max(1, world.wanted):
+    if visible_count < world.local_size * max(1, world.wanted):
         return True
     # If this rank wants all GPUs that it sees, no other rank sees these GPUs in two cases: Slurm allocated
     # the same number of GPUs to each task, or the kernel blocks the node's other GPUs.
     # CUDA_VISIBLE_DEVICES alone proves nothing, because all ranks may have the same value.
-    return world.wanted == 0 and (seen == each or seen == opens < node)
+    return world.wanted == 0 and (visible_count == each or visible_count == openable_count < node)
 
 
 def _of_slurm(environment: Mapping[str, str]) -> int:

@@ -38,16 +38,16 @@ def check_own_gpus(world: World) -> None:
         world.agree(find_shared_gpu(world.rank, found))
 
 
-def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> Trouble | None:
+def find_shared_gpu(rank: int, rank_gpus: Sequence[tuple[str, tuple[int, ...]]]) -> Trouble | None:
     """Return an error if ``rank`` uses the same GPU as a rank with a lower number on the same node.
     Otherwise, return ``None``.
 
     Args:
         rank: the rank to check.
-        found: for each rank, an ID of its node, and the numbers N of the rank's GPUs ``/dev/nvidiaN``.
+        rank_gpus: for each rank, an ID of its node, and the numbers N of the rank's GPUs ``/dev/nvidiaN``.
     """
-    node, own = found[rank]
-    for other, (place, gpus) in enumerate(found[:rank]):
+    node, own = rank_gpus[rank]
+    for other, (place, gpus) in enumerate(rank_gpus[:rank]):
         if place == node and not set(gpus).isdisjoint(own):
             return Trouble(
                 f"rank {rank} on {os.uname().nodename} uses the same GPU as rank {other}, because "
@@ -57,11 +57,12 @@ def find_shared_gpu(rank: int, found: Sequence[tuple[str, tuple[int, ...]]]) -> 
     return None
 
 
-def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> list[int]:
+def gpu_numbers(environment: Mapping[str, str], visible_count: int, devices: Path) -> list[int]:
     """Return the kernel's numbers N of the GPUs ``/dev/nvidiaN`` that CUDA shows to this rank. The list is
     empty if the numbers are unknown.
 
-    ``seen`` is the number of GPUs that the framework sees. ``devices`` is the folder of the device files.
+    ``visible_count`` is the number of GPUs that the framework sees. ``devices`` is the folder of the device
+    files.
     """
     opens = openable(devices)
     if max(opens, default=0) > 50 or len(list(devices.glob("nvidia-caps/nvidia-cap*"))) > _ALWAYS_THERE:
@@ -70,7 +71,7 @@ def gpu_numbers(environment: Mapping[str, str], seen: int, devices: Path) -> lis
     named = environment.get("CUDA_VISIBLE_DEVICES")
     words = [str(index) for index in range(len(opens))] if named is None else named.split(",")
     known = all(word.isdecimal() and int(word) < len(opens) for word in words)
-    return [opens[int(word)] for word in words] if known and len(words) == seen else []
+    return [opens[int(word)] for word in words] if known and len(words) == visible_count else []
 
 
 def _node_id() -> str:

@@ -21,21 +21,22 @@ def started_size(environment: Mapping[str, str]) -> int:
     return first_number(environment, _SIZE, 1)
 
 
-def cores(environment: Mapping[str, str], local_size: int, *, allowed: int, node: int) -> int:
-    """Return the number of CPU cores for this rank: Slurm's number of cores per task (at most ``allowed``)
-    or, if Slurm did not set this number, the rank's share of the allowed cores.
+def cores(environment: Mapping[str, str], local_size: int, *, allowed_cores: int, node_cores: int) -> int:
+    """Return the number of CPU cores for this rank: Slurm's number of cores per task (at most
+    ``allowed_cores``) or, if Slurm did not set this number, the rank's share of the allowed cores.
 
-    ``allowed`` is the number of cores on which the kernel lets this rank run. ``node`` is the number of cores
-    of the node, and ``local_size`` is the number of ranks on the node. Several ranks may share their allowed
-    cores. The function assumes that equally many ranks share each core that the job has on the node.
+    ``allowed_cores`` is the number of cores on which the kernel lets this rank run. ``node_cores`` is the
+    number of cores of the node, and ``local_size`` is the number of ranks on the node. Several ranks may
+    share their allowed cores. The function assumes that equally many ranks share each core that the job has
+    on the node.
     """
     given = first_number(environment, ("SLURM_CPUS_PER_TASK",), 0)
     if given:
-        return min(given, allowed)
+        return min(given, allowed_cores)
     # ``ours`` is the number of cores that the job has on this node, which may be fewer than all cores.
-    ours = max(allowed, min(node, first_number(environment, ("SLURM_CPUS_ON_NODE",), node)))
-    sharing = math.ceil(local_size * allowed / ours)
-    return max(1, allowed // sharing)
+    ours = max(allowed_cores, min(node_cores, first_number(environment, ("SLURM_CPUS_ON_NODE",), node_cores)))
+    sharing = math.ceil(local_size * allowed_cores / ours)
+    return max(1, allowed_cores // sharing)
 
 
 def first_number(environment: Mapping[str, str], names: tuple[str, ...], default: int) -> int:

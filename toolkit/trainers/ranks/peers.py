@@ -31,7 +31,7 @@ class RankPlace:
     hosts: tuple[str, ...]
     secret: bytes
     """The job's secret, which only the job's ranks can read."""
-    listens: str = ""
+    listen_address: str = ""
     """The address at which rank 0 listens. If this field is empty, rank 0 listens at all addresses of its
     node.
     """

@@ -49,12 +49,12 @@ def roles(ranks: int, servers: int = 0) -> list[Role]:
     ]
 
 
-def cluster(every: list[Role], addresses: list[str]) -> dict[str, list[str]]:
+def cluster(roles: list[Role], addresses: list[str]) -> dict[str, list[str]]:
     """Return TensorFlow's cluster specification, which lists the addresses of the ranks with each role.
 
-    ``every`` has the role of each rank, and ``addresses`` has the address of each rank, in the same order.
+    ``roles`` has the role of each rank, and ``addresses`` has the address of each rank, in the same order.
     """
     found: dict[str, list[str]] = {}
-    for role, address in zip(every, addresses, strict=True):
+    for role, address in zip(roles, addresses, strict=True):
         found.setdefault(role.kind, []).append(address)
     return found

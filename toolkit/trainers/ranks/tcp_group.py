@@ -159,11 +159,11 @@ class Link:
     """A connection to another rank. A separate thread reads from the connection."""
 
     def __init__(
-        self, rank: int, host: str, connection: socket.socket, lost: Callable[[int, int | None], None]
+        self, rank: int, host: str, connection: socket.socket, on_lost: Callable[[int, int | None], None]
     ) -> None:
         self.host, self.address = host, connection.getpeername()[0]
         self.reached = connection.getsockname()[0]
-        self._rank, self._connection, self._lost = rank, connection, lost
+        self._rank, self._connection, self._lost = rank, connection, on_lost
         self._came: queue.SimpleQueue[bytes] = queue.SimpleQueue()
         self._sending = threading.Lock()
         connection.settimeout(None)
@@ -211,7 +211,7 @@ class Link:
         self._connection.close()
 
 
-def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> dict[int, Link]:
+def _receive(place: RankPlace, seconds: float, on_lost: Callable[[int, int | None], None]) -> dict[int, Link]:
     """Accept connections until all ranks have joined, and return the connection of each rank. Raise
     ``Trouble`` if a rank does not join within ``seconds``.
     """
@@ -233,7 +233,7 @@ def _receive(place: RankPlace, seconds: float, lost: Callable[[int, int | None],
                 ) from None
             rank, host = _greet_client(connection, place)
             if 0 < rank < place.size and rank not in links:
-                links[rank] = Link(rank, host, connection, lost)
+                links[rank] = Link(rank, host, connection, on_lost)
             else:
                 connection.close()
     return links
@@ -243,7 +243,7 @@ def _listening(place: RankPlace) -> socket.socket:
     why = ""
     for port in place.ports:
         try:
-            return socket.create_server((place.listens, port), backlog=1024)
+            return socket.create_server((place.listen_address, port), backlog=1024)
         except OSError as error:
             why = error.strerror or str(error)
     raise Trouble(f"none of the ports {place.ports} can be opened on {place.host}: {why}", code=1)
@@ -268,7 +268,7 @@ def _greet_client(connection: socket.socket, place: RankPlace) -> tuple[int, str
         return -1, ""
 
 
-def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], None]) -> Link:
+def _reach(place: RankPlace, seconds: float, on_lost: Callable[[int, int | None], None]) -> Link:
     """Try to connect to rank 0 until rank 0 accepts this rank, and return the connection. Raise ``Trouble``
     if rank 0 does not accept this rank within ``seconds``.
     """
@@ -282,7 +282,7 @@ def _reach(place: RankPlace, seconds: float, lost: Callable[[int, int | None], N
                     continue
                 try:
                     if _introduce_rank(connection, place):
-                        return Link(0, place.hosts[0], connection, lost)
+                        return Link(0, place.hosts[0], connection, on_lost)
                 except (OSError, ValueError, KeyError, TypeError):
                     pass
                 connection.close()
@@ -311,15 +311,15 @@ def _introduce_rank(connection: socket.socket, place: RankPlace) -> bool:
     return bool(json.loads(_short(connection)) == {"run": place.run})
 
 
-def _parts(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
+def _parts(place: RankPlace, role: bytes, nonce: str, hello: bytes) -> tuple[bytes, ...]:
     """Return the arguments of :func:`proof`: the job's secret, the sender's role, and the random values of
     both ends of a connection.
     """
-    return place.secret, who, nonce.encode(), hello
+    return place.secret, role, nonce.encode(), hello
 
 
-def _proof(place: RankPlace, who: bytes, nonce: str, hello: bytes) -> str:
-    return proof(*_parts(place, who, nonce, hello))
+def _proof(place: RankPlace, role: bytes, nonce: str, hello: bytes) -> str:
+    return proof(*_parts(place, role, nonce, hello))
 
 
 def _short(connection: socket.socket) -> bytes:
@@ -329,8 +329,8 @@ def _short(connection: socket.socket) -> bytes:
     return _exactly(connection, length)
 
 
-def _answer(connection: socket.socket, said: dict[str, object]) -> None:
-    _send(connection, json.dumps(said).encode())
+def _answer(connection: socket.socket, message: dict[str, object]) -> None:
+    _send(connection, json.dumps(message).encode())
 
 
 def _send(connection: socket.socket, text: bytes) -> None:
@@ -351,10 +351,10 @@ def _pack(values: list[bytes]) -> bytes:
     return b"".join(struct.pack(">Q", len(value)) + value for value in values)
 
 
-def _unpack(packed: bytes) -> list[bytes]:
+def _unpack(content: bytes) -> list[bytes]:
     values, at = [], 0
-    while at < len(packed):
-        (length,) = struct.unpack_from(">Q", packed, at)
-        values.append(packed[at + 8 : at + 8 + length])
+    while at < len(content):
+        (length,) = struct.unpack_from(">Q", content, at)
+        values.append(content[at + 8 : at + 8 + length])
         at += 8 + length
     return values

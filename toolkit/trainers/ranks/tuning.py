@@ -86,12 +86,12 @@ class Tuning:
         return found
 
     def apply(
-        self, strategy: str, environment: MutableMapping[str, str], usual: "Tuning | None" = None
+        self, strategy: str, environment: MutableMapping[str, str], defaults: "Tuning | None" = None
     ) -> Trouble | None:
         """Set Horovod's environment variables in ``environment``. Return an error if the options are wrong,
         otherwise ``None``.
 
-        ``strategy`` is the name of the strategy. ``usual`` has the model's default settings for Horovod.
+        ``strategy`` is the name of the strategy. ``defaults`` has the model's default settings for Horovod.
         Options and existing environment variables override the model's default settings. If the user requests
         Horovod's autotuning, toolkit does not set the model's default settings.
         """
@@ -103,8 +103,8 @@ class Tuning:
             if file and not file.absolute().parent.is_dir():
                 return Trouble(f"{file}: the folder of this file does not exist; create the folder first")
         environment.update(told)
-        if usual and strategy in USERS and "HOROVOD_AUTOTUNE" not in environment:
-            for name, value in usual.told().items():
+        if defaults and strategy in USERS and "HOROVOD_AUTOTUNE" not in environment:
+            for name, value in defaults.told().items():
                 environment.setdefault(name, value)
         return None
 

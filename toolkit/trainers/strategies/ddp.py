@@ -74,7 +74,7 @@ class DistributedTorch(World):
         if not gpus:
             return torch.device("cpu")
         own = gpus_are_own(os.environ, self, gpus, gpus)
-        return torch.device("cuda", choose_gpus(self, gpus, own=own)[0])
+        return torch.device("cuda", choose_gpus(self, gpus, exclusive=own)[0])
 
     def wrapped(self, model: "torch.nn.Module") -> "torch.nn.Module":
         """Return a model whose backward pass averages the gradients of all ranks."""
@@ -83,13 +83,15 @@ class DistributedTorch(World):
         return DistributedDataParallel(model) if self.size > 1 else model
 
     def exchanging(
-        self, model: "torch.nn.Module", *, now: bool
+        self, model: "torch.nn.Module", *, exchange: bool
     ) -> "contextlib.AbstractContextManager[object]":
-        """Return a context manager for a backward pass. If ``now`` is true, the ranks exchange gradients in
-        this backward pass. Otherwise, each rank only adds its gradients to the gradients of earlier passes.
+        """Return a context manager for a backward pass.
+
+        If ``exchange`` is true, the ranks exchange gradients in this backward pass. Otherwise, each rank only
+        adds its gradients to the gradients of earlier passes.
         """
         kept: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
-        return kept if now or self.size == 1 else model.no_sync()
+        return kept if exchange or self.size == 1 else model.no_sync()
 
     def spread(self, tensors: "Sequence[torch.Tensor]") -> None:
         """Copy the values of rank 0's tensors to all ranks."""

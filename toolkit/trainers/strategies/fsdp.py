@@ -42,17 +42,17 @@ class ShardedTorch(DistributedTorch):
         return fully_shard(model, mesh=mesh, reshard_after_forward=True)
 
     @contextlib.contextmanager
-    def exchanging(self, model: "torch.nn.Module", *, now: bool) -> Iterator[None]:
-        """If ``now`` is true, the ranks exchange gradients in this backward pass. If ``now`` is false, each
-        rank keeps its gradients and the full parameters for the next pass.
+    def exchanging(self, model: "torch.nn.Module", *, exchange: bool) -> Iterator[None]:
+        """If ``exchange`` is true, the ranks exchange gradients in this backward pass. If ``exchange`` is
+        false, each rank keeps its gradients and the full parameters for the next pass.
 
         Ranks may split their batches into different numbers of pieces, with one backward pass for each piece.
         All ranks still send the same messages in a training step.
         """
         if self.size > 1:
-            model.set_requires_gradient_sync(now)
-            model.set_reshard_after_forward(now)
-            model.set_reshard_after_backward(now)
+            model.set_requires_gradient_sync(exchange)
+            model.set_reshard_after_forward(exchange)
+            model.set_reshard_after_backward(exchange)
         yield
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":

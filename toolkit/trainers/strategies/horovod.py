@@ -107,12 +107,13 @@ class Horovod(World):
         os._exit(code)
 
 
-def split_world(size: int, started: int) -> str:
-    """Return the error message for a job in which the launcher started ``started`` processes, but MPI reports
-    a world of only ``size`` ranks.
+def split_world(size: int, processes: int) -> str:
+    """Return the error message for a job in which the launcher started ``processes`` processes, but MPI
+    reports a world of only ``size`` ranks.
 
     Ranks in separate MPI worlds would train independently and overwrite each other's output. A world with
-    more than ``started`` ranks is correct, because ``started`` may come from a variable of an outer launcher.
+    more than ``processes`` ranks is correct, because ``processes`` may come from a variable of an outer
+    launcher.
     """
     each = (
         "each rank is a world of size 1"
@@ -120,7 +121,8 @@ def split_world(size: int, started: int) -> str:
         else (f"the job consists of several worlds of size {size}")
     )
     return (
-        f"MPI reports a world of {size} where {started} processes were started: {each}; see `toolkit doctor`"
+        f"MPI reports a world of {size} where {processes} processes were started: {each}; "
+        "see `toolkit doctor`"
     )
 
 

@@ -78,7 +78,7 @@ class DistributedJax(World):
         seen = visible_gpus(os.environ, opens)
         if not seen:
             return None
-        return choose_gpus(self, seen, own=gpus_are_own(os.environ, self, seen, opens))
+        return choose_gpus(self, seen, exclusive=gpus_are_own(os.environ, self, seen, opens))
 
     @cached_property
     def layout(self) -> "RankLayout":

@@ -80,7 +80,7 @@ class ParameterServers(TcpWorld):
         self.size = self.local_size = 1
         self.devices = len(described["worker"])
 
-    def _serve(self, described: dict[str, list[str]], role: Role) -> NoReturn:
+    def _serve(self, cluster: dict[str, list[str]], role: Role) -> NoReturn:
         import tensorflow as tf
 
         # Ignore signals that request a stop. The coordinator gets the same signals, and stops this rank.
@@ -92,7 +92,7 @@ class ParameterServers(TcpWorld):
             inter_op_parallelism_threads=self.size + 1,
         )
         server = tf.distribute.Server(
-            described, role.kind, role.number, protocol="grpc", config=config, start=True
+            cluster, role.kind, role.number, protocol="grpc", config=config, start=True
         )
         self.group.gather(b"")
         code = self.group.broadcast(b"")[0]
@@ -151,9 +151,9 @@ class ParameterServers(TcpWorld):
 
         work: Any = tf.function(train, input_signature=signature)
 
-        def update(done: tf.Tensor) -> None:
+        def update(epochs: tf.Tensor) -> None:
             if self._steer is not None:
-                self._steer(self._optimizer, done)
+                self._steer(self._optimizer, epochs)
 
             def one() -> None:
                 pairs = [(sums.read_value(), variable) for sums, variable in self._accumulated]
@@ -172,16 +172,21 @@ class ParameterServers(TcpWorld):
         """
         import tensorflow as tf
 
-        def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
+        def run(portion: Any, steps: int, epochs: float, step_share: float, loss: float, right: int) -> Any:  # noqa: ANN401
             for step in range(steps):
                 jobs = [
                     self._schedule(
-                        work, portion.part(step, step + 1, worker, self.devices), done + step * each, each
+                        work,
+                        portion.part(step, step + 1, worker, self.devices),
+                        epochs + step * step_share,
+                        step_share,
                     )
                     for worker in range(self.devices)
                 ]
                 self._coordinator.join()
-                self._coordinator.schedule(update, args=(tf.constant(done + step * each, tf.float64),))
+                self._coordinator.schedule(
+                    update, args=(tf.constant(epochs + step * step_share, tf.float64),)
+                )
                 self._coordinator.join()
                 loss, right = _add_scores(jobs, loss, right)
             return loss, right
@@ -193,11 +198,14 @@ class ParameterServers(TcpWorld):
         waiting for other workers.
         """
 
-        def run(portion: Any, steps: int, done: float, each: float, loss: float, right: int) -> Any:  # noqa: ANN401
+        def run(portion: Any, steps: int, epochs: float, step_share: float, loss: float, right: int) -> Any:  # noqa: ANN401
             cuts = sorted({steps * piece // _PIECES for piece in range(_PIECES + 1)})
             jobs = [
                 self._schedule(
-                    work, portion.part(start, stop, worker, self.devices), done + start * each, each
+                    work,
+                    portion.part(start, stop, worker, self.devices),
+                    epochs + start * step_share,
+                    step_share,
                 )
                 for start, stop in itertools.pairwise(cuts)
                 for worker in range(self.devices)
@@ -207,11 +215,15 @@ class ParameterServers(TcpWorld):
 
         return run
 
-    def _schedule(self, work: Callable[..., Any], portion: Any, done: float, each: float) -> Any:  # noqa: ANN401
+    def _schedule(self, work: Callable[..., Any], portion: Any, epochs: float, step_share: float) -> Any:  # noqa: ANN401
         import tensorflow as tf
 
         rows = portion[-1]
-        scalars = (tf.constant(len(rows)), tf.constant(done, tf.float64), tf.constant(each, tf.float64))
+        scalars = (
+            tf.constant(len(rows)),
+            tf.constant(epochs, tf.float64),
+            tf.constant(step_share, tf.float64),
+        )
         zeros = (tf.constant(0.0, tf.float64), tf.constant(0))
         return self._coordinator.schedule(work, args=((*portion[:-1], tf.constant(rows)), *scalars, *zeros))
 

@@ -37,7 +37,7 @@ class Resident:
         specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
         self.signature = (*specs, rows)
 
-    def open(self, table: "numpy.ndarray", turn: int = 0) -> "Numbers":
+    def open(self, table: "numpy.ndarray", epoch: int = 0) -> "Numbers":
         return Numbers(self._held, table)
 
     def batch(self, portion: Any, step: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":  # noqa: ANN401

@@ -73,8 +73,8 @@ class CheckpointDamage(Exception):
     """A file of a checkpoint is missing or does not have the bytes that the trainer wrote."""
 
 
-def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndarray]", keep: int) -> Path:
-    """Write a checkpoint, keep the newest ``keep`` checkpoints, and return the new checkpoint's path.
+def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndarray]", count: int) -> Path:
+    """Write a checkpoint, keep the newest ``count`` checkpoints, and return the new checkpoint's path.
 
     Raises:
         Trouble: if the checkpoint cannot be written; in this case, all earlier checkpoints stay.
@@ -106,7 +106,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             "and start the same command again",
             code=1,
         ) from error
-    _prune(folder, path.name, keep)
+    _prune(folder, path.name, count)
     return path
 
 
@@ -250,15 +250,16 @@ def _to_disk(folder: Path) -> None:
         os.close(number)
 
 
-def _prune(folder: Path, written: str, keep: int) -> None:
-    """Remove all checkpoints except ``written`` and the ``keep`` - 1 checkpoints with the next less progress.
+def _prune(folder: Path, newest_name: str, count: int) -> None:
+    """Keep the new checkpoint ``newest_name`` and the ``count`` - 1 checkpoints with the next less progress,
+    and remove all other checkpoints.
 
-    If checkpoints with more progress than ``written`` stayed, :func:`newest` would try them before
-    ``written``.
+    If a checkpoint with more progress than ``newest_name`` stayed, :func:`newest` would try this checkpoint
+    before ``newest_name``.
     """
     known = names(folder)
-    at = known.index(written)
-    for name in [*known[:at], *known[at + keep :]]:
+    at = known.index(newest_name)
+    for name in [*known[:at], *known[at + count :]]:
         # If a checkpoint cannot be removed, continue, because the training does not need the removal.
         with contextlib.suppress(OSError):
             _remove(folder / name)

@@ -23,11 +23,11 @@ def refuse(world: "World", loss: float, epoch: int) -> None:
         world.agree(divergence_error(epoch, "the loss is infinite or NaN"))
 
 
-def divergence_error(epoch: int, why: str) -> Trouble:
-    """Return the exception for a training that diverged in ``epoch``, counted from 0. ``why`` is a clause
+def divergence_error(epoch: int, reason: str) -> Trouble:
+    """Return the exception for a training that diverged in ``epoch``, counted from 0. ``reason`` is a clause
     that gives the reason, for the message.
     """
-    return Trouble(f"the training diverged in epoch {epoch + 1}: {why}; lower --learning-rate", code=1)
+    return Trouble(f"the training diverged in epoch {epoch + 1}: {reason}; lower --learning-rate", code=1)
 
 
 def is_lost(arrays: "Iterable[numpy.ndarray]") -> bool:

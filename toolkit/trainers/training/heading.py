@@ -68,10 +68,12 @@ def say(world: "World", line: str) -> None:
         print(line, flush=True)
 
 
-def tell_epochs(asked: int, each: int) -> str:
-    """Return a phrase for the log with the number of epochs per rank (``each``). Return an empty string if
-    ``each`` equals ``asked``, the value of ``--epochs``.
+def tell_epochs(epochs: int, rank_epochs: int) -> str:
+    """Return a phrase for the log with the number of epochs per rank (``rank_epochs``). Return an empty
+    string if ``rank_epochs`` equals ``epochs``, the value of ``--epochs``.
     """
-    if each == asked:
+    if rank_epochs == epochs:
         return ""
-    return f"; {each} epoch{'s' if each > 1 else ''} per rank: --epochs {asked} counts all ranks"
+    return (
+        f"; {rank_epochs} epoch{'s' if rank_epochs > 1 else ''} per rank: --epochs {epochs} counts all ranks"
+    )

@@ -79,7 +79,7 @@ class JaxLoop(Rounds):
         rows = np.zeros(self._batch, np.int32)
         self._train.lower(self._values, *self._step_inputs(rows, 0.0)).compile()
 
-    def _open(self, table: "numpy.ndarray", turn: int) -> RowTable:
+    def _open(self, table: "numpy.ndarray", epoch: int) -> RowTable:
         # All ranks must have equally many samples in a step, so use the largest number of any rank.
         # The numbers of samples differ between ranks only in a smaller last step of an epoch.
         self._most = table.shape[1]
@@ -91,12 +91,12 @@ class JaxLoop(Rounds):
         self,
         portion: "numpy.ndarray",
         steps: int,
-        done: float,
-        each: float,
+        epochs: float,
+        step_share: float,
         loss: float,
         right: int,
     ) -> tuple[float, int]:
-        sums = [self._step(rows, done + each * number) for number, rows in enumerate(portion)]
+        sums = [self._step(rows, epochs + step_share * number) for number, rows in enumerate(portion)]
         # float() waits until the device has made the last training step.
         # Each sum covers all ranks, so only rank 0 adds the sum to its totals.
         found = [(float(more), int(hits)) for more, hits in sums]
@@ -108,42 +108,42 @@ class JaxLoop(Rounds):
         # Training steps do not wait for samples, because all samples are in memory.
         return 0.0
 
-    def _step(self, rows: "numpy.ndarray", at: float) -> "tuple[jax.Array, jax.Array]":
+    def _step(self, rows: "numpy.ndarray", epochs: float) -> "tuple[jax.Array, jax.Array]":
         """Update the model with the samples whose numbers are in ``rows``. Return the sum of losses and the
         number of correct predictions.
 
-        ``at`` is the number of epochs trained before this step, with its fractional part, such as 2.25.
+        ``epochs`` is the number of epochs trained before this step, with its fractional part, such as 2.25.
         """
         import numpy as np
 
         if not self._rates.constant:
-            self._rate = float(self._rates.rate(np.float64(at), np))
-        self._values, loss, right = self._train(self._values, *self._step_inputs(rows, at))
+            self._rate = float(self._rates.rate(np.float64(epochs), np))
+        self._values, loss, right = self._train(self._values, *self._step_inputs(rows, epochs))
         return loss, right
 
-    def _step_inputs(self, rows: "numpy.ndarray", at: float) -> tuple[Any, Any, Any]:
+    def _step_inputs(self, rows: "numpy.ndarray", epochs: float) -> tuple[Any, Any, Any]:
         """Return the batch of all ranks for a step, the seed of the step's random numbers, and the learning
         rate of the step.
         """
         import numpy as np
 
         # The seed depends only on the training's progress, so a resumed training draws the same numbers.
-        draw = np.uint32(fold_seed(self._seed, round(at * 1e9)))
+        draw = np.uint32(fold_seed(self._seed, round(epochs * 1e9)))
         batch = self._batch_of(self._samples, rows, self._most, self._learning.accumulate)
         return batch, draw, np.float32(self._rate)
 
     def _batch_of(
-        self, data: Samples, rows: "numpy.ndarray", most: int, pieces: int
+        self, data: Samples, rows: "numpy.ndarray", largest: int, pieces: int
     ) -> tuple[Array, Array, Array]:
         """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts.
 
-        ``rows`` contains this rank's sample numbers, and ``most`` is the largest number of samples of any
-        rank. If this rank has too few samples to fill equally large parts, the method repeats samples.
-        Repeated samples have the weight 0.
+        ``rows`` contains this rank's sample numbers, and ``largest`` is the largest number of samples of any
+        rank in this step. If this rank has too few samples to fill equally large parts, the method repeats
+        samples. Repeated samples have the weight 0.
         """
         import numpy as np
 
-        width = -(-most // pieces)
+        width = -(-largest // pieces)
         weights = (np.arange(pieces * width) < len(rows)).astype(np.float32)
         if len(rows) < len(weights):
             rows = np.resize(rows if len(rows) else [0], len(weights))
@@ -208,8 +208,8 @@ class JaxLoop(Rounds):
         named = {jax.tree_util.keystr(place, simple=True, separator="/"): leaf for place, leaf in found}
         arrays = {name: np.asarray(leaf) for name, leaf in named.items()}
 
-        def write(beside: Path) -> None:
-            with beside.open("wb") as file:
+        def write(temporary_path: Path) -> None:
+            with temporary_path.open("wb") as file:
                 np.savez(file, allow_pickle=False, **arrays)
 
         write_whole(path, write)
@@ -262,7 +262,7 @@ def _step(
     augment: JaxAugment | None,
     values: Values,
     batch: tuple[Array, Array, Array],
-    draw: Array,
+    seed: Array,
     rate: Array,
 ) -> tuple[Values, Array, Array]:
     """Update the model once with the batch of all ranks. Return the new values of model and optimizer, the
@@ -283,7 +283,7 @@ def _step(
     gradients, loss, right = None, jnp.zeros(()), jnp.zeros(())
     # Use a Python loop over the pieces, because XLA's convolutions on CPUs are slow inside lax.scan.
     for number in range(len(batch[1])):
-        key = jax.random.fold_in(jax.random.key(draw), number)
+        key = jax.random.fold_in(jax.random.key(seed), number)
         piece = tuple(part[number] for part in batch)
         (more, (state, hits)), found = jax.value_and_grad(compute, has_aux=True)(
             parameters, state, piece, key

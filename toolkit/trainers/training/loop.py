@@ -66,13 +66,13 @@ class Loop(Rounds):
         self._variables = [*self.model.variables, *optimizer.variables(), *learning.kept(optimizer)]
         world.broadcast(self._variables)
 
-    def _open(self, table: "numpy.ndarray", turn: int) -> Portions:
-        return self._feed.open(table, turn)
+    def _open(self, table: "numpy.ndarray", epoch: int) -> Portions:
+        return self._feed.open(table, epoch)
 
     def _make_steps(
-        self, portion: Portion, steps: int, done: float, each: float, loss: float, right: int
+        self, portion: Portion, steps: int, epochs: float, step_share: float, loss: float, right: int
     ) -> tuple[float, int]:
-        sums = self._train(portion, steps, done, each, loss, right)
+        sums = self._train(portion, steps, epochs, step_share, loss, right)
         # float() waits until the device has computed the value.
         return float(sums[0]), int(sums[1])
 
@@ -184,8 +184,8 @@ def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.
     """
     import tensorflow as tf
 
-    def change(inputs: "tf.Tensor", at: "tf.Tensor") -> "tf.Tensor":
-        return augment(inputs, tf.bitcast(at, tf.int32) + tf.constant([seed, rank]))
+    def change(inputs: "tf.Tensor", epochs: "tf.Tensor") -> "tf.Tensor":
+        return augment(inputs, tf.bitcast(epochs, tf.int32) + tf.constant([seed, rank]))
 
     return change
 
@@ -211,13 +211,13 @@ def _steps(
     def train(
         portion: Portion,
         steps: "tf.Tensor",
-        done: "tf.Tensor",
-        each: "tf.Tensor",
+        epochs: "tf.Tensor",
+        step_share: "tf.Tensor",
         loss: "tf.Tensor",
         right: "tf.Tensor",
     ) -> "tuple[tf.Tensor, tf.Tensor]":
         for number in tf.range(steps):
-            at = done + each * tf.cast(number, tf.float64)
+            at = epochs + step_share * tf.cast(number, tf.float64)
             if steer is not None:
                 steer(optimizer, at)
             inputs, classes = source.batch(portion, number)

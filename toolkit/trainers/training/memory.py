@@ -27,16 +27,16 @@ def available() -> int:
     return min(node, left_in_cgroups(Path("/proc/self/cgroup"), _CGROUPS))
 
 
-def left_in_cgroups(own: Path, root: Path) -> int:
+def left_in_cgroups(cgroup_file: Path, root: Path) -> int:
     """Return the smallest free memory in bytes among the cgroups of this process and their parents, up to the
     folder ``root``.
 
-    ``own`` is the file in which the kernel lists the cgroups of this process. Slurm sets the memory limits of
-    a job, step or task on these cgroups. In a container of Apptainer, ``root`` is the host's cgroup folder,
-    so this process finds the job's memory limits in folders below ``root``.
+    ``cgroup_file`` is the file in which the kernel lists the cgroups of this process. Slurm sets the memory
+    limits of a job, step or task on these cgroups. In a container of Apptainer, ``root`` is the host's cgroup
+    folder, so this process finds the job's memory limits in folders below ``root``.
     """
     try:
-        lines = own.read_text().splitlines()
+        lines = cgroup_file.read_text().splitlines()
     except OSError:
         lines = []
     folders = {(root, _V2): None, (root / "memory", _V1): None}
@@ -63,12 +63,12 @@ def _upwards(top: Path, path: str) -> Iterator[Path]:
         yield from (top / one for one in (parts, *parts.parents))
 
 
-def _free_bytes(limit: Path, used: Path, stat: Path) -> int:
+def _free_bytes(limit: Path, usage: Path, stat: Path) -> int:
     """Return the free memory of a cgroup in bytes, including the inactive file cache. Return ``_NO_LIMIT`` if
     the cgroup has no memory limit, or its memory files cannot be read.
     """
     try:
-        most, now = limit.read_text().strip(), int(used.read_text())
+        most, now = limit.read_text().strip(), int(usage.read_text())
         told = dict(line.split() for line in stat.read_text().splitlines())
         # Prefer total_inactive_file, because inactive_file excludes child cgroups in cgroup version 1.
         cached = told.get("total_inactive_file") or told.get("inactive_file", "0")

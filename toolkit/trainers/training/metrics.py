@@ -44,11 +44,11 @@ class Metrics:
     def header(self, **values: Value) -> None:
         self._begin([{"record": "header", "schema": SCHEMA, **values}])
 
-    def resumed(self, before: Sequence[Record], **values: Value) -> None:
-        """Replace the content of the metrics file with the lines of the checkpoint (``before``) and a line
-        ``resumed``.
+    def resumed(self, records: Sequence[Record], **values: Value) -> None:
+        """Replace the content of the metrics file with ``records`` (the lines in the checkpoint) and a line
+        ``resumed`` with ``values``.
         """
-        self._begin([*before, {"record": "resumed", **values}])
+        self._begin([*records, {"record": "resumed", **values}])
 
     def started(self, marks: Mapping[str, float]) -> None:
         """Write the metrics line ``start`` once, as soon as ``marks`` contains the times of all parts of the

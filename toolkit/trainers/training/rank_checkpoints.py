@@ -65,9 +65,9 @@ class RankCheckpoints:
     the same order.
     """
 
-    def __init__(self, output: Path, world: World, *, keep: int) -> None:
+    def __init__(self, output: Path, world: World, *, count: int) -> None:
         self.folder = output / checkpoint.FOLDER
-        self._world, self._keep = world, keep
+        self._world, self._keep = world, count
         self._first = world.rank == 0
 
     def find(self) -> TrainingStart:
@@ -123,12 +123,12 @@ class RankCheckpoints:
                 (self.folder / _OWNER).write_bytes(os.fsencode(job))
 
     @contextlib.contextmanager
-    def _at(self, what: str) -> Iterator[None]:
+    def _at(self, action: str) -> Iterator[None]:
         try:
             yield
         except OSError as error:
             where = error.filename or self.folder
-            raise Trouble(f"{where}: cannot be {what}: {error.strerror or error}", code=1) from error
+            raise Trouble(f"{where}: cannot be {action}: {error.strerror or error}", code=1) from error
 
     def save(
         self,

@@ -101,9 +101,9 @@ class Rounds:
         self._batch = batch
         self._pace = _FIRST_SLICE
 
-    def _open(self, table: "numpy.ndarray", turn: int) -> StepTable:
-        """Start reading the samples whose numbers ``table`` contains. ``turn`` is the number of epochs before
-        this epoch.
+    def _open(self, table: "numpy.ndarray", epoch: int) -> StepTable:
+        """Start reading the samples whose numbers ``table`` contains. ``epoch`` is the number of the epoch,
+        counted from 0.
         """
         raise NotImplementedError
 
@@ -111,16 +111,16 @@ class Rounds:
         self,
         portion: Any,  # noqa: ANN401 - depends on the framework
         steps: int,
-        done: float,
-        each: float,
+        epochs: float,
+        step_share: float,
         loss: float,
         right: int,
     ) -> tuple[float, int]:
         """Make ``steps`` training steps. Add the losses to ``loss`` and the number of correct predictions to
         ``right``, and return both sums.
 
-        ``done`` is the number of trained epochs before the first step. ``each`` is the fraction of an epoch
-        that one step covers.
+        ``epochs`` is the number of epochs trained before the first step, with its fractional part.
+        ``step_share`` is the fraction of an epoch that one step covers.
         """
         raise NotImplementedError
 
@@ -154,9 +154,9 @@ class Rounds:
         score = Score(loss / images, right / images)
         return Trained(score, part.seconds, waited / self._world.size if known else None)
 
-    def _slices(self, number: int, passes: int, done: int) -> Iterator[Slice]:
-        """Yield the slices that remain in epoch ``number`` after the ranks together have used ``done``
-        samples.
+    def _slices(self, number: int, passes: int, used_samples: int) -> Iterator[Slice]:
+        """Yield the slices that remain in epoch ``number``. ``used_samples`` is the number of samples of this
+        epoch that the ranks together have already used.
         """
         tables = deal(
             rank=self._world.rank,
@@ -167,7 +167,7 @@ class Rounds:
             epoch=number,
             seed=self._seed,
             passes=passes,
-            done=done,
+            used_samples=used_samples,
         )
         for table in tables:
             portions, at = self._open(table, number), 0
@@ -177,18 +177,18 @@ class Rounds:
                 yield Slice(portions.take(at, at + steps), table[at : at + steps], last)
                 at += steps
 
-    def _train_slice(self, one: Slice, number: int, part: EpochPart, images: int) -> EpochPart:
+    def _train_slice(self, part_: Slice, number: int, part: EpochPart, images: int) -> EpochPart:
         """Make the training steps of a slice, and return the new progress of the epoch. ``images`` is the
         number of samples in the epoch.
         """
         before, begun = self.waited, time.monotonic()
         done, each = number + part.images / images, self._batch * self._world.width / images
-        with reading(self._data, one.rows.flat):
+        with reading(self._data, part_.rows.flat):
             # Add to the sums of earlier slices, so that rounding does not depend on the length of a slice.
-            loss, right = self._make_steps(one.portion, len(one.rows), done, each, part.loss, part.right)
+            loss, right = self._make_steps(part_.portion, len(part_.rows), done, each, part.loss, part.right)
         mark("first_batch")
         seconds = time.monotonic() - begun
-        taken = images if one.last else part.images + one.rows.size * self._world.size
+        taken = images if part_.last else part.images + part_.rows.size * self._world.size
         return EpochPart(taken, loss, right, part.seconds + seconds, part.waited + self.waited - before)
 
     @property

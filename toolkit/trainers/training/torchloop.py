@@ -61,21 +61,21 @@ class TorchLoop(Rounds):
         # From here on, each rank has a different seed, so that dropout differs between ranks.
         torch.manual_seed(fold_seed(seed, world.rank) if world.rank else seed)
 
-    def _open(self, table: "numpy.ndarray", turn: int) -> "RowTable":
+    def _open(self, table: "numpy.ndarray", epoch: int) -> "RowTable":
         return RowTable(table)
 
     def _make_steps(
         self,
         portion: "numpy.ndarray",
         steps: int,
-        done: float,
-        each: float,
+        epochs: float,
+        step_share: float,
         loss: float,
         right: int,
     ) -> tuple[float, int]:
         self._shared.train()
         for number, rows in enumerate(portion):
-            more, hits = self._step(rows, done + each * number)
+            more, hits = self._step(rows, epochs + step_share * number)
             loss, right = loss + more, right + hits
         return loss, right
 
@@ -83,23 +83,23 @@ class TorchLoop(Rounds):
         # Training steps do not wait for samples, because all samples are in memory.
         return 0.0
 
-    def _step(self, rows: "numpy.ndarray", at: float) -> tuple[float, int]:
+    def _step(self, rows: "numpy.ndarray", epochs: float) -> tuple[float, int]:
         """Update the model with the samples whose numbers are in ``rows``. Return the sum of losses and the
         number of correct predictions.
 
-        ``at`` is the number of epochs trained before this step, with its fractional part, such as 2.25.
+        ``epochs`` is the number of epochs trained before this step, with its fractional part, such as 2.25.
         """
         import numpy as np
 
         if not self._rates.constant:
-            torchoptimizers.set_rate(self._optimizer, float(self._rates.rate(np.float64(at), np)))
+            torchoptimizers.set_rate(self._optimizer, float(self._rates.rate(np.float64(epochs), np)))
         self._optimizer.zero_grad(set_to_none=True)
         loss, right = 0.0, 0
         pieces = [piece for piece in np.array_split(rows, self._learning.accumulate) if len(piece)]
         for number, piece in enumerate(pieces):
             # All ranks exchange gradients once per step, after the last piece of the batch.
-            with self._ranks.exchanging(self._shared, now=number + 1 == len(pieces)):
-                inputs, classes = self._batch_of(piece, at)
+            with self._ranks.exchanging(self._shared, exchange=number + 1 == len(pieces)):
+                inputs, classes = self._batch_of(piece, epochs)
                 outputs = self._shared(inputs)
                 total = self._loss(outputs, classes)
                 (total / len(rows)).backward()
@@ -107,7 +107,7 @@ class TorchLoop(Rounds):
         self._optimizer.step()
         return loss, right
 
-    def _batch_of(self, rows: "numpy.ndarray", at: float) -> "tuple[torch.Tensor, torch.Tensor]":
+    def _batch_of(self, rows: "numpy.ndarray", epochs: float) -> "tuple[torch.Tensor, torch.Tensor]":
         import torch
 
         inputs = torch.from_numpy(self._samples.inputs[rows])
@@ -115,7 +115,7 @@ class TorchLoop(Rounds):
         if self._augment:
             # The seed depends on --seed, rank and progress, so a resumed training draws the same numbers.
             draws = torch.Generator().manual_seed(
-                fold_seed(self._seed, round(at * 1e9) * self._world.size + self._world.rank)
+                fold_seed(self._seed, round(epochs * 1e9) * self._world.size + self._world.rank)
             )
             inputs = self._augment(inputs, draws)
         return inputs.to(self._ranks.device), classes.to(self._ranks.device)

@@ -40,7 +40,7 @@ def train(trainer: Trainer, options: Options, world: World, threads: int) -> Non
     """
     begun, framework = time.monotonic(), framework_of(world)
     check_own_gpus(world)
-    checkpoints = RankCheckpoints(options.output, world, keep=options.keep)
+    checkpoints = RankCheckpoints(options.output, world, count=options.keep)
     start = _find_start(trainer, options, world, checkpoints)
     epochs = epochs_each(options.epochs, start.passes)
     framework.seed(options.seed)
@@ -112,7 +112,7 @@ def _open_metrics(
     start: TrainingStart,
     epochs: int,
     settings: Mapping[str, Value],
-    first: Mapping[str, Value],
+    first_values: Mapping[str, Value],
     resumable: Mapping[str, Value],
 ) -> None:
     """Write the first lines of the metrics: a new header, or if the training resumes, the lines in the
@@ -123,13 +123,13 @@ def _open_metrics(
         start: the point at which this run starts.
         epochs: the number of epochs.
         settings: header values that must be equal in a resumed training.
-        first: further values for the header, which a resumed training does not write again.
+        first_values: further values for the header, which a resumed training does not write again.
         resumable: header values that may differ in a resumed training.
     """
     if start.name:
         metrics.resumed(_before(start, epochs), **_from(start), **resumable)
     else:
-        metrics.header(**{**settings, **first, **resumable})
+        metrics.header(**{**settings, **first_values, **resumable})
 
 
 def _load(trainer: Trainer, data: Path | None) -> tuple[Data, Data]:

@@ -66,14 +66,14 @@ def with_batch(
     options: Options,
     world: World,
     data: Data,
-    before: Settings | None = None,
+    earlier_settings: Settings | None = None,
     *,
     repeated: bool = False,
 ) -> Options:
     """Return the options with a batch size. If the user sets a batch size, return the options unchanged.
 
-    If the user sets no batch size, a resumed training uses the batch size in ``before``, the settings of the
-    earlier run. A new training without a batch size finds the batch size by trial.
+    If the user sets no batch size, a resumed training uses the batch size in ``earlier_settings``, the
+    settings of the earlier run. A new training finds the batch size by trial.
 
     ``repeated`` allows a batch of all ranks that is larger than the data set, so that one step trains some
     samples several times.
@@ -83,8 +83,8 @@ def with_batch(
     """
     if options.batch_size:
         return options
-    if before:
-        return replace(options, batch_size=int(before["batch_size"]))
+    if earlier_settings:
+        return replace(options, batch_size=int(earlier_settings["batch_size"]))
     found = batch_size(
         trainer.keras_model,
         data,
@@ -146,17 +146,18 @@ def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[in
     return share, f"a batch of {share} on each rank uses all samples in one step"
 
 
-def fastest(tried: Sequence[BatchSpeed]) -> int:
+def fastest(speeds: Sequence[BatchSpeed]) -> int:
     """Return the smallest batch size that is nearly as fast as the fastest size."""
-    best = max(one.speed for one in tried)
-    return min(one.batch for one in tried if one.speed >= _AS_FAST * best)
+    best = max(one.speed for one in speeds)
+    return min(one.batch for one in speeds if one.speed >= _AS_FAST * best)
 
 
-def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[BatchSpeed], str]:
+def _double(loop: Loop, world: World, limit: int, limit_text: str) -> tuple[list[BatchSpeed], str]:
     """Measure the speed with batch sizes that double each time. Return the speeds, and a text for the log
     that says why toolkit did not try a larger batch size.
 
-    ``limit`` is the largest batch size to try. ``most`` is the returned text if toolkit reaches ``limit``.
+    ``limit`` is the largest batch size to try. If toolkit reaches ``limit``, the function returns the text
+    ``limit_text``.
     """
     import tensorflow as tf
 
@@ -181,7 +182,7 @@ def _double(loop: Loop, world: World, limit: int, most: str) -> tuple[list[Batch
             return tried, f"a batch of {batch} does not fit into memory"
         tried.append(BatchSpeed(batch, total))
         if batch >= limit:
-            return tried, most
+            return tried, limit_text
         if ending:
             more, there = format_bytes(need), format_bytes(left)
             return tried, f"a batch of {2 * batch} would need {more} more, but {there} are available"

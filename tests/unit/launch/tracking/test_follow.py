@@ -191,7 +191,7 @@ def test_a_connection_that_breaks_is_made_anew_and_no_line_comes_twice():
             broken.append(target)
             raise LOST
         slurm.files[f"{DIRECTORY}/output.log"] = b"one\ntwo\n"
-        return read(target, offset, most)
+        return read(target, offset, limit)
 
     slurm.read = breaking
     lines, lost = [], []
