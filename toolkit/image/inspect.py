@@ -203,9 +203,9 @@ def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _
     return _open_layers(blobs, oci.choose(blobs, ref.tag, platform), "oci-archive", budget)
 
 
-def _open_layers(blobs: Blobs, chosen: StoredImage, form: str, budget: Budget) -> _Opened:
-    tree = assemble(blobs, chosen, budget)
-    return _Opened(tree, form, chosen.digest, config=chosen.config)
+def _open_layers(blobs: Blobs, image: StoredImage, form: str, budget: Budget) -> _Opened:
+    tree = assemble(blobs, image, budget)
+    return _Opened(tree, form, image.digest, config=image.config)
 
 
 def _digest(path: Path) -> str | None:

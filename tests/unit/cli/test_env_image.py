@@ -62,7 +62,7 @@ def env(tmp_path, built):
 def made(tmp_path, image, *requirements, outside=(), **more):
     write_wheel(tmp_path / "wheels", "mpi4py", "4.1.1", scripts="mpi-run")
     links = ("--find-links", str(tmp_path / "wheels"))
-    wanted = EnvRequirements(requirements=requirements, options=links, outside=outside)
+    wanted = EnvRequirements(requirements=requirements, options=links, code_folders=outside)
     create(wanted, image, tmp_path / "my.env", Silent(), **more)
     return tmp_path / "my.env"
 

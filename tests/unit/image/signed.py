@@ -119,4 +119,4 @@ def attach(sif: Path, keys: Keys, key: str, *words: str, at: int | None = None) 
             *words, "--local-user", key, "--digest-algo", "SHA256", "--clearsign", at=at, stdin=text
         )
         extra = bytes.fromhex("01000000" + key)
-        add(file, sif, Object(SIGNATURE, message, group=0, about=1, extra=extra))
+        add(file, sif, Object(SIGNATURE, message, group=0, signed_group=1, extra=extra))

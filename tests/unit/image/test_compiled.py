@@ -74,7 +74,7 @@ class Ending:
 
     def __init__(self):
         self.ended = threading.Event()
-        self.abreast = SimpleNamespace(end=self.ended.set)
+        self.builds = SimpleNamespace(end=self.ended.set)
 
     def waits(self):
         assert self.ended.wait(10)

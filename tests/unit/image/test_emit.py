@@ -102,7 +102,7 @@ def test_the_wheel_that_only_compiles_tensorflow_is_not_in_it():
 
 
 def test_what_is_ready_is_not_compiled_again():
-    made = making("tf2.15-cpu", ready={"mpi4py": "mpi4py-1.whl", "horovod": "horovod-1.whl"})
+    made = making("tf2.15-cpu", compiled_files={"mpi4py": "mpi4py-1.whl", "horovod": "horovod-1.whl"})
     text = dockerfile(made, ("base", "stack"))
     assert "compile.sh" not in text
     assert "COPY compiled/ /build/compiled/" in text
@@ -160,7 +160,7 @@ def test_the_environment_has_the_rows_variables_and_the_mpi_of_its_own():
 
 
 def test_the_source_hash_differs_for_recipes_and_not_for_machines():
-    there = making("mpi-only", base="elsewhere:1", ready={"mpi4py": "x.whl"})
+    there = making("mpi-only", base="elsewhere:1", compiled_files={"mpi4py": "x.whl"})
     assert source_hash(making("mpi-only")) == source_hash(there)
     assert source_hash(making("mpi-only")) != source_hash(making("tf2.15-cpu"))
 

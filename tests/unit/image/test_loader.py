@@ -56,8 +56,8 @@ def test_a_runpath_is_not_handed_down(tmp_path):
 def test_a_closure_that_is_cut_off_says_so(tmp_path):
     files = {f"/lib/lib{n}.so": elf(needed=(f"lib{n + 1}.so",)) for n in range(9)}
     loader = Loader(FolderTree(sandbox(tmp_path, files)), {})
-    assert loader.closure("/lib/lib0.so", most=3)[1] is False
-    assert loader.closure("/lib/lib0.so", most=20)[1] is True
+    assert loader.closure("/lib/lib0.so", limit=3)[1] is False
+    assert loader.closure("/lib/lib0.so", limit=20)[1] is True
 
 
 def test_an_include_is_relative_to_the_file_that_includes(tmp_path):

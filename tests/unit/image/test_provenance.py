@@ -52,7 +52,7 @@ def test_a_statement_is_about_files_and_what_differs_by_machine_is_only_in_the_f
     assert plain["predicate"] == json.loads(predicate)
     more = json.loads(
         full_provenance(
-            predicate, {"x": DIGEST}, versions={"docker": "28"}, commit="c0ffee", started=0.0, ended=60.0
+            predicate, {"x": DIGEST}, versions={"docker": "28"}, commit="c0ffee", start=0.0, end=60.0
         )
     )["predicate"]
     assert more["runDetails"]["metadata"] == {

@@ -125,10 +125,10 @@ def test_a_layer_that_the_registry_has_is_not_compressed_again(tmp_path, monkeyp
     layer = Blob(digest_of(b"abc" * 1000), 3000, Content())
     (first,) = shrink_layers((layer,), tmp_path, lambda _: True, Silent())
     assert first.file is not None
-    assert digest_of(first.file.read_bytes()) == first.described.digest
-    assert first.described.media_type == f"{OCI_LAYER}+gzip"
-    (again,) = shrink_layers((layer,), tmp_path, lambda digest: digest == first.described.digest, Silent())
-    assert (again.described, again.file) == (first.described, None)
+    assert digest_of(first.file.read_bytes()) == first.descriptor.digest
+    assert first.descriptor.media_type == f"{OCI_LAYER}+gzip"
+    (again,) = shrink_layers((layer,), tmp_path, lambda digest: digest == first.descriptor.digest, Silent())
+    assert (again.descriptor, again.file) == (first.descriptor, None)
     (anew,) = shrink_layers((layer,), tmp_path, lambda _: False, Silent())
     assert anew == first
 

@@ -83,7 +83,7 @@ url = "https://wheels.example/torch-2.13.0%2Bcpu-cp311-cp311-linux_x86_64.whl"
 hashes = { sha256 = "ab" }
 """
     known = {"python": "3.11.2", "glibc": "2.36", "architecture": "x86_64"}
-    ((own, _),) = wheels_of(text, **known, foreign=frozenset({"wheels.example"}))
+    ((own, _),) = wheels_of(text, **known, foreign_hosts=frozenset({"wheels.example"}))
     ((other, _),) = wheels_of(text, **known)
     assert own.origin == "https://wheels.example/torch-2.13.0%2Bcpu-cp311-cp311-linux_x86_64.whl"
     assert other.origin == "index:3.11"

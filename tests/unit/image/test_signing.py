@@ -143,7 +143,7 @@ def test_a_signature_of_another_file_does_not_hold(keys: Keys, sif: Path, tmp_pa
         entry = read_table(file, other).used[-1]
         stolen = content(file, entry, 1 << 20)
     with sif.open("r+b") as file:
-        add(file, sif, Object(SIGNATURE, stolen, group=0, about=1, extra=entry.extra))
+        add(file, sif, Object(SIGNATURE, stolen, group=0, signed_group=1, extra=entry.extra))
     (one,) = checked(sif)
     assert one.signature.state == "good"
     assert len(one.differences) == 4

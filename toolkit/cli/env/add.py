@@ -57,8 +57,8 @@ def command(
         requirements=rest,
         constraints=before.constraints,
         options=before.options,
-        outside=before.outside,
-        left=before.left,
+        code_folders=before.code_folders,
+        omissions=before.omissions,
     ).join(EnvRequirements(requirements=packages))
     made = make_again(ctx, env, lock, with_links(wanted, links), over, names_of(replace))
     print_made(made, as_json=as_json, changed=True)

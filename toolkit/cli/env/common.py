@@ -109,7 +109,7 @@ def make_again(
     image_path = image_of(env, lock, image)
     replaced = frozenset(lock.replaced) | replaceable_names
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        return create(requirements, image_path, env, tell, replaced=replaced, before=lock)
+        return create(requirements, image_path, env, tell, replaceable=replaced, earlier_lock=lock)
 
 
 def requirements_of(lock: EnvLock) -> EnvRequirements:
@@ -118,8 +118,8 @@ def requirements_of(lock: EnvLock) -> EnvRequirements:
         requirements=lock.requirements,
         constraints=lock.constraints,
         options=lock.options,
-        outside=lock.outside,
-        left=lock.left,
+        code_folders=lock.outside,
+        omissions=lock.left,
     )
 
 

@@ -75,5 +75,5 @@ def command(
     for file in files:
         wanted = wanted.join(read_requirements(file))
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
-        made = create(wanted, image, output, tell, replaced=names_of(replace))
+        made = create(wanted, image, output, tell, replaceable=names_of(replace))
     print_made(made, as_json=as_json)

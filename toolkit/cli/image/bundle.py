@@ -68,7 +68,14 @@ def command(
     client = connect() if recipes else None
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:
         made = bundle(
-            client, recipes, output, tell, sifs=sifs, pythons=pythons, builder=builder, accepted=accepted
+            client,
+            recipes,
+            output,
+            tell,
+            sifs=sifs,
+            pythons=pythons,
+            builder=builder,
+            accepted_hosts=accepted,
         )
     if as_json:
         say_json(made, indent=True)

@@ -20,7 +20,7 @@ class _Mpi(Protocol):
     @property
     def order(self) -> int: ...
     @property
-    def shown(self) -> str: ...
+    def report_line(self) -> str: ...
 
 
 def faults(
@@ -55,7 +55,7 @@ def faults(
             "several-mpis",
             "warning",
             "The file installs several MPIs, so a program may load an MPI that it was not built with",
-            tuple(mpi.shown for mpi in mpis),
+            tuple(mpi.report_line for mpi in mpis),
             "install only one MPI",
         )
     if not mpis and "mpi4py" in packages and base is not None and not base.opaque:
@@ -83,7 +83,7 @@ def _horovod(
             "horovod-before-mpi",
             "error",
             "Horovod is installed before the MPI, so Horovod is built without MPI",
-            (horovod_line, later[0].shown),
+            (horovod_line, later[0].report_line),
             "install the MPI before Horovod; HOROVOD_WITH_MPI=1 makes Horovod's build fail without MPI",
         )
     elif not mpis:

@@ -37,14 +37,14 @@ _FAMILIES = {"openmpi": "Open MPI", "mpich": "MPICH", "intelmpi": "Intel MPI", "
 class FoundMpi:
     """An MPI that a build file installs; ``version`` is empty if toolkit cannot find the version.
 
-    ``order`` is the number of the command that installs the MPI. ``shown`` is the line of a report about it.
-    ``pmix`` is the version of the PMIx library that the MPI uses; empty if unknown.
+    ``order`` is the number of the command that installs the MPI. ``report_line`` is the line about the MPI in
+    a report. ``pmix`` is the version of the PMIx library that the MPI uses; empty if unknown.
     """
 
     name: str
     version: str
     order: int
-    shown: str
+    report_line: str
     pmix: str = ""
 
 
@@ -190,7 +190,7 @@ def _take(package: PackageInstall, parts: _Parts) -> None:
         of_apt = package.installer == "apt" and name == "openmpi" and parts.distribution is not None
         pmix = parts.distribution.pmix if of_apt and parts.distribution else ""
         parts.mpis.append(FoundMpi(name, version, package.order, shown, pmix))
-        parts.notes.append(parts.mpis[-1].shown)
+        parts.notes.append(parts.mpis[-1].report_line)
         if not version:
             parts.unknown.append(f"{where}: the release of {family}: the file does not pin {package.name}")
     elif package.name in buildfiles().python and package.installer in {"pip", "conda"}:
@@ -213,10 +213,10 @@ def _packaged_version(name: str, package: PackageInstall, parts: _Parts) -> str:
     return {"openmpi": parts.distribution.openmpi, "mpich": parts.distribution.mpich}.get(name, "")
 
 
-def _environment(all_steps: tuple[BuildStep, ...], last: set[int]) -> dict[str, str]:
+def _environment(all_steps: tuple[BuildStep, ...], stages: set[int]) -> dict[str, str]:
     env: dict[str, str] = {}
     for step in all_steps:
-        if step.stage in last and step.kind == "env":
+        if step.stage in stages and step.kind == "env":
             env |= assignments("env", step.text)
     return {name: value for name, value in env.items() if name.startswith(_MPI_VARIABLES)}
 
@@ -235,7 +235,7 @@ def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
     elif not parts.mpis and not opaque and parts.row is not None:
         ticket = TicketImage(glibc=glibc, mpi="none")
     image = image_of(ticket)
-    evidence = {"mpi": pinned[-1].shown} if pinned else {}
+    evidence = {"mpi": pinned[-1].report_line} if pinned else {}
     absent = dict(image.absent)
     if "mpi" in absent:
         absent["mpi"] = f"{parts.name} installs no MPI"

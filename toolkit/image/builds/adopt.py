@@ -80,10 +80,10 @@ class Adopted(msgspec.Struct, frozen=True, kw_only=True):
     chosen: Mode | None = None
 
 
-def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts | None) -> Adopted:
+def adopt_image(tree: FileTree, facts: ImageFacts, image_name: str, host: HostFacts | None) -> Adopted:
     """Return the description of an image with the files ``tree`` and the facts ``facts``.
 
-    ``shown`` is the image's name in the description. If ``host`` is given, the description includes the
+    ``image_name`` is the image's name in the description. If ``host`` is given, the description includes the
     errors and warnings that toolkit predicts for a launch of the image on this host.
     """
     versions = facts.component_versions()
@@ -99,7 +99,7 @@ def adopt_image(tree: FileTree, facts: ImageFacts, shown: str, host: HostFacts |
         )
     names = {"openmpi": "mpi", "mpich": "mpi"}
     return Adopted(
-        image=shown,
+        image=image_name,
         digest=facts.digest,
         format=facts.format,
         architecture=facts.architecture,

@@ -61,7 +61,9 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
     reused: bool
 
 
-def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh: bool = False) -> Built:
+def build(
+    client: "DockerClient", named_recipe: Named, lock: Lock, tell: Tell, *, fresh: bool = False
+) -> Built:
     """Build and test a recipe's image from its lock. If the engine has an image with the recipe's tag that
     was built from the same inputs, return that image without a build.
 
@@ -73,62 +75,71 @@ def build(client: "DockerClient", named: Named, lock: Lock, tell: Tell, *, fresh
         CheckFailed: if a build step or a test of the image fails; the image then gets no tag.
         Missing: if the Docker engine does not respond, or toolkit cannot download a file of the lock.
     """
-    if named.recipe.unbuildable:
+    if named_recipe.recipe.unbuildable:
         raise BadInput(
-            f"toolkit cannot build {named.name}: {named.recipe.unbuildable}",
-            fix=f"build the image on another machine; `toolkit image render {named.name}` prints the "
+            f"toolkit cannot build {named_recipe.name}: {named_recipe.recipe.unbuildable}",
+            fix=f"build the image on another machine; `toolkit image render {named_recipe.name}` prints the "
             f"Dockerfile",
         )
     if (has := architecture(client)) != lock.solution.architecture:
         raise BadInput(
-            f"{named.name} is a recipe for {lock.solution.architecture}; this Docker engine runs on {has}",
-            fix=f"run `toolkit image render {named.name} -o ctx`, and build the folder ctx on a machine "
-            f"with {lock.solution.architecture}",
+            f"{named_recipe.name} is a recipe for {lock.solution.architecture}; this Docker engine runs on "
+            f"{has}",
+            fix=f"run `toolkit image render {named_recipe.name} -o ctx`, and build the folder ctx on a "
+            f"machine with {lock.solution.architecture}",
         )
     making = Making(lock=lock)
     source = source_hash(making)
-    if not fresh and (existing := find(client, named)) is not None and existing.source == source:
-        tell.step(f"{named.tag} is up to date: its lock and toolkit's code have not changed")
+    if not fresh and (existing := find(client, named_recipe)) is not None and existing.source == source:
+        tell.step(f"{named_recipe.tag} is up to date: its lock and toolkit's code have not changed")
         return existing
     options = BuildOptions(memory=build_memory(client), timeout=_SECONDS, network="none", fresh=fresh)
-    stack = _stack(client, named, making, tell, options)
-    tell.step(f"Building {named.tag} on {stack}")
+    stack = _stack(client, named_recipe, making, tell, options)
+    tell.step(f"Building {named_recipe.tag} on {stack}")
     own = BuildOptions(options.memory, options.timeout, labels=labels(making), network="none")
-    image = build_image(client, image_context(making, stack), named.name, tell, own)
+    image = build_image(client, image_context(making, stack), named_recipe.name, tell, own)
     try:
         check(client, image, lock, tell)
     except BaseException:
         forget_image(client, image)
         raise
-    tag_image(client, image, named.tag)
-    _forget_other_stacks(client, named, stack)
-    return _describe_built(client, named, reused=False)
+    tag_image(client, image, named_recipe.tag)
+    _forget_other_stacks(client, named_recipe, stack)
+    return _describe_built(client, named_recipe, reused=False)
 
 
-def find(client: "DockerClient", named: Named) -> Built | None:
+def find(client: "DockerClient", named_recipe: Named) -> Built | None:
     """Return the image with a recipe's tag, or None if no image has the tag. toolkit may have built the
     image from an earlier lock, or with an earlier version of toolkit.
     """
-    return None if find_image(client, named.tag) is None else _describe_built(client, named, reused=True)
+    return (
+        None
+        if find_image(client, named_recipe.tag) is None
+        else _describe_built(client, named_recipe, reused=True)
+    )
 
 
-def _stack(client: "DockerClient", named: Named, making: Making, tell: Tell, options: BuildOptions) -> str:
+def _stack(
+    client: "DockerClient", named_recipe: Named, making: Making, tell: Tell, options: BuildOptions
+) -> str:
     """Return the name of the stack (the image without the trainers); build the stack if the engine lacks
     it.
     """
     lock = making.lock
-    files = fetch_files(files_of(lock), tell, recipe=named.name, mirrors=mirrors_of(client, lock, tell))
+    files = fetch_files(
+        files_of(lock), tell, recipe=named_recipe.name, mirrors=mirrors_of(client, lock, tell)
+    )
     base = ensure_locked_base(client, lock, files, tell, fresh=options.fresh)
     making = msgspec.structs.replace(making, base=base)
     results = ensure_compiled(client, making, files, tell, options, _jobs(client, options.memory))
     hashes: dict[str, str] = {component: result.sha256 for component, result in results.items()}
-    name = f"{_STACK}:{named.name}-{stack_hash(making, hashes)[:12]}"
+    name = f"{_STACK}:{named_recipe.name}-{stack_hash(making, hashes)[:12]}"
     if not options.fresh and find_image(client, name) is not None:
         return name
-    tell.step(f"Building the stack of {named.name} on {base}")
-    making = msgspec.structs.replace(making, ready=_names(results))
+    tell.step(f"Building the stack of {named_recipe.name} on {base}")
+    making = msgspec.structs.replace(making, compiled_files=_names(results))
     context = stack_context(making, files, {result.path.name: result.path for result in results.values()})
-    tag_image(client, build_image(client, context, f"{named.name}: the stack", tell, options), name)
+    tag_image(client, build_image(client, context, f"{named_recipe.name}: the stack", tell, options), name)
     return name
 
 
@@ -136,26 +147,26 @@ def _names(results: dict[CompiledComponent, Made]) -> dict[CompiledComponent, st
     return {component: result.path.name for component, result in results.items()}
 
 
-def _forget_other_stacks(client: "DockerClient", named: Named, stack: str) -> None:
+def _forget_other_stacks(client: "DockerClient", named_recipe: Named, stack: str) -> None:
     """Remove the recipe's stacks, except ``stack``, from the engine. The engine keeps the layers that another
     image uses.
     """
-    for name in named_like(client, f"{_STACK}:{named.name}-"):
+    for name in named_like(client, f"{_STACK}:{named_recipe.name}-"):
         if name != stack and len(name) == len(stack):
             untag_image(client, name)
 
 
-def _describe_built(client: "DockerClient", named: Named, *, reused: bool) -> Built:
-    image = find_image(client, named.tag)
+def _describe_built(client: "DockerClient", named_recipe: Named, *, reused: bool) -> Built:
+    image = find_image(client, named_recipe.tag)
     if image is None:
         raise Missing(
-            f"{named.tag} is not in the Docker engine",
-            fix=f"build the image: `toolkit image build {named.name}`",
+            f"{named_recipe.tag} is not in the Docker engine",
+            fix=f"build the image: `toolkit image build {named_recipe.name}`",
         )
     image_labels = image.labels or {}
     return Built(
-        recipe=named.name,
-        tag=named.tag,
+        recipe=named_recipe.name,
+        tag=named_recipe.tag,
         id=image.id,
         base=image_labels.get("toolkit.base", ""),
         source=image_labels.get("toolkit.source", ""),

@@ -128,7 +128,7 @@ def disagreements(lock: Lock, stack: Stack) -> tuple[str, ...]:
 
 
 def _try(
-    client: "DockerClient", image: str, words: tuple[str, ...], doing: str, tell: Tell
+    client: "DockerClient", image: str, words: tuple[str, ...], action: str, tell: Tell
 ) -> tuple[str, ...]:
     ran = run_once(client, Box(image, timeout=_SECONDS), words, tell.detail)
     if ran.ok:
@@ -136,6 +136,6 @@ def _try(
     late = f"the command did not finish within {_SECONDS} s"
     how = late if ran.timed_out else f"{words[0]} exited with status {ran.status}"
     raise CheckFailed(
-        f"toolkit built the image but did not tag it, because the image cannot {doing}: {how}",
+        f"toolkit built the image but did not tag it, because the image cannot {action}: {how}",
         detail=ran.lines[-_KEPT_LINES:],
     )

@@ -102,7 +102,7 @@ def _run_parallel(
             future.result()
         return {component: future.result() for component, future in futures.items()}
     except BaseException:
-        work.abreast.end()
+        work.builds.end()
         raise
     finally:
         pool.shutdown(cancel_futures=True)
@@ -118,7 +118,7 @@ class _Work:
     tell: Tell
     options: BuildOptions
     jobs: int
-    abreast: ParallelBuilds
+    builds: ParallelBuilds
 
     def compile(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
         """Compile a component and return the result. If another process compiles the same component, first
@@ -138,18 +138,18 @@ class _Work:
                     fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
                     break
                 except BlockingIOError:
-                    self.abreast.go_on()
+                    self.builds.go_on()
                     time.sleep(_PATIENCE)
             yield
 
     def _compiled(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
         self.tell.step(f"Compiling {step.component} {step.source.version}")
         before = {component: results[component].path for component in step.after}
-        ready = msgspec.structs.replace(self.making, ready={c: path.name for c, path in before.items()})
+        ready = msgspec.structs.replace(self.making, compiled_files={c: path.name for c, path in before.items()})
         context = compile_context(ready, step, self.files, {path.name: path for path in before.values()})
         options = replace(self.options, arguments={**self.options.arguments, "JOBS": str(self.jobs)})
         what = f"{self.making.lock.recipe}: {step.component}"
-        image = build_image(self.client, context, what, self.tell, options, self.abreast)
+        image = build_image(self.client, context, what, self.tell, options, self.builds)
         try:
             return _keep(step, key, stream_folder(self.client, image, _FOLDER))
         finally:

@@ -23,9 +23,9 @@ def compile_context(
     name of each compiled component to its path.
     """
     lock = making.lock
-    needed = {name: path for name, path in compiled_files.items() if name in making.ready.values()}
+    needed = {name: path for name, path in compiled_files.items() if name in making.compiled_files.values()}
     contents: dict[str, bytes | Path] = {
-        "Dockerfile": dockerfile(making, ("base",), only=step).encode(),
+        "Dockerfile": dockerfile(making, ("base",), single_step=step).encode(),
         **parts(("packages.sh", "compile.sh", "python.sh", *step.parts)),
         **_context_files("toolchain", lock.build.debian, files),
         **_context_files("sources", (step.source, *step.extra), files),
@@ -128,9 +128,9 @@ def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
 
 
 def _context_files(
-    folder: str, locked: tuple[LockedFile, ...], files: Mapping[str, Path]
+    folder: str, lock_files: tuple[LockedFile, ...], files: Mapping[str, Path]
 ) -> dict[str, bytes | Path]:
-    return {f"{folder}/{context_name(file)}": files[file.sha256] for file in locked}
+    return {f"{folder}/{context_name(file)}": files[file.sha256] for file in lock_files}
 
 
 def _belongs(path: Path) -> bool:

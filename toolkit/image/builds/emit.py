@@ -32,14 +32,14 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
     """An image to build: its lock, its base image, and the components that are already compiled.
 
     ``base`` is the image in the FROM line of the Dockerfile; if ``base`` is empty, the build unpacks
-    ``base.tar`` from the context. ``ready`` maps each component that is already compiled to the name of its
-    file. ``unbuildable`` is the recipe's reason why toolkit does not build the image; the Dockerfile is then
-    only an outline. ``unbuildable`` is empty for all other recipes.
+    ``base.tar`` from the context. ``compiled_files`` maps each component that is already compiled to the name
+    of its file. ``unbuildable`` is the recipe's reason why toolkit does not build the image; the Dockerfile
+    is then only an outline. ``unbuildable`` is empty for all other recipes.
     """
 
     lock: Lock
     base: str = ""
-    ready: dict[CompiledComponent, str] = {}
+    compiled_files: dict[CompiledComponent, str] = {}
     unbuildable: str = ""
 
     @property
@@ -49,16 +49,20 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def dockerfile(
-    making: Making, stages: tuple[Stage, ...] = ALL_STAGES, *, only: Step | None = None, stack: str = ""
+    making: Making,
+    stages: tuple[Stage, ...] = ALL_STAGES,
+    *,
+    single_step: Step | None = None,
+    stack: str = "",
 ) -> str:
-    """Return a Dockerfile for ``stages``. If ``only`` is given, the Dockerfile compiles only the component of
-    this step.
+    """Return a Dockerfile for ``stages``. If ``single_step`` is given, the Dockerfile compiles only the
+    component of this step.
 
     ``stack`` is the name of the image to which the stage ``image`` adds toolkit's own files. Callers must
     give ``stack`` if ``stages`` contains ``image`` but not ``stack``.
     """
-    waiting = tuple(step for step in making.steps if step.component not in making.ready)
-    compiled = (only,) if only else waiting if "stack" in stages else ()
+    waiting = tuple(step for step in making.steps if step.component not in making.compiled_files)
+    compiled = (single_step,) if single_step else waiting if "stack" in stages else ()
     values = _values(making)
     if values["brought"]:
         stages, stack = ("image",), making.lock.base.published
@@ -77,7 +81,7 @@ def definition(making: Making, labels: dict[str, str], *, context: str, jobs: in
     definition copies. ``jobs`` is the number of parallel compilers.
     """
     base = making.lock.base.published
-    waiting = tuple(step for step in making.steps if step.component not in making.ready)
+    waiting = tuple(step for step in making.steps if step.component not in making.compiled_files)
     places = {
         "bootstrap": "docker" if base else "docker-archive",
         "from": base or f"{context}base.tar",
@@ -109,7 +113,7 @@ def _values(making: Making) -> dict[str, object]:
         "rootfs": not making.base,
         "brought": any(chosen.provider == "published" for chosen in lock.solution.chosen),
         "unbuildable": making.unbuildable,
-        "ready": making.ready,
+        "ready": making.compiled_files,
         "seconds": _STEP_SECONDS,
         "said": {"RECIPE": lock.recipe, "BASE": origin(lock), "TOOLKIT": __version__},
         "stack_words": ("/build/parts/stack.sh", *wheels),

@@ -55,8 +55,8 @@ def full_provenance(
     *,
     versions: Mapping[str, str],
     commit: str,
-    started: float,
-    ended: float,
+    start: float,
+    end: float,
 ) -> bytes:
     """Return the in-toto statement of the full provenance: ``predicate`` with facts that differ between
     machines.
@@ -67,7 +67,7 @@ def full_provenance(
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})
     details.setdefault("builder", {"id": BUILDER}).setdefault("version", {}).update(versions)
-    details["metadata"] = {"startedOn": _time(started), "finishedOn": _time(ended)}
+    details["metadata"] = {"startedOn": _time(start), "finishedOn": _time(end)}
     if commit:
         source = {"name": "toolkit", "digest": {"gitCommit": commit}}
         whole.setdefault("buildDefinition", {}).setdefault("resolvedDependencies", []).append(source)

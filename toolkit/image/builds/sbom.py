@@ -167,25 +167,25 @@ def _built_with(component: Component, lock: Lock) -> tuple[str, ...]:
     return tuple(f"HOROVOD_WITH_{word.upper()}=1" for word in words) if component == "horovod" else words
 
 
-def _mark(items: dict[str, _Item], chosen: Chosen, lock: Lock) -> str:
+def _mark(items: dict[str, _Item], choice: Chosen, lock: Lock) -> str:
     """Add the licence, version and provider of a component to the SBOM entry of the file that contains the
     component. If no entry fits, add a new entry. Return the reference of the entry.
     """
-    ref = _shown_by(items, chosen.component)
+    ref = _shown_by(items, choice.component)
     if not ref:
-        ref, item = _unseen(chosen, lock)
+        ref, item = _unseen(choice, lock)
         items[ref] = item
     item = items[ref]
-    if licence := lock.licences.get(chosen.component):
+    if licence := lock.licences.get(choice.component):
         name = licence.removeprefix(REFERENCE)
         item["licenses"] = [
             {"license": {"id": name} if name == licence else {"name": name.replace("-", " ")}}
         ]
-    words = _built_with(chosen.component, lock)
+    words = _built_with(choice.component, lock)
     properties = {
-        "toolkit:component": chosen.component,
-        "toolkit:version": chosen.version,
-        "toolkit:provider": chosen.provider,
+        "toolkit:component": choice.component,
+        "toolkit:version": choice.version,
+        "toolkit:provider": choice.provider,
         **({"toolkit:built-with": " ".join(words)} if words else {}),
     }
     item["properties"] = sorted(
@@ -203,11 +203,11 @@ def _shown_by(items: Mapping[str, _Item], component: Component) -> str:
     return ""
 
 
-def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
+def _unseen(choice: Chosen, lock: Lock) -> tuple[str, _Item]:
     """Return the reference and the SBOM entry of a component that is in no package, wheel or archive of the
     lock, for example the base image.
     """
-    if chosen.component == "base":
+    if choice.component == "base":
         distribution, _, release = lock.base.name.partition(":")
         purl = image_purl(lock.base.published)
         item: _Item = {
@@ -218,12 +218,12 @@ def _unseen(chosen: Chosen, lock: Lock) -> tuple[str, _Item]:
             **({"purl": purl} if purl else {}),
         }
         return f"base:{lock.base.name}", item
-    ref = f"pkg:generic/{chosen.component}@{chosen.version}"
+    ref = f"pkg:generic/{choice.component}@{choice.version}"
     return ref, {
         "type": "library",
         "bom-ref": ref,
-        "name": chosen.component,
-        "version": chosen.version,
+        "name": choice.component,
+        "version": choice.version,
         "purl": ref,
     }
 

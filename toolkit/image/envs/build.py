@@ -19,19 +19,19 @@ _TAIL = 12
 _WAYS = "put the missing wheels into a folder DIR and add `--find-links DIR`"
 
 
-def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str) -> None:
+def require_way(sources: Sequence[LockedFile], container: InsideImage | None, reason: str) -> None:
     """Raise an error if packages have no wheels, and toolkit cannot start the image to build the wheels.
 
-    ``sources`` are the source distributions of the packages without wheels. ``way`` starts commands in the
-    image; if ``way`` is None, ``why`` says why this machine cannot start the image.
+    ``sources`` are the source distributions of the packages without wheels. ``container`` starts commands in
+    the image, and is None if this machine cannot start the image. ``reason`` then says why.
 
     Raises:
-        Missing: if ``way`` is None and ``sources`` is not empty; the message lists the packages.
+        Missing: if ``container`` is None and ``sources`` is not empty; the message lists the packages.
     """
-    if sources and way is None:
+    if sources and container is None:
         named = ", ".join(f"{source.name} {source.version}" for source in sources)
         raise Missing(
-            f"{named}: no wheel fits the image, and toolkit cannot build a wheel inside the image: {why}",
+            f"{named}: no wheel fits the image, and toolkit cannot build a wheel inside the image: {reason}",
             fix=f"run this command on a machine that can start the image, or {_WAYS}",
         )
 
@@ -39,7 +39,7 @@ def require_way(sources: Sequence[LockedFile], way: InsideImage | None, why: str
 def build(
     sources: Sequence[LockedFile],
     python: ImagePython,
-    way: InsideImage,
+    container: InsideImage,
     work: Path,
     options: Sequence[str],
     tell: Tell,
@@ -63,7 +63,7 @@ def build(
         folder = work / f"build{number}"
         folder.mkdir()
         shutil.copy2(paths[source.sha256], folder / source.file)
-        wheel = _wheel(source, python, way, folder, links)
+        wheel = _wheel(source, python, container, folder, links)
         package = EnvPackage(
             name=source.name, version=source.version, file=wheel.name, sha256=source.sha256, built=True
         )
@@ -80,9 +80,9 @@ def _in_folders(sources: Sequence[LockedFile], links: Sequence[str]) -> dict[str
 
 
 def _wheel(
-    source: LockedFile, python: ImagePython, way: InsideImage, folder: Path, links: Sequence[str]
+    source: LockedFile, python: ImagePython, container: InsideImage, folder: Path, links: Sequence[str]
 ) -> Path:
-    numpy = python.has.get("numpy")
+    numpy = python.packages.get("numpy")
     (folder / "bound.txt").write_text(f"numpy=={numpy.version}\n" if numpy else "")
     words = (
         *(UV_INSIDE, "build", "--wheel", "--no-config", "--python", python.base.command),
@@ -91,12 +91,12 @@ def _wheel(
         *("--out-dir", f"{WORK}/out", f"{WORK}/{source.file}"),
     )
     local = tuple(link for link in links if link.startswith("/"))
-    done = way.run(folder, words, uv_settings(), uv_program(), local)
+    done = container.run(folder, words, uv_settings(), uv_program(), local)
     wheels = sorted((folder / "out").glob("*.whl"))
     if done.ok and wheels:
         shutil.rmtree(folder / "cache", ignore_errors=True)
         return wheels[0]
-    compiler = way.run(folder, ("sh", "-c", "command -v cc gcc clang"))
+    compiler = container.run(folder, ("sh", "-c", "command -v cc gcc clang"))
     lacks = "" if compiler.ok else "; the image has no C compiler"
     tail = (done.errors.strip() or done.text.strip()).splitlines()[-_TAIL:]
     raise CheckFailed(

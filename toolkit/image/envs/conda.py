@@ -44,12 +44,12 @@ class CondaFile(NamedTuple):
     """The contents of a conda environment file.
 
     ``requirements`` are the conda packages that are also on PyPI, as requirements for uv. ``pip`` are the
-    lines in the section ``pip``. ``left`` maps each omitted package to the reason.
+    lines in the section ``pip``. ``omissions`` maps each omitted package to the reason.
     """
 
     requirements: tuple[str, ...]
     pip: tuple[str, ...]
-    left: dict[str, str]
+    omissions: dict[str, str]
 
 
 def of_conda(text: str, name: str) -> CondaFile:
@@ -77,17 +77,17 @@ def of_conda(text: str, name: str) -> CondaFile:
     return CondaFile(tuple(requirements), tuple(pip), left)
 
 
-def _add(entry: str, requirements: list[str], left: dict[str, str], name: str) -> None:
+def _add(entry: str, requirements: list[str], omissions: dict[str, str], name: str) -> None:
     match = _SPEC.fullmatch(entry.strip())
     if match is None:
         raise BadInput(f"-f {name}: {entry!r} is not a package; write NAME or NAME=VERSION")
     conda = match["name"].lower()
     if conda in _IMAGE:
-        left[entry] = _IMAGE[conda]
+        omissions[entry] = _IMAGE[conda]
     elif _SYSTEM.match(conda):
-        left[entry] = "the Python package index has no such package; the image must contain it"
+        omissions[entry] = "the Python package index has no such package; the image must contain it"
     elif not (wanted := _NAMES.get(conda, conda)):
-        left[entry] = "the Python package index has a different project with this name"
+        omissions[entry] = "the Python package index has a different project with this name"
     else:
         requirements.append(f"{wanted}{_specifier(match['rest'])}")
 

@@ -50,23 +50,23 @@ class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def create(
-    wanted: EnvRequirements,
+    request: EnvRequirements,
     image: Path,
     target: Path,
     tell: Tell,
     *,
-    replaced: frozenset[str] = frozenset(),
-    before: EnvLock | None = None,
+    replaceable: frozenset[str] = frozenset(),
+    earlier_lock: EnvLock | None = None,
 ) -> EnvMade:
     """Write an environment for an image to ``target``, and its lock and its checksum beside ``target``.
 
     Args:
-        wanted: the requirements of the user.
+        request: the requirements of the user.
         image: the image file, which toolkit does not change.
         target: the environment file to write; toolkit replaces an existing environment.
         tell: receives progress messages.
-        replaced: the names of the image's packages that the environment may hide with other versions.
-        before: the lock of an earlier environment, whose versions toolkit keeps if possible.
+        replaceable: the names of the image's packages that the environment may hide with other versions.
+        earlier_lock: the lock of an earlier environment, whose versions toolkit keeps if possible.
 
     Raises:
         BadInput: if ``target`` exists and is not an environment, or the image has no Python.
@@ -77,13 +77,15 @@ def create(
     """
     check_target(target)
     python = python_of(image, tell)
-    _check_known(replaced, python)
-    earlier_versions = {package.name: package.version for package in before.packages} if before else {}
-    solution = solve(wanted, python, replaced, earlier_versions, tell)
+    _check_known(replaceable, python)
+    earlier_versions = (
+        {package.name: package.version for package in earlier_lock.packages} if earlier_lock else {}
+    )
+    solution = solve(request, python, replaceable, earlier_versions, tell)
     real = behind_links(target)
     make_writable(real.parent, "-o")
     with workspace.folder() as work, full_disks(work):
-        lock = _fill_folder(work, wanted, python, solution, replaced, tell, image)
+        lock = _fill_folder(work, request, python, solution, replaceable, tell, image)
         tell.step(f"Packing {target.name}")
         with workspace.beside(real) as part, full_disks(real.parent):
             with part.open("w+b") as out:
@@ -98,10 +100,10 @@ def create(
 
 def _fill_folder(
     work: Path,
-    wanted: EnvRequirements,
+    request: EnvRequirements,
     python: ImagePython,
     solution: EnvSolution,
-    replaced: frozenset[str],
+    replaceable: frozenset[str],
     tell: Tell,
     image: Path,
 ) -> EnvLock:
@@ -110,24 +112,24 @@ def _fill_folder(
     """
     way, why = startable_here(image) if solution.sources else (None, "")
     require_way(solution.sources, way, why)
-    built = build(solution.sources, python, way, work, wanted.options, tell) if way else ()
+    built = build(solution.sources, python, way, work, request.options, tell) if way else ()
     packages: tuple[EnvPackage, ...] = tuple(
         sorted((*solution.packages, *(package for package, _ in built)), key=lambda package: package.name)
     )
     root = work / "root"
     root.mkdir()
-    scripts = lay_out(root, packages, [wheel for _, wheel in built], python, wanted.options, tell)
+    scripts = lay_out(root, packages, [wheel for _, wheel in built], python, request.options, tell)
     compiled = ""
     if packages:
         compiled = compile_modules(root, packages, python, lambda: way or startable_here(image)[0], tell)
     lock = EnvLock(
         base=python.base,
-        requirements=wanted.requirements,
-        constraints=wanted.constraints,
-        options=wanted.options,
-        replaced=tuple(sorted(replaced)),
-        outside=wanted.outside,
-        left=wanted.left,
+        requirements=request.requirements,
+        constraints=request.constraints,
+        options=request.options,
+        replaced=tuple(sorted(replaceable)),
+        outside=request.code_folders,
+        left=request.omissions,
         packages=packages,
         compiled=compiled,
         scripts=scripts,
@@ -147,8 +149,8 @@ def check_target(target: Path) -> None:
         raise BadInput(f"-o {target}: the file exists and is not an environment", fix="name another file")
 
 
-def _check_known(replaced: frozenset[str], python: ImagePython) -> None:
-    if unknown := sorted(replaced - python.has.keys()):
+def _check_known(replaceable: frozenset[str], python: ImagePython) -> None:
+    if unknown := sorted(replaceable - python.packages.keys()):
         raise BadInput(f"--replace {unknown[0]}: the image {python.base.name} does not have this package")
 
 

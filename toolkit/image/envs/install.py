@@ -38,14 +38,14 @@ if _next is not None and _next.loader is not None:
 def lay_out(
     root: Path,
     packages: Sequence[EnvPackage],
-    built: Sequence[Path],
+    own_wheels: Sequence[Path],
     python: ImagePython,
     options: tuple[str, ...],
     tell: Tell,
 ) -> tuple[str, ...]:
     """Install packages into ``root``, and return the names of their command-line programs.
 
-    ``built`` are the paths of the wheels that toolkit built itself. ``options`` are options for uv.
+    ``own_wheels`` are the paths of the wheels that toolkit built itself. ``options`` are options for uv.
 
     Raises:
         CheckFailed: under the same conditions as :func:`toolkit.run.packages.environment.install`.
@@ -55,7 +55,7 @@ def lay_out(
     lines = tuple(f"{wheel.name}=={wheel.version} --hash=sha256:{wheel.sha256}" for wheel in wheels)
     site = root / site_of(python.minor).lstrip("/")
     site.parent.mkdir(parents=True)
-    install(replace(empty_question(python, options), requirements=lines), built, site)
+    install(replace(empty_question(python, options), requirements=lines), own_wheels, site)
     if any(site.glob("*.pth")) and not (site / _STARTER).exists():
         (site / _STARTER).write_text(_STARTS)
     if (site / "bin").is_dir():

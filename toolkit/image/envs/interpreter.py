@@ -36,22 +36,22 @@ _HOME = re.compile(r"^home\s*=\s*(/\S+)", re.MULTILINE)
 class InstalledPackage:
     """A Python distribution in an image.
 
-    ``requires`` are the requirements of the distribution that the image satisfies, and ``extras`` are the
+    ``requirements`` are the requirements of the distribution that the image satisfies, and ``extras`` are the
     names of the distribution's extras.
     """
 
     name: str
     version: str
-    requires: tuple[str, ...] = ()
+    requirements: tuple[str, ...] = ()
     extras: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ImagePython:
-    """The Python of an image; ``has`` maps normalised names to the installed distributions."""
+    """The Python of an image; ``packages`` maps normalised names to the installed distributions."""
 
     base: EnvBase
-    has: dict[str, InstalledPackage] = field(default_factory=dict)
+    packages: dict[str, InstalledPackage] = field(default_factory=dict)
 
     @property
     def minor(self) -> str:

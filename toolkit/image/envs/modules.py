@@ -29,7 +29,7 @@ def compile_modules(
     root: Path,
     packages: Sequence[EnvPackage],
     python: ImagePython,
-    way: Callable[[], InsideImage | None],
+    find_container: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> str:
     """Compile the modules in ``root``, and return the minor release of Python that compiled them. If toolkit
@@ -42,8 +42,8 @@ def compile_modules(
         root: the folder of the environment.
         packages: the installed packages.
         python: the Python of the image.
-        way: a function that returns an object for starting commands in the image. toolkit calls the function
-            only if this machine lacks the image's minor release of Python.
+        find_container: a function that returns an object for starting commands in the image. toolkit calls
+            the function only if this machine lacks the image's minor release of Python.
         tell: receives progress messages.
     """
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
@@ -57,7 +57,7 @@ def compile_modules(
         if package.built or not _take_from_cache(cache_file, site):
             todo.append((Path() if package.built else cache_file, modules))
     listed = [module for _, modules in todo for module in modules]
-    if listed and not _compiled(root, listed, python, way, tell):
+    if listed and not _compiled(root, listed, python, find_container, tell):
         return ""
     for cache_file, modules in todo:
         if cache_file.name:
@@ -100,25 +100,25 @@ def _keep(cache_file: Path, site: Path, modules: Sequence[str]) -> None:
 
 def _compiled(
     root: Path,
-    listed: Sequence[str],
+    modules: Sequence[str],
     python: ImagePython,
-    way: Callable[[], InsideImage | None],
+    find_container: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> bool:
-    """Compile the modules ``listed``, which are paths relative to the package folder. Return False if toolkit
+    """Compile ``modules``, which are paths relative to the package folder. Return False if toolkit
     found no Python of the image's minor release.
     """
-    tell.step(f"Compiling {len(listed)} modules for Python {python.minor}")
+    tell.step(f"Compiling {len(modules)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)
     if executable := _interpreter(python.minor):
-        names.write_text("".join(f"{root}{site}/{name}\n" for name in listed))
+        names.write_text("".join(f"{root}{site}/{name}\n" for name in modules))
         words = (executable, *_COMPILE, "-s", str(root), "-p", ENV_MOUNT, "-i", str(names))
         LocalRunner().run(Command(words, env={"PYTHONDONTWRITEBYTECODE": ""}, timeout=_SECONDS))
         return True
-    inside = way()
+    inside = find_container()
     if inside is None:
         return False
-    names.write_text("".join(f"{WORK}/{root.name}{site}/{name}\n" for name in listed))
+    names.write_text("".join(f"{WORK}/{root.name}{site}/{name}\n" for name in modules))
     words = (
         python.base.command,
         *_COMPILE,

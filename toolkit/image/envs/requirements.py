@@ -26,29 +26,29 @@ _PATH = re.compile(r"[./~]|file:")
 class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     """The requirements and constraints of an environment, as lines such as ``torch>=2.1`` (PEP 508).
 
-    ``options`` are options for uv. ``hashes`` maps the name of a package to its allowed hashes. ``outside``
-    are folders with code of the user's own projects; the environment does not contain this code, so jobs read
-    it from these folders. ``left`` maps each omitted requirement to the reason.
+    ``options`` are options for uv. ``hashes`` maps the name of a package to its allowed hashes.
+    ``code_folders`` are folders with code of the user's own projects; the environment does not contain this
+    code, so jobs read it from these folders. ``omissions`` maps each omitted requirement to the reason.
     """
 
     requirements: tuple[str, ...] = ()
     constraints: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
     hashes: dict[str, tuple[str, ...]] = {}
-    outside: tuple[str, ...] = ()
-    left: dict[str, str] = {}
+    code_folders: tuple[str, ...] = ()
+    omissions: dict[str, str] = {}
 
-    def join(self, further: "EnvRequirements") -> "EnvRequirements":
-        """Return the requirements, options and other entries of this object and of ``further`` in one
+    def join(self, addition: "EnvRequirements") -> "EnvRequirements":
+        """Return the requirements, options and other entries of this object and of ``addition`` in one
         object.
         """
         return EnvRequirements(
-            requirements=tuple(dict.fromkeys((*self.requirements, *further.requirements))),
-            constraints=tuple(dict.fromkeys((*self.constraints, *further.constraints))),
-            options=tuple(_pairs((*self.options, *further.options))),
-            hashes={**self.hashes, **further.hashes},
-            outside=tuple(dict.fromkeys((*self.outside, *further.outside))),
-            left={**self.left, **further.left},
+            requirements=tuple(dict.fromkeys((*self.requirements, *addition.requirements))),
+            constraints=tuple(dict.fromkeys((*self.constraints, *addition.constraints))),
+            options=tuple(_pairs((*self.options, *addition.options))),
+            hashes={**self.hashes, **addition.hashes},
+            code_folders=tuple(dict.fromkeys((*self.code_folders, *addition.code_folders))),
+            omissions={**self.omissions, **addition.omissions},
         )
 
 
@@ -63,7 +63,7 @@ def read_requirements(path: Path) -> EnvRequirements:
 
         project = _project(path.with_name("pyproject.toml"))
         lines = export_lock(path).decode("utf-8", "replace")
-        return EnvRequirements(outside=project.outside).join(_requirements(lines, path, 0))
+        return EnvRequirements(code_folders=project.code_folders).join(_requirements(lines, path, 0))
     if path.suffix == ".toml":
         return _project(path)
     text = read_given(path, limit=_MOST, label="-f").decode("utf-8", "replace")
@@ -72,8 +72,8 @@ def read_requirements(path: Path) -> EnvRequirements:
     return _requirements(text, path, 0)
 
 
-def parse_requirement(line: str, where: str) -> Requirement:
-    """Parse one requirement. Error messages begin with ``where``, which names the file and line, the option
+def parse_requirement(line: str, source: str) -> Requirement:
+    """Parse one requirement. Error messages begin with ``source``, which names the file and line, the option
     or the package that contains the requirement.
 
     Raises:
@@ -83,13 +83,13 @@ def parse_requirement(line: str, where: str) -> Requirement:
         return Requirement(line)
     except InvalidRequirement as error:
         why = str(error).splitlines()[0]
-        raise BadInput(f"{where}: {line!r} is not a requirement: {why}") from error
+        raise BadInput(f"{source}: {line!r} is not a requirement: {why}") from error
 
 
 def _conda(text: str, path: Path) -> EnvRequirements:
     conda = of_conda(text, str(path))
     lines = _requirements("\n".join(conda.pip), path, 0)
-    return EnvRequirements(requirements=conda.requirements, left=conda.left).join(lines)
+    return EnvRequirements(requirements=conda.requirements, omissions=conda.omissions).join(lines)
 
 
 def _project(path: Path) -> EnvRequirements:
@@ -112,7 +112,7 @@ def _project(path: Path) -> EnvRequirements:
         raise BadInput(f"-f {path}: project.dependencies is not a list of strings")
     for line in lines:
         parse_requirement(line, f"-f {path}")
-    return EnvRequirements(requirements=tuple(lines), outside=(_code_of(path.resolve().parent),))
+    return EnvRequirements(requirements=tuple(lines), code_folders=(_code_of(path.resolve().parent),))
 
 
 def _code_of(folder: Path) -> str:
@@ -143,21 +143,21 @@ def _lines(text: str) -> Iterator[tuple[int, str]]:
         joined, first = "", 0
 
 
-def _line(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
+def _line(line: str, source: str, path: Path, depth: int) -> EnvRequirements:
     if line.startswith("-"):
-        return _option(line, where, path, depth)
+        return _option(line, source, path, depth)
     hashes = tuple(_HASH.findall(line))
     bare = _HASH.sub("", line).strip()
     if _PATH.match(bare):
-        return _outside(bare, where, path)
-    wanted = parse_requirement(bare, where)
+        return _outside(bare, source, path)
+    wanted = parse_requirement(bare, source)
     if wanted.url and wanted.url.startswith("file:"):
-        return _outside(wanted.url, where, path)
+        return _outside(wanted.url, source, path)
     named = {str(canonicalize_name(wanted.name)): hashes} if hashes else {}
     return EnvRequirements(requirements=(bare,), hashes=named)
 
 
-def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
+def _option(line: str, source: str, path: Path, depth: int) -> EnvRequirements:
     words = shlex.split(line.replace("=", " ", 1) if line.startswith("--") else line)
     name, value = words[0], " ".join(words[1:])
     if len(name) > 2 and not name.startswith("--"):
@@ -165,7 +165,7 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
     match name:
         case "-r" | "--requirement" | "-c" | "--constraint" if depth < _DEEPEST:
             file = path.parent / value
-            text = read_given(file, limit=_MOST, label=where).decode("utf-8", "replace")
+            text = read_given(file, limit=_MOST, label=source).decode("utf-8", "replace")
             requirements = _requirements(text, file, depth + 1)
             return (
                 requirements
@@ -173,7 +173,7 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
                 else EnvRequirements(constraints=requirements.requirements)
             )
         case "-e" | "--editable":
-            return _outside(value, where, path)
+            return _outside(value, source, path)
         case "--pre":
             return EnvRequirements(options=("--prerelease", "allow"))
         case _ if name in _INDEX:
@@ -185,10 +185,10 @@ def _option(line: str, where: str, path: Path, depth: int) -> EnvRequirements:
             )
         case "--only-binary" | "--prefer-binary" | "--require-hashes" | "--no-build-isolation":
             return EnvRequirements()
-    raise BadInput(f"{where}: `{name}` is an option that toolkit does not support", fix="remove the line")
+    raise BadInput(f"{source}: `{name}` is an option that toolkit does not support", fix="remove the line")
 
 
-def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
+def _outside(requirement: str, source: str, path: Path) -> EnvRequirements:
     """Return the dependencies of a project that a line of the file ``path`` names by its folder. In the
     result, ``outside`` contains the folder with the project's code.
     """
@@ -196,7 +196,7 @@ def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
     folder = (path.parent / Path(bare).expanduser()).resolve()
     if not folder.is_dir():
         raise BadInput(
-            f"{where}: {requirement} is not a folder",
+            f"{source}: {requirement} is not a folder",
             fix="give the folder of the Python project, which contains its pyproject.toml",
         )
     project = folder / "pyproject.toml"
@@ -204,8 +204,8 @@ def _outside(requirement: str, where: str, path: Path) -> EnvRequirements:
         return _project(project)
     if (folder / "requirements.txt").is_file():
         more = read_requirements(folder / "requirements.txt")
-        return more.join(EnvRequirements(outside=(_code_of(folder),)))
-    return EnvRequirements(outside=(_code_of(folder),))
+        return more.join(EnvRequirements(code_folders=(_code_of(folder),)))
+    return EnvRequirements(code_folders=(_code_of(folder),))
 
 
 def _pairs(options: Iterable[str]) -> Iterator[str]:

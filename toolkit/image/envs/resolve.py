@@ -45,45 +45,45 @@ def empty_question(python: ImagePython, options: tuple[str, ...] = ()) -> PinReq
 
 
 def solve(
-    wanted: EnvRequirements,
+    request: EnvRequirements,
     python: ImagePython,
-    replaced: frozenset[str],
+    replaceable: frozenset[str],
     earlier_versions: Mapping[str, str],
     tell: Tell,
 ) -> EnvSolution:
     """Return the packages that the environment needs in addition to the image's packages.
 
     Args:
-        wanted: the requirements of the user.
+        request: the requirements of the user.
         python: the image's Python and its packages.
-        replaced: the image's packages that the environment may hide.
+        replaceable: the image's packages that the environment may hide.
         earlier_versions: the versions of packages in an earlier environment, which toolkit keeps if possible.
         tell: receives progress messages.
 
     Raises:
         CheckFailed: if a requirement contradicts the image, or no set of packages satisfies all requirements.
     """
-    _check_direct(wanted, python, replaced)
-    tell.step(f"Resolving {len(wanted.requirements)} requirements over {python.base.name}")
+    _check_direct(request, python, replaceable)
+    tell.step(f"Resolving {len(request.requirements)} requirements over {python.base.name}")
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
-        chosen, build = _chosen(_Search(wanted, python, replaced, earlier_versions, Path(work)))
-    news = [pin for pin in chosen if _is_new(pin, python, replaced)]
-    return _files(news, wanted, python, build=build) if news else EnvSolution((), ())
+        chosen, build = _chosen(_Search(request, python, replaceable, earlier_versions, Path(work)))
+    news = [pin for pin in chosen if _is_new(pin, python, replaceable)]
+    return _files(news, request, python, build=build) if news else EnvSolution((), ())
 
 
-def _is_new(pin: Pin, python: ImagePython, replaced: frozenset[str]) -> bool:
+def _is_new(pin: Pin, python: ImagePython, replaceable: frozenset[str]) -> bool:
     name = canonicalize_name(pin.name)
-    package = python.has.get(name)
-    return bool(pin.version) and (package is None or name in replaced or package.version != pin.version)
+    package = python.packages.get(name)
+    return bool(pin.version) and (package is None or name in replaceable or package.version != pin.version)
 
 
-def _check_direct(wanted: EnvRequirements, python: ImagePython, replaced: frozenset[str]) -> None:
+def _check_direct(request: EnvRequirements, python: ImagePython, replaceable: frozenset[str]) -> None:
     faults = {}
-    for line in (*wanted.requirements, *wanted.constraints):
+    for line in (*request.requirements, *request.constraints):
         requirement = parse_requirement(line, "-f")
         name = canonicalize_name(requirement.name)
-        package = python.has.get(name)
-        if package is None or name in replaced or not is_kept(name):
+        package = python.packages.get(name)
+        if package is None or name in replaceable or not is_kept(name):
             continue
         if requirement.marker is not None and not requirement.marker.evaluate(markers(python.base)):
             continue
@@ -101,16 +101,16 @@ class _Search:
 
     def __init__(
         self,
-        wanted: EnvRequirements,
+        request: EnvRequirements,
         python: ImagePython,
-        replaced: frozenset[str],
+        replaceable: frozenset[str],
         earlier_versions: Mapping[str, str],
         folder: Path,
     ) -> None:
-        self.wanted, self.python, self.replaced, self.kept = wanted, python, replaced, earlier_versions
-        self.stays = {name: package for name, package in python.has.items() if name not in replaced}
+        self.wanted, self.python, self.replaced, self.kept = request, python, replaceable, earlier_versions
+        self.stays = {name: package for name, package in python.packages.items() if name not in replaceable}
         self._stubs = {name: write_stub(folder, package) for name, package in self.stays.items()}
-        self._base = empty_question(python, (*wanted.options, "--find-links", str(folder)))
+        self._base = empty_question(python, (*request.options, "--find-links", str(folder)))
 
     def all_fixed(self) -> PinRequest:
         """Return the query that fixes the versions of all packages of the image."""
@@ -130,9 +130,9 @@ class _Search:
         return self._question((), (), {name: package.version for name, package in self.stays.items()})
 
     def _question(
-        self, roots: tuple[str, ...], fixed: Iterable[str], versions: Mapping[str, str]
+        self, roots: tuple[str, ...], fixed_names: Iterable[str], versions: Mapping[str, str]
     ) -> PinRequest:
-        lines = [f"{name} @ file://{self._stubs[name]}" for name in fixed]
+        lines = [f"{name} @ file://{self._stubs[name]}" for name in fixed_names]
         return replace(
             self._base,
             requirements=(*self.wanted.requirements, *roots),
@@ -146,7 +146,7 @@ class _Search:
         for name, package in self.stays.items():
             needs = {
                 canonicalize_name(parse_requirement(line, name).name)
-                for line in package.requires
+                for line in package.requirements
                 if "extra" not in line
             }
             if needs & self.replaced:
@@ -193,17 +193,17 @@ def _conflicting_pins(pins: tuple[Pin, ...], search: _Search) -> Iterator[tuple[
             yield name, f"{name}: the image has {package.version}; the environment needs {pin.version}{user}"
 
 
-def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:
+def _files(new_pins: list[Pin], request: EnvRequirements, python: ImagePython, *, build: bool) -> EnvSolution:
     """Return the file of each new package: the best wheel for the image, or the source distribution if no
     wheel fits the image.
     """
-    base = empty_question(python, wanted.options)
-    pins = tuple(f"{pin.name}=={pin.version}" for pin in news)
+    base = empty_question(python, request.options)
+    pins = tuple(f"{pin.name}=={pin.version}" for pin in new_pins)
     text = lock_of(replace(base, requirements=pins), build=build)
     version = python.base.python if python.base.python.count(".") > 1 else f"{python.base.python}.0"
     target = environment(version, python.base.architecture)
     fitting = tags(version, python.base.glibc, python.base.architecture)
-    via = {str(canonicalize_name(pin.name)): pin.via for pin in news}
+    via = {str(canonicalize_name(pin.name)): pin.via for pin in new_pins}
     packages, sources = list[EnvPackage](), list[LockedFile]()
     lock = Pylock.from_dict(tomllib.loads(text.decode()))
     for package, file in lock.select(environment=target, tags=fitting):
@@ -212,7 +212,7 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
                 f"{package.name} {package.version}: the package index has neither a wheel nor a source "
                 f"distribution"
             )
-        sha256 = _check_hash(str(package.name), file.hashes["sha256"], wanted)
+        sha256 = _check_hash(str(package.name), file.hashes["sha256"], request)
         name, number = str(package.name), str(package.version)
         if isinstance(file, PackageSdist):
             sources.append(
@@ -233,8 +233,8 @@ def _files(news: list[Pin], wanted: EnvRequirements, python: ImagePython, *, bui
     return EnvSolution(tuple(packages), tuple(sources))
 
 
-def _check_hash(name: str, sha256: str, wanted: EnvRequirements) -> str:
-    demanded = wanted.hashes.get(name)
+def _check_hash(name: str, sha256: str, request: EnvRequirements) -> str:
+    demanded = request.hashes.get(name)
     if demanded and f"sha256:{sha256}" not in demanded:
         raise CheckFailed(f"{name}: the file in the package index has none of the hashes in the requirements")
     return sha256

@@ -12,7 +12,7 @@ def write_stub(folder: Path, package: InstalledPackage) -> Path:
     file = folder / f"{stem}-py3-none-any.whl"
     lines = ["Metadata-Version: 2.1", f"Name: {package.name}", f"Version: {package.version}"]
     lines += [f"Provides-Extra: {extra}" for extra in package.extras]
-    lines += [f"Requires-Dist: {' '.join(line.split())}" for line in package.requires]
+    lines += [f"Requires-Dist: {' '.join(line.split())}" for line in package.requirements]
     info = f"{stem}.dist-info"
     with zipfile.ZipFile(file, "w") as wheel:
         wheel.writestr(f"{info}/METADATA", "\n".join(lines) + "\n")

@@ -20,13 +20,13 @@ this size in bytes. To verify the digests, toolkit reads the layers completely; 
 class ImageLayer:
     """A layer of an image.
 
-    ``digest`` and ``size`` (in bytes) belong to the file ``path``, which may be compressed. ``inner`` is the
-    digest of the unpacked tar. A field is None if the image does not state the value.
+    ``digest`` and ``size`` (in bytes) belong to the file ``path``, which may be compressed. ``diff_id`` is
+    the digest of the unpacked tar. A field is None if the image does not state the value.
     """
 
     path: str
     digest: str | None = None
-    inner: str | None = None
+    diff_id: str | None = None
     size: int | None = None
 
 
@@ -39,7 +39,7 @@ class StoredImage:
     digest: str
 
 
-def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
+def assemble(blobs: Blobs, image: StoredImage, budget: Budget) -> LayeredTree:
     """Return the file tree of an image, and verify the digests of its layers.
 
     toolkit does not verify an uncompressed layer if the layers are larger than ``HASHED_UNASKED``, or if the
@@ -49,10 +49,10 @@ def assemble(blobs: Blobs, chosen: StoredImage, budget: Budget) -> LayeredTree:
         CheckFailed: if a layer is missing or damaged, or its digest is wrong.
     """
     tree = LayeredTree(blobs.name, budget)
-    parts = [_part(blobs, layer) for layer in chosen.layers]
+    parts = [_part(blobs, layer) for layer in image.layers]
     # If the archive is compressed as a whole, its own checksum covers the layers, so do not hash the layers.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
-    for number, (layer, part) in enumerate(zip(chosen.layers, parts, strict=True), 1):
+    for number, (layer, part) in enumerate(zip(image.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"
         _add(tree, layer, part, name, budget, unasked=unasked)
     return tree
@@ -65,7 +65,7 @@ def _add(
     unpacked = inflate(stored, name, budget)
     if unpacked is not None:
         tree.add(unpacked, name)
-    elif unasked and (digest := layer.digest or layer.inner):
+    elif unasked and (digest := layer.digest or layer.diff_id):
         HashingSource(part, digest, name).check()
     if unpacked is None:
         tree.add(part, name)

@@ -37,12 +37,12 @@ class Blobs(Protocol):
 
 
 class FolderBlobs:
-    """The files of an OCI layout in a folder. Leaving the exit stack ``opened`` closes the files."""
+    """The files of an OCI layout in a folder. ``stack`` is an exit stack that closes the files."""
 
     packed = False
 
-    def __init__(self, root: Path, name: str, budget: Budget, opened: ExitStack) -> None:
-        self._root, self.name, self._budget, self._opened = root, name, budget, opened
+    def __init__(self, root: Path, name: str, budget: Budget, stack: ExitStack) -> None:
+        self._root, self.name, self._budget, self._opened = root, name, budget, stack
         self._parts: dict[str, SourceRange] = {}
 
     def part(self, path: str) -> SourceRange | None:

@@ -74,9 +74,9 @@ class Budget:
         if self._inflated < 0:
             raise self._endless("it decompresses to far more than its size")
 
-    def _endless(self, why: str) -> CheckFailed:
+    def _endless(self, reason: str) -> CheckFailed:
         return CheckFailed(
-            f"{self._name}: toolkit stopped reading: {why}",
+            f"{self._name}: toolkit stopped reading: {reason}",
             fix="build the image again from sources that you trust",
         )
 

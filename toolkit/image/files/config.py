@@ -88,9 +88,9 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
     return config, tuple((stored.rootfs and stored.rootfs.diff_ids) or ())
 
 
-def architecture(go: str) -> str:
-    """Return Linux's name of the architecture that Go calls ``go``, for example ``x86_64`` for ``amd64``."""
-    return _ARCHITECTURES.get(go, go)
+def architecture(goarch: str) -> str:
+    """Return Linux's name of the architecture ``goarch`` of Go, for example ``x86_64`` for ``amd64``."""
+    return _ARCHITECTURES.get(goarch, goarch)
 
 
 def _words(value: list[str] | str | None) -> tuple[str, ...]:

@@ -10,9 +10,9 @@ from toolkit.image.files.tree import FileTree, Sliced
 _PIECE = 4 << 20
 
 
-def regular(tree: FileTree, top: str) -> Iterator[str]:
+def regular(tree: FileTree, root: str) -> Iterator[str]:
     """Yield the paths of all regular files below a folder, without following links."""
-    waiting = [top]
+    waiting = [root]
     while waiting:
         folder = waiting.pop()
         for name in sorted(tree.names(folder)):

@@ -56,7 +56,7 @@ def _file(folder: Path, size: int) -> BinaryIO:
     raise _no_room(folder, f"{format_size(free)} are free, {format_size(size)} are needed")
 
 
-def _no_room(folder: Path, why: str | None) -> Missing:
+def _no_room(folder: Path, reason: str | None) -> Missing:
     return Missing(
-        f"{folder}: {why}", fix="set TOOLKIT_CACHE_DIR to a folder on a disk with space for the image"
+        f"{folder}: {reason}", fix="set TOOLKIT_CACHE_DIR to a folder on a disk with space for the image"
     )

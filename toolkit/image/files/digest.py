@@ -78,13 +78,14 @@ def noted_digest(sif: Path, digest: str) -> str:
     return own[0]
 
 
-def _read(noted: Path) -> Iterator[_Noted]:
+def _read(checksum_file: Path) -> Iterator[_Noted]:
     try:
-        with noted.open("rb") as file:
+        with checksum_file.open("rb") as file:
             text = file.read(_MOST).decode("utf-8", "replace")
     except OSError as error:
         raise BadInput(
-            f"{noted}: {error.strerror}", fix="give yourself permission to read the file, or ask its owner"
+            f"{checksum_file}: {error.strerror}",
+            fix="give yourself permission to read the file, or ask its owner",
         ) from error
     for line in text.splitlines():
         if match := _LINE.fullmatch(line.strip()):

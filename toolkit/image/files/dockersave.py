@@ -56,10 +56,10 @@ def choose(blobs: Blobs, tag: str) -> StoredImage:
     return StoredImage(settings, tuple(map(_layer, paths, inner)), f"sha256:{digest}")
 
 
-def _layer(path: str, inner: str) -> ImageLayer:
+def _layer(path: str, diff_id: str) -> ImageLayer:
     named = _NAMED_BY_DIGEST.fullmatch(path)
     return ImageLayer(
-        path, f"sha256:{named[1]}" if named else None, inner if _INNER.fullmatch(inner) else None
+        path, f"sha256:{named[1]}" if named else None, diff_id if _INNER.fullmatch(diff_id) else None
     )
 
 
@@ -87,5 +87,5 @@ def _choices(images: list[_Image]) -> str:
     return ", ".join(n[:80] if n.isprintable() else ascii(n[:80]) for n in names)
 
 
-def _broken(name: str, what: str) -> Damaged:
-    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save the image again")
+def _broken(name: str, fault: str) -> Damaged:
+    return Damaged(f"{name}: the image is damaged: {fault}", fix="copy or save the image again")

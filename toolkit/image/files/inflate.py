@@ -90,8 +90,8 @@ class _Unpacked:
         """Unpack the next chunk; return False at the end of the content."""
         raise NotImplementedError
 
-    def _broken(self, what: str) -> Damaged:
-        return Damaged(f"{self._name}: the image is damaged: {what}", fix="copy or save the image again")
+    def _broken(self, fault: str) -> Damaged:
+        return Damaged(f"{self._name}: the image is damaged: {fault}", fix="copy or save the image again")
 
 
 class GzipSource(_Unpacked):
@@ -112,10 +112,10 @@ class GzipSource(_Unpacked):
         """Restore the last saved decoder state before ``offset``, unless toolkit reaches ``offset`` sooner
         from the current chunk.
         """
-        mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.at) - 1]
-        if offset < self._at - len(self._chunk) or mark.at > self._at:
+        mark = self._marks[bisect.bisect(self._marks, offset, key=lambda m: m.offset) - 1]
+        if offset < self._at - len(self._chunk) or mark.offset > self._at:
             self._unpacker = mark.unpacker.copy()
-            self._chunk, self._at, self._waiting, self._fed = b"", mark.at, b"", mark.fed
+            self._chunk, self._at, self._waiting, self._fed = b"", mark.offset, b"", mark.input_offset
 
     def _advance(self) -> bool:
         while True:
@@ -155,7 +155,7 @@ class GzipSource(_Unpacked):
         return True
 
     def _note(self) -> None:
-        if self._at >= self._marks[-1].at + self._budget.marks.apart and not self._unpacker.eof:
+        if self._at >= self._marks[-1].offset + self._budget.marks.apart and not self._unpacker.eof:
             mark = Mark(self._at, self._fed - len(self._waiting), self._unpacker.copy())
             self._budget.marks.note(self._marks, mark)
 

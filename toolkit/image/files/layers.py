@@ -56,8 +56,8 @@ class _Leaf:
 
     ``layer`` is the number of the layer that added the file, and ``source`` is the number of the layer that
     contains the file's bytes. For a hard link, ``layer`` and ``source`` may differ. ``offset`` and ``size``
-    are the position of these bytes in that layer's tar. ``why`` is the reason why toolkit cannot read the
-    file; it is empty for a readable file. ``kept`` is a compressed copy of the content, if toolkit cached it.
+    are the position of these bytes in that layer's tar. ``fault`` says why toolkit cannot read the file, and
+    is empty for a readable file. ``copy`` is a compressed copy of the content, if toolkit cached it.
     """
 
     kind: Kind
@@ -66,8 +66,8 @@ class _Leaf:
     offset: int = 0
     size: int = 0
     target: str = ""
-    why: str = ""
-    kept: bytes | None = None
+    fault: str = ""
+    copy: bytes | None = None
 
 
 class LayeredTree:
@@ -114,17 +114,17 @@ class LayeredTree:
         node = self._find(path)
         if not isinstance(node, _Leaf) or node.kind != "file":
             return b""
-        if node.why:
-            raise OSError(errno.EIO, node.why)
+        if node.fault:
+            raise OSError(errno.EIO, node.fault)
         wanted = min(limit, node.size)
-        if node.kept is not None:
-            return _unpacker().decompress(node.kept)[:wanted]
+        if node.copy is not None:
+            return _unpacker().decompress(node.copy)[:wanted]
         return self._read(node, wanted)
 
     def pieces(self, path: str) -> Iterator[bytes]:
         """Yield the content of a file in pieces, so that the whole file is never in memory."""
         node = self._find(path)
-        if not isinstance(node, _Leaf) or node.kept is not None or node.why or node.kind != "file":
+        if not isinstance(node, _Leaf) or node.copy is not None or node.fault or node.kind != "file":
             yield self.content(path)
             return
         source = self._lent(node.source)
@@ -135,24 +135,24 @@ class LayeredTree:
     def part(self, path: str) -> SourceRange | None:
         """Return a file as a range of bytes in its layer, or None if ``path`` is not a readable file."""
         node = self._find(path)
-        if not isinstance(node, _Leaf) or node.kind != "file" or node.why:
+        if not isinstance(node, _Leaf) or node.kind != "file" or node.fault:
             return None
         return SourceRange(self._sources[node.source], node.offset, node.size)
 
-    def _read(self, leaf: _Leaf, wanted: int) -> bytes:
+    def _read(self, leaf: _Leaf, size: int) -> bytes:
         key = leaf.source, leaf.offset
         content = self._recent.pop(key, b"")
         self._held -= len(content)
-        if len(content) < wanted:
-            content = self._checked(self._lent(leaf.source).read_at(leaf.offset, wanted), wanted)
+        if len(content) < size:
+            content = self._checked(self._lent(leaf.source).read_at(leaf.offset, size), size)
         self._recent[key] = content
         self._held += len(content)
         while self._held > _HELD:
             self._held -= len(self._recent.popitem(last=False)[1])
-        return content[:wanted]
+        return content[:size]
 
-    def _checked(self, data: bytes, wanted: int) -> bytes:
-        if len(data) < wanted:
+    def _checked(self, data: bytes, size: int) -> bytes:
+        if len(data) < size:
             raise Damaged(
                 f"{self._name}: the image is damaged: it is incomplete", fix="copy or save the image again"
             )
@@ -210,15 +210,17 @@ class LayeredTree:
         target = entry.target if entry.kind == "link" else ""
         leaf = _Leaf(entry.kind, layer, layer, entry.offset, entry.size, target, why)
         if self._sources[layer].slow and entry.kind == "file" and not why:
-            leaf.kept = self._keep(entry, self._sources[layer])
+            leaf.copy = self._keep(entry, self._sources[layer])
         return leaf
 
     def _other_name(self, entry: TarMember, layer: int) -> _Leaf:
         above, name = posixpath.split(self._clean(entry.target))
         leaf = self._folder(above, layer).children.get(name)
         if not isinstance(leaf, _Leaf):
-            return _Leaf("file", layer, why=f"it is a hard link to {entry.target}, which does not exist")
-        return _Leaf(leaf.kind, layer, leaf.source, leaf.offset, leaf.size, leaf.target, leaf.why, leaf.kept)
+            return _Leaf("file", layer, fault=f"it is a hard link to {entry.target}, which does not exist")
+        return _Leaf(
+            leaf.kind, layer, leaf.source, leaf.offset, leaf.size, leaf.target, leaf.fault, leaf.copy
+        )
 
     def _keep(self, entry: TarMember, source: ByteSource) -> bytes | None:
         """Return a compressed copy of a file for later reads, because backward reads in a zstd layer are
@@ -307,8 +309,8 @@ class LayeredTree:
             raise self._refusal(f"it has a file with a name of more than {_MAX_NAME} characters")
         return "" if path == "." else path
 
-    def _refusal(self, what: str) -> CheckFailed:
-        return CheckFailed(f"{self._name}: {what}", fix="build the image again from sources that you trust")
+    def _refusal(self, fault: str) -> CheckFailed:
+        return CheckFailed(f"{self._name}: {fault}", fix="build the image again from sources that you trust")
 
 
 @cache

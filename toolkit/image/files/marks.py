@@ -25,10 +25,12 @@ class Unpacker(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A copy of a decoder, with its offsets in the unpacked content (``at``) and the gzip file (``fed``)."""
+    """A copy of a decoder, with its position in the unpacked content (``offset``) and in the gzip file
+    (``input_offset``).
+    """
 
-    at: int
-    fed: int
+    offset: int
+    input_offset: int
     unpacker: Unpacker
 
 
@@ -43,11 +45,11 @@ class Marks:
         self._count = 0
         self.apart = _APART
 
-    def begin(self, first: Mark) -> list[Mark]:
-        """Return the list of saved states of a new stream. The list starts with ``first``, which :meth:`note`
+    def begin(self, mark: Mark) -> list[Mark]:
+        """Return the list of saved states of a new stream. The list starts with ``mark``, which :meth:`note`
         never removes.
         """
-        self._lists.append([first])
+        self._lists.append([mark])
         return self._lists[-1]
 
     def note(self, marks: list[Mark], mark: Mark) -> None:

@@ -57,12 +57,12 @@ class _Candidate:
     platform: _Platform | None
 
 
-def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
-    """Return the image with the name ``tag`` for the platform ``wanted``, for example ``linux/arm64``.
+def choose(blobs: Blobs, tag: str, platform_name: str) -> StoredImage:
+    """Return the image with the name ``tag`` for the platform ``platform_name``, for example ``linux/arm64``.
 
-    If ``tag`` is empty, all images in the layout must have the same name. If ``wanted`` is empty and the name
-    has only one image, return this image, even if it is for a different platform than this machine's. If
-    ``wanted`` is empty and the name has several images, return the image for this machine's platform.
+    If ``tag`` is empty, all images in the layout must have the same name. If ``platform_name`` is empty and
+    the name has only one image, return this image, even if the image is not for this machine's platform. If
+    ``platform_name`` is empty and the name has several images, return the image for this machine's platform.
 
     Raises:
         BadInput: if no image or several images match; the message lists the images.
@@ -73,7 +73,7 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
         raise BadInput(f"{blobs.name}: not an OCI layout: {INDEX} is missing")
     top = decode_json(data, _Manifest, f"{blobs.name}: {INDEX}")
     candidates = _candidates(blobs, top.manifests or [], (), 0, set())
-    candidate = _choose_candidate(blobs.name, _candidates_of(blobs.name, candidates, tag), wanted)
+    candidate = _choose_candidate(blobs.name, _candidates_of(blobs.name, candidates, tag), platform_name)
     config = candidate.manifest.config
     if config is None:
         raise BadInput(f"{blobs.name}: not an image, because its manifest names no configuration")
@@ -94,19 +94,19 @@ def choose(blobs: Blobs, tag: str, wanted: str) -> StoredImage:
 
 
 def _candidates(
-    blobs: Blobs, listed: list[_Descriptor], names: tuple[str, ...], deep: int, digests: set[str]
+    blobs: Blobs, descriptors: list[_Descriptor], names: tuple[str, ...], depth: int, digests: set[str]
 ) -> list[_Candidate]:
     """Return the images that an index lists, directly or through further indexes.
 
-    ``names`` are the index's names, for images without a name; ``deep`` is the number of indexes above this
+    ``names`` are the index's names, for images without a name; ``depth`` is the number of indexes above this
     index. This function adds the digests that it read to ``digests``.
     """
-    if deep > _MOST_DEEP or len(listed) + len(digests) > _MOST:
+    if depth > _MOST_DEEP or len(descriptors) + len(digests) > _MOST:
         raise CheckFailed(
             f"{blobs.name}: toolkit stopped reading: its indexes form a loop or list too many images"
         )
     candidates: list[_Candidate] = []
-    for descriptor in listed:
+    for descriptor in descriptors:
         notes = descriptor.annotations or {}
         own = tuple(notes[key] for key in (_NAME, _FULL_NAME) if key in notes) or names
         if (descriptor.digest, own) in {(c.descriptor.digest, c.names) for c in candidates}:
@@ -115,14 +115,14 @@ def _candidates(
             # Skip Docker's attestations: an attestation describes how an image was built
             # (docs.docker.com/build/metadata/attestations).
             continue
-        if descriptor.digest in digests and deep:
+        if descriptor.digest in digests and depth:
             continue
         digests.add(descriptor.digest)
         manifest = decode_json(
             _blob(blobs, descriptor), _Manifest, f"{blobs.name}: {descriptor.digest[:19]}…"
         )
         if manifest.manifests is not None:
-            candidates += _candidates(blobs, manifest.manifests, own, deep + 1, digests)
+            candidates += _candidates(blobs, manifest.manifests, own, depth + 1, digests)
         else:
             candidates.append(_Candidate(descriptor, manifest, own, descriptor.platform))
     return candidates
@@ -151,12 +151,12 @@ def _choices(candidates: list[_Candidate]) -> str:
     return ", ".join(n[:80] if n.isprintable() else ascii(n[:80]) for n in names[:20]) or "none"
 
 
-def _choose_candidate(name: str, candidates: list[_Candidate], wanted: str) -> _Candidate:
+def _choose_candidate(name: str, candidates: list[_Candidate], platform_name: str) -> _Candidate:
     if not candidates:
         raise BadInput(f"{name}: the layout contains no image")
-    if len({c.descriptor.digest for c in candidates}) == 1 and not wanted:
+    if len({c.descriptor.digest for c in candidates}) == 1 and not platform_name:
         return candidates[0]
-    platform = wanted or this_platform()
+    platform = platform_name or this_platform()
     fits = [c for c in candidates if c.platform is None or _fits(c.platform, platform)]
     if not fits or (len({c.descriptor.digest for c in fits}) > 1 and any(c.platform is None for c in fits)):
         shown = ", ".join(sorted({str(c.platform or "unknown") for c in candidates})[:20])

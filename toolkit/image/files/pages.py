@@ -19,18 +19,18 @@ class Pages:
         self._pages: dict[int, bytes] = {}
         self.held = 0
 
-    def take(self, at: int, size: int) -> bytes:
-        """Return up to ``size`` bytes of the file from the offset ``at``, at most 32 MiB."""
-        if at < 0 or size <= 0:
+    def take(self, offset: int, size: int) -> bytes:
+        """Return up to ``size`` bytes of the file from ``offset``, at most 32 MiB."""
+        if offset < 0 or size <= 0:
             return b""
         size = min(size, _MOST)
         parts = []
-        for number in range(at // _PAGE, (at + size - 1) // _PAGE + 1):
+        for number in range(offset // _PAGE, (offset + size - 1) // _PAGE + 1):
             page = self._page(number)
             parts.append(page)
             if len(page) < _PAGE:
                 break
-        start = at % _PAGE
+        start = offset % _PAGE
         return b"".join(parts)[start : start + size]
 
     def _page(self, number: int) -> bytes:
@@ -47,8 +47,8 @@ class _Whole(Pages):
         super().__init__(lambda at, size: content[at : at + size])
         self._content, self.held = content, len(content)
 
-    def take(self, at: int, size: int) -> bytes:
-        return self._content[at : at + size] if at >= 0 and size > 0 else b""
+    def take(self, offset: int, size: int) -> bytes:
+        return self._content[offset : offset + size] if offset >= 0 and size > 0 else b""
 
 
 def pages_of(content: bytes) -> Pages:

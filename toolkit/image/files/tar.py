@@ -85,26 +85,26 @@ def entries(source: ByteSource, name: str, budget: Budget) -> Iterator[TarMember
             raise _broken(name, "it has a member of impossible size")
 
 
-def _header(source: ByteSource, at: int, name: str) -> bytes | None:
-    """Return the header block at the offset ``at``, or None if the tar ends there."""
-    block = source.read_at(at, _BLOCK)
+def _header(source: ByteSource, offset: int, name: str) -> bytes | None:
+    """Return the header block at ``offset``, or None if the tar ends there."""
+    block = source.read_at(offset, _BLOCK)
     if block == _ENDS:
         return None
     if len(block) == _BLOCK:
         return block
     # Container engines accept a tar without the two zero blocks at its end, and so does toolkit.
     # In a zstd file, missing zero blocks may also mean that the file is truncated: zstd does not report this.
-    if block or source.slow or (at and not source.read_at(at - 1, 1)):
+    if block or source.slow or (offset and not source.read_at(offset - 1, 1)):
         raise _broken(name, "it is incomplete")
     return None
 
 
-def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -> dict[str, str]:
+def _extension(source: ByteSource, kind: bytes, offset: int, size: int, name: str) -> dict[str, str]:
     """Return the values of an extended header by name; the values apply to the next member."""
     if size > _EXTENDED:
         raise _broken(name, f"it has an extended header of {size} bytes, more than toolkit's limit")
     # Read the padding too, because a HashingSource hashes only bytes that callers read without gaps.
-    raw = source.read_at(at, padded_size(size))[:size]
+    raw = source.read_at(offset, padded_size(size))[:size]
     match kind:
         case b"x":
             return _records(raw, name)
@@ -116,13 +116,13 @@ def _extension(source: ByteSource, kind: bytes, at: int, size: int, name: str) -
             return {}  # ignore a global PAX header, because it does not set the name of a file
 
 
-def _entry(block: bytes, kind: bytes, headers: dict[str, str], at: int, size: int) -> TarMember:
+def _entry(block: bytes, kind: bytes, headers: dict[str, str], offset: int, size: int) -> TarMember:
     path = headers.get("GNU.sparse.name") or headers.get("path") or _name(block)
     target = (headers.get("linkpath") or _text(block[157:257])) if kind in b"12" else ""
     sparse = kind == b"S" or (bool(headers) and any(key.startswith("GNU.sparse.") for key in headers))
     # Old tar formats mark a folder with a slash at the end of its name.
     shown = "folder" if kind in (b"0", b"\0") and path.endswith("/") else _KINDS.get(kind, "other")
-    return TarMember(path, shown, at, size, target, kind == b"1", sparse)
+    return TarMember(path, shown, offset, size, target, kind == b"1", sparse)
 
 
 def _checked(block: bytes, name: str) -> tuple[bytes, int]:
@@ -167,35 +167,35 @@ def _name(block: bytes) -> str:
     return f"{prefix}/{name}" if prefix else name
 
 
-def _text(raw: bytes) -> str:
-    return raw.partition(b"\0")[0].decode("utf-8", "surrogateescape")
+def _text(field: bytes) -> str:
+    return field.partition(b"\0")[0].decode("utf-8", "surrogateescape")
 
 
-def _records(raw: bytes, name: str) -> dict[str, str]:
+def _records(content: bytes, name: str) -> dict[str, str]:
     """Return the PAX records that toolkit uses: path, linkpath, size and the records of sparse files."""
     records: dict[str, str] = {}
     at = 0
-    while at < len(raw) and raw[at] != 0:
-        record = _RECORD.match(raw, at)
+    while at < len(content) and content[at] != 0:
+        record = _RECORD.match(content, at)
         end = at + int(record[1]) if record else 0
-        if record is None or not record.end() < end <= len(raw) or raw[end - 1] != 0x0A:
+        if record is None or not record.end() < end <= len(content) or content[end - 1] != 0x0A:
             raise _broken(name, "it has an invalid PAX header")
         key = record[2].decode("utf-8", "replace")
         if key in {"path", "linkpath", "size"} or key.startswith("GNU.sparse."):
-            records[key] = raw[record.end() : end - 1].decode("utf-8", "surrogateescape")
+            records[key] = content[record.end() : end - 1].decode("utf-8", "surrogateescape")
         at = end
     return records
 
 
-def _after_map(source: ByteSource, block: bytes, at: int, budget: Budget) -> int:
+def _after_map(source: ByteSource, block: bytes, offset: int, budget: Budget) -> int:
     """Return the offset of the data of an old GNU sparse file, after the blocks that list the file's gaps."""
     more = block[482]
     while more:
         budget.list()
-        following = source.read_at(at, _BLOCK)
+        following = source.read_at(offset, _BLOCK)
         more = following[504] if len(following) == _BLOCK else 0
-        at += _BLOCK
-    return at
+        offset += _BLOCK
+    return offset
 
 
 def padded_size(size: int) -> int:
@@ -203,5 +203,5 @@ def padded_size(size: int) -> int:
     return -(-size // _BLOCK) * _BLOCK
 
 
-def _broken(name: str, what: str) -> Damaged:
-    return Damaged(f"{name}: the image is damaged: {what}", fix="copy or save the image again")
+def _broken(name: str, fault: str) -> Damaged:
+    return Damaged(f"{name}: the image is damaged: {fault}", fix="copy or save the image again")

@@ -78,17 +78,17 @@ def remove_stale(root: Path, pattern: str) -> None:
             path.unlink(missing_ok=True)
 
 
-def require_space(where: Path, needed: int, what: str, fix: str) -> None:
-    """Raise an error if the disk with the folder ``where`` has fewer than ``needed`` free bytes.
+def require_space(path: Path, size: int, subject: str, fix: str) -> None:
+    """Raise an error if the disk with the file or folder ``path`` has fewer than ``size`` free bytes.
 
     Raises:
         CheckFailed: if the disk has too little space. The message has the free and the needed size, and says
-            that ``what`` (for example "the SIF") needs the space.
+            that ``subject`` (for example "the SIF") needs the space.
     """
-    free = shutil.disk_usage(where).free
-    if free < needed:
+    free = shutil.disk_usage(path).free
+    if free < size:
         raise CheckFailed(
-            f"{where} has {format_size(free)} free, and {what} needs at least {format_size(needed)}", fix=fix
+            f"{path} has {format_size(free)} free, and {subject} needs at least {format_size(size)}", fix=fix
         )
 
 

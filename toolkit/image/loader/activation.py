@@ -33,7 +33,7 @@ class Activation:
     prefix: str
     variable: str
     scripts: tuple[str, ...] = ()
-    searched: tuple[tuple[str, str], ...] = ()
+    search_folders: tuple[tuple[str, str], ...] = ()
     """Pairs (variable, folder). The activation inserts each folder at the start of the variable."""
 
 
@@ -96,4 +96,4 @@ def _read_intel(tree: FileTree, script: str) -> Activation | None:
     searched = [("LD_LIBRARY_PATH", folder) for folder in beside if files.names(tree, folder)]
     searched += [("LD_LIBRARY_PATH", f"{prefix}/{folder}") for folder in there]
     searched += [("FI_PROVIDER_PATH", f"{prefix}/{folder}") for folder in providers[:1]]
-    return Activation(prefix, "I_MPI_ROOT", searched=tuple(searched))
+    return Activation(prefix, "I_MPI_ROOT", search_folders=tuple(searched))

@@ -83,16 +83,16 @@ class Tables:
         self.tags = self._dynamic()
         self._strings = self._first(_STRTAB)
 
-    def _take(self, shape: str, at: int) -> tuple[int, ...]:
+    def _take(self, shape: str, offset: int) -> tuple[int, ...]:
         form = self._order + shape
-        return struct.unpack(form, self._pages.take(at, struct.calcsize(form)))
+        return struct.unpack(form, self._pages.take(offset, struct.calcsize(form)))
 
-    def _segment(self, at: int) -> tuple[int, int, int, int, bool]:
+    def _segment(self, position: int) -> tuple[int, int, int, int, bool]:
         """Return a segment's type, file offset, address and file size, and whether it is executable."""
         if self.wide:
-            kind, flags, offset, address, _, size = self._take("IIQQQQ", at)
+            kind, flags, offset, address, _, size = self._take("IIQQQQ", position)
         else:
-            kind, offset, address, _, size, _, flags = self._take("IIIIIII", at)
+            kind, offset, address, _, size, _, flags = self._take("IIIIIII", position)
         return kind, offset, address, size, bool(flags & 1)
 
     def _dynamic(self) -> list[tuple[int, int]]:
@@ -108,8 +108,8 @@ class Tables:
                 tags.append((tag, value))
         return tags
 
-    def _first(self, wanted: int) -> int | None:
-        return next((value for tag, value in self.tags if tag == wanted), None)
+    def _first(self, dynamic_tag: int) -> int | None:
+        return next((value for tag, value in self.tags if tag == dynamic_tag), None)
 
     def place(self, address: int) -> int | None:
         """Return the file offset of a memory address, or None if no loaded segment contains the address."""
@@ -118,12 +118,12 @@ class Tables:
                 return address - start + offset
         return None
 
-    def text(self, at: int) -> str:
-        """Return the text at the offset ``at`` of the dynamic string table."""
+    def text(self, offset: int) -> str:
+        """Return the text at ``offset`` in the dynamic string table."""
         start = self.place(self._strings) if self._strings is not None else None
         if start is None:
             raise ValueError("no string table")
-        text = self._pages.take(start + at, _LONGEST).partition(b"\0")[0]
+        text = self._pages.take(start + offset, _LONGEST).partition(b"\0")[0]
         self._left -= len(text)
         if self._left < 0:
             raise ValueError("more names than toolkit's limit")
@@ -146,8 +146,8 @@ class Tables:
             left -= len(pieces[-1])
         return b"\0".join(pieces)
 
-    def texts(self, wanted: int) -> tuple[str, ...]:
-        return tuple(self.text(value) for tag, value in self.tags if tag == wanted)
+    def texts(self, dynamic_tag: int) -> tuple[str, ...]:
+        return tuple(self.text(value) for tag, value in self.tags if tag == dynamic_tag)
 
     def versions(self) -> Iterator[str]:
         """Yield the symbol versions that the file needs, from its section ``.gnu.version_r``."""
@@ -219,12 +219,12 @@ class Tables:
         where = self.place(value) if section else None
         return None if where is None else self._pages.take(where, _LONGEST * 4).partition(b"\0")[0]
 
-    def _entry(self, name: bytes, at: int, length: int) -> int | None:
-        table = self._pages.take(at, length)
+    def _entry(self, name: bytes, offset: int, length: int) -> int | None:
+        table = self._pages.take(offset, length)
         position = table.find(name)
         while position >= 0 and position % 24:
             position = table.find(name, position + 1)
-        return at + position if position >= 0 else None
+        return offset + position if position >= 0 else None
 
 
 def tables(pages: Pages) -> Tables | None:

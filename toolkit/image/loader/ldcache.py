@@ -41,6 +41,6 @@ def read_cache(content: bytes, architecture: str | None = None) -> dict[str, str
     return {**special, **libraries}
 
 
-def _text(content: bytes, at: int) -> str:
-    text = content[at : at + _LONGEST].partition(b"\0")[0].decode("utf-8", "replace")
+def _text(content: bytes, offset: int) -> str:
+    text = content[offset : offset + _LONGEST].partition(b"\0")[0].decode("utf-8", "replace")
     return text if text.isprintable() else ""

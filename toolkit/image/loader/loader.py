@@ -55,11 +55,11 @@ class Loader:
 
     tree: FileTree
     environment: dict[str, str]
-    most: int = files.MAX_READ
+    read_limit: int = files.MAX_READ
     """Maximum number of bytes to read of a file, if the tree cannot read parts of files."""
-    spent: int = 0
+    bytes_read: int = 0
     """The number of bytes that toolkit has read so far to find needed libraries."""
-    listed: int = 0
+    names_size: int = 0
     """The total size in bytes of the names in the ELF headers that toolkit has read so far."""
     _elves: dict[str, Elf | None] = field(default_factory=dict)
     _pages: OrderedDict[str, Pages] = field(default_factory=OrderedDict)
@@ -194,13 +194,13 @@ class Loader:
                 )
             pages = self.pages(real)
             self._elves[real] = elf = read_elf(pages)
-            self.listed += _weight(elf) if elf else 0
-            if self.listed > _MOST_NAMES:
+            self.names_size += _weight(elf) if elf else 0
+            if self.names_size > _MOST_NAMES:
                 raise CheckFailed(
                     "the image's programs and libraries contain more names of needed libraries, search "
                     "folders and symbol versions than toolkit's limit allows"
                 )
-            self.spent += pages.held
+            self.bytes_read += pages.held
         return self._elves[real]
 
     def pages(self, path: str) -> Pages:
@@ -217,8 +217,8 @@ class Loader:
             if isinstance(tree, Sliced) and sliced:
                 self._pages[real] = Pages(partial(tree.piece, real))
             else:
-                content = files.read(tree, real, self.most) or b""
-                self.spent += len(content)
+                content = files.read(tree, real, self.read_limit) or b""
+                self.bytes_read += len(content)
                 self._pages[real] = pages_of(content)
         self._pages.move_to_end(real)
         while len(self._pages) > 1 and sum(p.held for p in self._pages.values()) > _CACHE_BYTES:
@@ -239,25 +239,25 @@ class Loader:
             self._texts.popitem(last=False)
         return self._texts[real]
 
-    def closure(self, path: str, *users: str, most: int = 200) -> tuple[dict[str, str | None], bool]:
+    def closure(self, path: str, *users: str, limit: int = 200) -> tuple[dict[str, str | None], bool]:
         """Return the path by soname of each library that a file needs directly or indirectly, and whether the
         list is complete.
 
         A missing library has the path None. ``users`` are the file that loads the file ``path``, then the
         file that loads that file, and so on up to the program. The list is incomplete if the file needs more
-        than ``most`` libraries.
+        than ``limit`` libraries.
         """
-        key = (path, *users, str(most))
+        key = (path, *users, str(limit))
         if key not in self._closures:
             if len(self._closures) >= _MOST_CLOSURES:
                 self._closures.clear()
-            self._closures[key] = self._follow((path, *users), most)
+            self._closures[key] = self._follow((path, *users), limit)
         return self._closures[key]
 
-    def _follow(self, start: tuple[str, ...], most: int) -> tuple[dict[str, str | None], bool]:
+    def _follow(self, start: tuple[str, ...], limit: int) -> tuple[dict[str, str | None], bool]:
         closure: dict[str, str | None] = {}
         waiting: deque[tuple[str, ...]] = deque([start])
-        while waiting and len(closure) < most:
+        while waiting and len(closure) < limit:
             users = waiting.popleft()
             elf = self.elf(users[0])
             for soname in elf.needed if elf else ():

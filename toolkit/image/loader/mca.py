@@ -22,7 +22,7 @@ _START = re.compile(
 )
 _WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
 _MOST = 2000
-_LARGEST = 100
+_VERSION_LIMIT = 100
 """Each number in a version is smaller than this limit. Bytes with a larger number are not a component."""
 
 
@@ -69,17 +69,17 @@ def by_framework(components: tuple[McaComponent, ...], *frameworks: str) -> dict
     }
 
 
-def _read(content: bytes, at: int) -> McaComponent | None:
-    project = content[at : at + _PROJECT].rstrip(b"\0").decode()
-    numbers = struct.unpack_from("<3i", content, at + _PROJECT)
-    framework = _word(content, at + _PROJECT + _NUMBERS, _FRAMEWORK)
-    name = _word(content, at + _PROJECT + _NUMBERS + _FRAMEWORK + _NUMBERS, _NAME)
-    if not framework or not name or not all(0 <= n < _LARGEST for n in numbers):
+def _read(content: bytes, offset: int) -> McaComponent | None:
+    project = content[offset : offset + _PROJECT].rstrip(b"\0").decode()
+    numbers = struct.unpack_from("<3i", content, offset + _PROJECT)
+    framework = _word(content, offset + _PROJECT + _NUMBERS, _FRAMEWORK)
+    name = _word(content, offset + _PROJECT + _NUMBERS + _FRAMEWORK + _NUMBERS, _NAME)
+    if not framework or not name or not all(0 <= n < _VERSION_LIMIT for n in numbers):
         return None
     return McaComponent(project, ".".join(map(str, numbers)), framework, name)
 
 
-def _word(content: bytes, at: int, size: int) -> str:
+def _word(content: bytes, offset: int, size: int) -> str:
     """Return the text of a zero-padded field of ``size`` bytes; empty if the field is not a name."""
-    field = content[at : at + size].rstrip(b"\0")
+    field = content[offset : offset + size].rstrip(b"\0")
     return field.decode() if _WORD.match(field) else ""

@@ -53,12 +53,12 @@ class SymbolCheck:
     def _by_version(self, files: Iterable[str], libraries: dict[str, str]) -> str | None:
         for file in files:
             file_symbols = self.of(file)
-            for soname, versions in (file_symbols.needs if file_symbols else {}).items():
+            for soname, versions in (file_symbols.required_versions if file_symbols else {}).items():
                 library = libraries.get(soname)
                 symbols = self.of(library) if library else None
-                if symbols is None or not symbols.defines:
+                if symbols is None or not symbols.own_versions:
                     continue  # ld.so accepts a library without symbol versions
-                if missing := next((v for v in versions if v not in symbols.defines), None):
+                if missing := next((v for v in versions if v not in symbols.own_versions), None):
                     return f"{library}: version `{missing}' not found (required by {file})"
         return None
 

@@ -172,7 +172,7 @@ class ImageShell:
         self._before("PATH", f"{activation.prefix}/bin")
         self._set(activation.variable, activation.prefix, "", certain=True)
         self.exported.add(activation.variable)
-        for name, folder in activation.searched:
+        for name, folder in activation.search_folders:
             self._before(name, folder)
             self.exported.add(name)
         for script in activation.scripts[:_MOST_SCRIPTS]:
@@ -264,17 +264,17 @@ class ImageShell:
         self.values[name] = value
         self.begun = self.begun or name == "PATH"
 
-    def _value(self, assigned: str, word: str, name: str) -> str | None:
+    def _value(self, text: str, word: str, name: str) -> str | None:
         """Return the value of a variable, or None if the user's environment may set the variable.
 
         toolkit assumes in two cases that an unset variable is empty: the variable's name ends with PATH, or
         a script adds text to the variable's own value, as in ``X=/opt:$X``.
         """
-        if name == assigned == "PATH" and not self.begun and _DEFAULT.match(word):
+        if name == text == "PATH" and not self.begun and _DEFAULT.match(word):
             return None
         if name in self.values:
             return self.values[name]
-        return "" if (name == assigned or name.endswith("PATH")) and not _DEFAULT.match(word) else None
+        return "" if (name == text or name.endswith("PATH")) and not _DEFAULT.match(word) else None
 
     def _unset(self, names: list[str], *, certain: bool) -> None:
         for name in names:
@@ -283,9 +283,9 @@ class ImageShell:
             elif name in self.values:
                 self._set(name, self.values[name], "", certain=False)
 
-    def _nowhere(self, name: str, rest: list[str]) -> bool:
+    def _nowhere(self, name: str, arguments: list[str]) -> bool:
         """Return whether the command sources a script that the image does not contain."""
-        path = expand(rest[0], self.values.get) if name in {".", "source"} and rest else ""
+        path = expand(arguments[0], self.values.get) if name in {".", "source"} and arguments else ""
         return path.startswith("/") and UNTOLD not in path and not files.is_file(self.tree, path)
 
     def _run(self, command: str) -> None:

@@ -131,44 +131,44 @@ class _Walk:
         else:
             self._go_on(path, depth, None)
 
-    def _go_on(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
+    def _go_on(self, path: str, depth: int, pattern: "re.Pattern[str] | None") -> None:
         listed = files.names(self.tree, path)
         self.names += len(listed)
         # Intel MPI has lib/debug and lib/release. Search "debug" last, because env/vars.sh uses lib/release.
         for name in sorted(listed, key=lambda name: name.startswith("debug")):
             below = posixpath.join(path, name)
-            if name.startswith("python3") and wanted is not None:
+            if name.startswith("python3") and pattern is not None:
                 self._python(below)
-            elif _FILE.match(name) or (wanted and not wanted.match(name)):
+            elif _FILE.match(name) or (pattern and not pattern.match(name)):
                 continue
             elif _BARREN.match(name):
-                self._peek(below, name, depth, wanted)
+                self._peek(below, name, depth, pattern)
                 self.waiting.extend((f"{below}/{within}", depth + 1) for within in _WITHIN.get(name, ()))
             elif name.startswith(_PADDING):
                 self.waiting.append((below, depth))
             elif not files.names(self.tree, below):
-                self._list_file(below, depth, wanted)
+                self._list_file(below, depth, pattern)
             elif depth < _DEEPEST:
                 self.waiting.append((below, depth + 1))
             else:
                 self.cut = True
 
-    def _peek(self, path: str, name: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
+    def _peek(self, path: str, name: str, depth: int, pattern: "re.Pattern[str] | None") -> None:
         """Record ``path`` as a possible program if it is a file. If ``path`` is a folder such as ``share`` at
         depth 0 or 1 of the search, record the possible programs in this folder, but not in its subfolders.
         """
         if name.startswith("."):
             return
         if files.is_file(self.tree, path):
-            self._list_file(path, depth, wanted)
-        elif depth <= 1 and wanted is None and _PEEKED.match(name):
+            self._list_file(path, depth, pattern)
+        elif depth <= 1 and pattern is None and _PEEKED.match(name):
             for inside in files.names(self.tree, path):
                 below = posixpath.join(path, inside)
                 if not _FILE.match(inside) and files.is_file(self.tree, below):
-                    self._list_file(below, depth, wanted)
+                    self._list_file(below, depth, pattern)
 
-    def _list_file(self, path: str, depth: int, wanted: "re.Pattern[str] | None") -> None:
-        if depth <= _LOOSE and wanted is None and len(self.loose) < _MOST_LISTED:
+    def _list_file(self, path: str, depth: int, pattern: "re.Pattern[str] | None") -> None:
+        if depth <= _LOOSE and pattern is None and len(self.loose) < _MOST_LISTED:
             self.loose.append(path)
 
     def _folders(self, path: str) -> Iterator[str]:

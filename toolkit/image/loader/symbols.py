@@ -21,17 +21,18 @@ _RELATIVE = 24
 
 @dataclass(frozen=True, slots=True)
 class Symbols:
-    """The symbols that a file defines, and the symbols that ld.so must find before a program starts.
+    """The symbols that a file exports, and the symbols that ld.so must find before a program starts.
 
     ``imports`` are the symbols whose addresses ld.so looks up when the program starts. They do not include
-    functions that ld.so looks up at their first call, or weak symbols. ``needs`` maps a library's soname to
-    the versions that the library must define. ``defines`` are the versions that the file itself defines.
+    functions that ld.so looks up at their first call, or weak symbols. ``required_versions`` maps a library's
+    soname to the versions that the library must define. ``own_versions`` are the versions that the file
+    itself defines.
     """
 
     exports: frozenset[bytes]
     imports: frozenset[bytes]
-    needs: dict[str, tuple[str, ...]]
-    defines: frozenset[str]
+    required_versions: dict[str, tuple[str, ...]]
+    own_versions: frozenset[str]
 
 
 def read_symbols(pages: Pages) -> Symbols | None:

@@ -21,9 +21,9 @@ from toolkit.model.solution import Solution
 
 
 def complete(
-    named: Named,
+    named_recipe: Named,
     solution: Solution,
-    needs: Ingredients,
+    inputs: Ingredients,
     *,
     epoch: int,
     base: LockedBase,
@@ -33,24 +33,26 @@ def complete(
     """Return the complete lock for the versions that the solver chose.
 
     Args:
-        named: the recipe and its name.
+        named_recipe: the recipe and its name.
         solution: the versions that the solver chose.
-        needs: the packages and archives that a build of these versions needs.
+        inputs: the packages and archives that a build of these versions needs.
         epoch: the modification time of every file in the image, in Unix seconds.
         base: the base image.
         build: the files that only the build needs.
         run: the files that the finished image contains.
     """
     return Lock(
-        recipe=named.name,
-        recipe_sha256=recipe_sha256(named.recipe),
-        title=" ".join(named.recipe.title.split()),
-        packages=tuple(re.split(r"[\[=]", package)[0] for package in needs.packages),
+        recipe=named_recipe.name,
+        recipe_sha256=recipe_sha256(named_recipe.recipe),
+        title=" ".join(named_recipe.recipe.title.split()),
+        packages=tuple(re.split(r"[\[=]", package)[0] for package in inputs.packages),
         solution=solution,
         epoch=epoch,
         base=base,
-        steps=tuple(_step(component, needs, named.recipe, run.wheels) for component in needs.compiled),
-        environment={k: v for row in needs.rows.values() for k, v in row.environment.items()},
+        steps=tuple(
+            _step(component, inputs, named_recipe.recipe, run.wheels) for component in inputs.compiled
+        ),
+        environment={k: v for row in inputs.rows.values() for k, v in row.environment.items()},
         licences=terms(solution.versions),
         build=build,
         run=run,
@@ -58,23 +60,23 @@ def complete(
 
 
 def _step(
-    component: CompiledComponent, needs: Ingredients, recipe: Recipe, wheels: Sequence[LockedFile]
+    component: CompiledComponent, inputs: Ingredients, recipe: Recipe, wheels: Sequence[LockedFile]
 ) -> LockedStep:
     horovod = component == "horovod"
     return LockedStep(
         component=component,
-        words=recipe.operations if horovod else needs.rows[component].configure,
-        after=tuple(before for before in AFTER[component] if before in needs.compiled),
-        wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, needs)),
+        words=recipe.operations if horovod else inputs.rows[component].configure,
+        after=tuple(before for before in AFTER[component] if before in inputs.compiled),
+        wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, inputs)),
         # CUDA's compiler is an extra archive, not a component: the finished image contains none of its files.
-        extra=needs.helpers if horovod else (),
-        patches={name: patch_sha256(name) for name in needs.rows[component].patches},
+        extra=inputs.helpers if horovod else (),
+        patches={name: patch_sha256(name) for name in inputs.rows[component].patches},
     )
 
 
-def _is_needed(wheel: LockedFile, component: CompiledComponent, needs: Ingredients) -> bool:
+def _is_needed(wheel: LockedFile, component: CompiledComponent, inputs: Ingredients) -> bool:
     """Return whether toolkit needs ``wheel`` to compile a component: the component is a Python package, and
     the row of the MPI library in ``stacks.toml`` names ``wheel``.
     """
-    words = [word for c, row in needs.rows.items() if c in MPIS for word in row.wheels]
+    words = [word for c, row in inputs.rows.items() if c in MPIS for word in row.wheels]
     return component in PYTHON_PACKAGES and wheel.name in {word.partition("==")[0] for word in words}

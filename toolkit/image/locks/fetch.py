@@ -102,7 +102,9 @@ def is_fetched(file: LockedFile) -> bool:
     return has_content(path_of(file), file.size, file.sha256)
 
 
-def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str) -> None:
+def _fetch(
+    files: list[LockedFile], addresses: Mapping[str, tuple[str, ...]], tell: Tell, recipe: str
+) -> None:
     """Download files in parallel, the largest file first. If one download fails, or the user interrupts
     toolkit, all downloads stop.
     """
@@ -110,7 +112,7 @@ def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: 
     pool = ThreadPoolExecutor(_AT_ONCE)
     try:
         waiting = {
-            pool.submit(_fetch_one, file, where[file.sha256], stop, recipe)
+            pool.submit(_fetch_one, file, addresses[file.sha256], stop, recipe)
             for file in sorted(files, key=lambda f: -f.size)
         }
         while waiting:
@@ -123,12 +125,12 @@ def _fetch(files: list[LockedFile], where: Mapping[str, tuple[str, ...]], tell: 
         pool.shutdown(cancel_futures=True)
 
 
-def _so_far(files: Sequence[LockedFile], fetched: int) -> str:
+def _so_far(files: Sequence[LockedFile], byte_count: int) -> str:
     """Return the progress as text: the number of complete files, and the size of the downloaded bytes."""
     total = sum(file.size for file in files)
     fetched_bytes = sum(_size(path_of(file)) or _size(_part_of(file)) for file in files)
     whole = "" if any(not file.size for file in files) else f" of {format_size(total)}"
-    return f"{fetched} of {len(files)} fetched, {format_size(fetched_bytes)}{whole}"
+    return f"{byte_count} of {len(files)} fetched, {format_size(fetched_bytes)}{whole}"
 
 
 def _size(path: Path) -> int:

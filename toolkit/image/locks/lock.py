@@ -116,26 +116,29 @@ def load_lock(name: str) -> Lock | None:
     )
 
 
-def fitting_lock(named: Named, where: str, accepted: Collection[str] = ()) -> Lock:
-    """Return the lock of the recipe with the name or path ``where``; check first that the lock fits the
+def fitting_lock(named_recipe: Named, reference: str, accepted_hosts: Collection[str] = ()) -> Lock:
+    """Return the lock of the recipe with the name or path ``reference``; check first that the lock fits the
     recipe.
 
-    ``accepted`` are hosts from which the user allows downloads. The mirrors and package indexes in this
+    ``accepted_hosts`` are hosts from which the user allows downloads. The mirrors and package indexes in this
     machine's configuration, and the package indexes of the recipe, are always allowed.
 
     Raises:
-        BadInput: if the lock is invalid or out of date, or names files on a host that the user has not
-            accepted.
+        BadInput: if the lock is invalid or out of date, or names files on a host from which the user does not
+            allow downloads.
         Missing: if the recipe has no lock.
     """
-    lock = load_lock(where)
+    lock = load_lock(reference)
     if lock is None:
-        raise Missing(f"{where} has no lock", fix=f"lock the recipe: `{lock_command(where)}`")
-    if why := stale(lock, named.recipe):
+        raise Missing(f"{reference} has no lock", fix=f"lock the recipe: `{lock_command(reference)}`")
+    if why := stale(lock, named_recipe.recipe):
         raise BadInput(
-            f"{lock_path(where)}: {why}", fix=f"lock the recipe again: `{lock_command(where)} --upgrade`"
+            f"{lock_path(reference)}: {why}",
+            fix=f"lock the recipe again: `{lock_command(reference)} --upgrade`",
         )
-    require_accepted(files_of(lock), str(lock_path(where)), {*accepted, *hosts_of(named.recipe.indexes)})
+    require_accepted(
+        files_of(lock), str(lock_path(reference)), {*accepted_hosts, *hosts_of(named_recipe.recipe.indexes)}
+    )
     return lock
 
 
@@ -208,11 +211,11 @@ def _words(lock: Lock) -> dict[str, str]:
     return {step.component: " ".join(step.words) for step in lock.steps}
 
 
-def _changes_of_values(where: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[LockChange]:
+def _changes_of_values(part: str, old: Mapping[str, str], new: Mapping[str, str]) -> Iterator[LockChange]:
     for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name, ""), new.get(name, "")
         if before != after:
-            yield LockChange(where=where, name=name, old=before, new=after)
+            yield LockChange(where=part, name=name, old=before, new=after)
 
 
 def _shape(error: Exception) -> str:
@@ -232,7 +235,7 @@ def _stages(old: Lock, new: Lock) -> Iterator[tuple[str, tuple[LockedFile, ...],
 
 
 def _changes_of_files(
-    where: str, old: tuple[LockedFile, ...], new: tuple[LockedFile, ...]
+    part: str, old: tuple[LockedFile, ...], new: tuple[LockedFile, ...]
 ) -> Iterator[LockChange]:
     before, after = ({file.name: file for file in files} for files in (old, new))
     for name in sorted(before.keys() | after.keys()):
@@ -240,4 +243,4 @@ def _changes_of_files(
         if old_file and new_file and old_file.sha256 == new_file.sha256:
             continue
         versions = (old_file.version if old_file else "", new_file.version if new_file else "")
-        yield LockChange(where=where, name=name, old=versions[0], new=versions[1])
+        yield LockChange(where=part, name=name, old=versions[0], new=versions[1])

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def lock_of(
     client: "DockerClient",
-    named: Named,
+    named_recipe: Named,
     tell: Tell,
     host: HostFacts | None = None,
     *,
@@ -37,36 +37,40 @@ def lock_of(
         CheckFailed: if no set of versions satisfies the recipe, or a package is not available.
         Missing: if the Docker engine or a package source does not respond.
     """
-    if named.recipe.unbuildable:
+    if named_recipe.recipe.unbuildable:
         raise BadInput(
-            f"toolkit cannot build {named.name}: {named.recipe.unbuildable}",
-            fix=f"build the image on another machine; `toolkit image render {named.name}` prints the "
+            f"toolkit cannot build {named_recipe.name}: {named_recipe.recipe.unbuildable}",
+            fix=f"build the image on another machine; `toolkit image render {named_recipe.name}` prints the "
             f"Dockerfile",
         )
-    solution, rows = solve_recipe_rows(named, host)
-    tell.step(f"Locking {named.name}: {_in_words(solution.versions)}")
-    needs = ingredients(rows, named.recipe, stacks())
-    lock = resolve(client, named, solution, needs, tell, newer_base=newer_base)
-    tell.step(f"A build of {named.name} needs {cost(files_of(lock))}")
+    solution, rows = solve_recipe_rows(named_recipe, host)
+    tell.step(f"Locking {named_recipe.name}: {_in_words(solution.versions)}")
+    needs = ingredients(rows, named_recipe.recipe, stacks())
+    lock = resolve(client, named_recipe, solution, needs, tell, newer_base=newer_base)
+    tell.step(f"A build of {named_recipe.name} needs {cost(files_of(lock))}")
     return lock
 
 
 def ensure_lock(
-    client: "DockerClient", named: Named, where: str, tell: Tell, accepted: Collection[str] = ()
+    client: "DockerClient",
+    named_recipe: Named,
+    reference: str,
+    tell: Tell,
+    accepted_hosts: Collection[str] = (),
 ) -> Lock:
-    """Return the lock of the recipe with the name or path ``where``. If the recipe has no lock, make a lock
-    and save it.
+    """Return the lock of the recipe with the name or path ``reference``. If the recipe has no lock, make a
+    lock and save it.
 
     Raises:
         BadInput: under the same conditions as :func:`~toolkit.image.locks.lock.fitting_lock`.
     """
-    if load_lock(where) is None:
-        lock = lock_of(client, named, tell)
-        file = lock_path(where)
+    if load_lock(reference) is None:
+        lock = lock_of(client, named_recipe, tell)
+        file = lock_path(reference)
         save_lock(lock, file)
         tell.step(f"Wrote {file}")
         return lock
-    return fitting_lock(named, where, accepted)
+    return fitting_lock(named_recipe, reference, accepted_hosts)
 
 
 def _in_words(versions: dict[str, str]) -> str:

@@ -59,11 +59,11 @@ def _uses(image: ImageFacts) -> list[dict[str, str]]:
     return [selection for selection in tries if set(selection) <= set(known_versions)]
 
 
-def _recipe(image: ImageFacts, want: dict[str, str], host: HostFacts) -> Recipe:
+def _recipe(image: ImageFacts, versions: dict[str, str], host: HostFacts) -> Recipe:
     name = image.path.rpartition("/")[2] or "the image"
     return Recipe(
         schema="toolkit.recipe/2",
         title=f"Replacement for {name}, matched to the cluster",
         architecture=host.architecture or image.architecture or "x86_64",
-        want=want,
+        want=versions,
     )

@@ -36,21 +36,21 @@ def of_index(python: str) -> str:
     return f"{INDEX}:{python}"
 
 
-def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collection[str]) -> None:
+def require_accepted(files: Iterable[LockedFile], name: str, accepted_hosts: Collection[str]) -> None:
     """Raise an error if a file is on a host that the user has not accepted.
 
     The mirrors and package indexes in this machine's configuration are always accepted.
 
     Args:
         files: the files of a lock.
-        where: the name of the lock in the error message.
-        accepted: the hosts that the user accepts, each with the port if the address has a port.
+        name: the name of the lock in the error message.
+        accepted_hosts: the hosts that the user accepts, each with the port if the address has a port.
 
     Raises:
         BadInput: if the user has not accepted a host; the message lists such hosts and their files.
     """
     foreign: dict[str, list[str]] = defaultdict(list)
-    known = {host.lower() for host in accepted} | _known_hosts()
+    known = {host.lower() for host in accepted_hosts} | _known_hosts()
     for file in files:
         if (host := address_host(file.origin)) and host not in known:
             foreign[host].append(file.file)
@@ -58,18 +58,18 @@ def require_accepted(files: Iterable[LockedFile], where: str, accepted: Collecti
         return
     options = " ".join(f"{ACCEPT} {host}" for host in sorted(foreign))
     raise BadInput(
-        f"{where}: the lock names files on a host that is neither your mirror nor your package index: "
+        f"{name}: the lock names files on a host that is neither your mirror nor your package index: "
         f"{', '.join(sorted(foreign)[:_NAMED])}",
         detail=[f"{host}: {_some(names)}" for host, names in sorted(foreign.items())[:_NAMED]],
         fix=f"if you trust the author of this lock, add {options}",
     )
 
 
-def hosts_of(places: Iterable[str]) -> frozenset[str]:
+def hosts_of(urls: Iterable[str]) -> frozenset[str]:
     """Return the hosts of addresses in lower case, each with the port if the address has a port."""
-    return frozenset(
-        without_login(place).partition("://")[2].partition("/")[0].lower() for place in places
-    ) - {""}
+    return frozenset(without_login(place).partition("://")[2].partition("/")[0].lower() for place in urls) - {
+        ""
+    }
 
 
 def _some(names: Sequence[str]) -> str:

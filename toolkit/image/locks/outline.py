@@ -10,18 +10,18 @@ from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.solution import Component
 
 
-def outline_recipe(named: Named) -> Lock:
+def outline_recipe(named_recipe: Named) -> Lock:
     """Return a lock with only the fields that follow from the recipe and the rows of ``stacks.toml``.
 
     The base image has a name but no digest. Source archives have the hashes in ``stacks.toml``; source
     distributions have no hashes. No program can build an image from this lock, because the lock has no
     packages and no wheels.
     """
-    solution, rows = solve_recipe_rows(named)
-    needs = ingredients(rows, named.recipe, stacks())
+    solution, rows = solve_recipe_rows(named_recipe)
+    needs = ingredients(rows, named_recipe.recipe, stacks())
     base, components = needs.base, (*needs.helpers, *needs.compiled)
     return complete(
-        named,
+        named_recipe,
         solution,
         needs,
         epoch=0,
@@ -31,14 +31,14 @@ def outline_recipe(named: Named) -> Lock:
     )
 
 
-def _source(needs: Ingredients, component: Component) -> LockedFile:
-    row = needs.rows[component]
+def _source(inputs: Ingredients, component: Component) -> LockedFile:
+    row = inputs.rows[component]
     archive = row.archive
     return LockedFile(
         name=component,
         version=row.version,
         file=archive.file if archive else f"{component}-{row.version}.tar.gz",
-        origin=archive.origin if archive else of_index(needs.base.python),
+        origin=archive.origin if archive else of_index(inputs.base.python),
         sha256=archive.sha256 if archive else "",
         size=0,
     )

@@ -27,7 +27,7 @@ DatedFile = tuple[LockedFile, int]
 
 
 def wheels_of(
-    text: bytes, *, python: str, glibc: str, architecture: str, foreign: frozenset[str] = frozenset()
+    text: bytes, *, python: str, glibc: str, architecture: str, foreign_hosts: frozenset[str] = frozenset()
 ) -> tuple[DatedFile, ...]:
     """For each package in a ``pylock.toml`` with the content ``text``, return the wheel that fits the image's
     Python, glibc and architecture.
@@ -35,7 +35,7 @@ def wheels_of(
     If ``text`` does not state the size of a wheel, toolkit reads the size of a wheel on this machine. The
     size of a wheel on another machine is then 0.
 
-    ``python`` is a full version such as 3.11.4. For a wheel on one of the hosts ``foreign``, the returned
+    ``python`` is a full version such as 3.11.4. For a wheel on one of ``foreign_hosts``, the returned
     origin is the URL of the wheel. For any other wheel, the origin names the package index.
 
     Raises:
@@ -46,7 +46,7 @@ def wheels_of(
         environment=environment(python, architecture), tags=tags(python, glibc, architecture)
     )
     origin = _origin(python)
-    return tuple(_wheel(package, file, origin, foreign) for package, file in chosen)
+    return tuple(_wheel(package, file, origin, foreign_hosts) for package, file in chosen)
 
 
 def sdists_of(text: bytes, *, python: str) -> tuple[DatedFile, ...]:
@@ -104,13 +104,13 @@ def _origin(python: str) -> str:
     return of_index(".".join(python.split(".")[:2]))
 
 
-def _wheel(package: Package, file: object, origin: str, foreign: frozenset[str]) -> DatedFile:
+def _wheel(package: Package, file: object, origin: str, foreign_hosts: frozenset[str]) -> DatedFile:
     if not isinstance(file, PackageWheel):
         raise CheckFailed(
             f"{package.name} {package.version} has no wheel for the image's Python, glibc and architecture"
         )
     url = file.url or ""
-    return _with_date(package, file, url if address_host(url) in foreign else origin)
+    return _with_date(package, file, url if address_host(url) in foreign_hosts else origin)
 
 
 def _sdist(package: Package, origin: str) -> DatedFile:

@@ -51,16 +51,16 @@ _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
 
 def resolve(
     client: "DockerClient",
-    named: Named,
+    named_recipe: Named,
     solution: Solution,
-    needs: Ingredients,
+    inputs: Ingredients,
     tell: Tell,
     *,
     newer_base: bool = False,
 ) -> Lock:
-    """Return the lock of the recipe ``named`` for the versions in ``solution``.
+    """Return the lock of the recipe ``named_recipe`` for the versions in ``solution``.
 
-    ``needs`` lists the packages and archives that the build needs. If ``newer_base`` is true, toolkit looks
+    ``inputs`` lists the packages and archives that the build needs. If ``newer_base`` is true, toolkit looks
     up the newest base image in the registry. The image's architecture may differ from the architecture of
     this machine.
 
@@ -68,28 +68,28 @@ def resolve(
         CheckFailed: if a Debian package or a wheel is not available.
         Missing: if the Docker engine, the package index or the source of the base image does not respond.
     """
-    base, debian = _debian(client, needs, solution.architecture, tell, newer_base=newer_base)
+    base, debian = _debian(client, inputs, solution.architecture, tell, newer_base=newer_base)
     base_hashes = {file.sha256 for file in base.packages}
     run = tuple(file for file in debian.sets["run"] if file.sha256 not in base_hashes)
     build = tuple(file for file in debian.sets["build"] if file.sha256 not in base_hashes)
-    tell.step(f"Asking the package index for the wheels of {named.name}")
-    python = _Python(needs, solution.architecture, run, named.name, tell)
+    tell.step(f"Asking the package index for the wheels of {named_recipe.name}")
+    python = _Python(inputs, solution.architecture, run, named_recipe.name, tell)
     sdists = python.sdists()
     installed = python.wheels(
-        (*needs.wheels, *needs.packages, *_build_requirements(sdists, python)), needs.tools
+        (*inputs.wheels, *inputs.packages, *_build_requirements(sdists, python)), inputs.tools
     )
-    tools = python.wheels(needs.tools, tuple(f"{file.name}=={file.version}" for file, _ in installed))
-    archives = tuple(_archive(needs, component) for component in (*needs.helpers, *needs.compiled))
+    tools = python.wheels(inputs.tools, tuple(f"{file.name}=={file.version}" for file, _ in installed))
+    archives = tuple(_archive(inputs, component) for component in (*inputs.helpers, *inputs.compiled))
     sources = [f for f, _ in sdists] + [f for f in archives if f]
     mirrors = of_image(client, base.published) if base.published else {}
 
     def measured(files: Sequence[LockedFile]) -> tuple[LockedFile, ...]:
-        return _with_sizes(files, tell, named.name, mirrors)
+        return _with_sizes(files, tell, named_recipe.name, mirrors)
 
     return complete(
-        named,
+        named_recipe,
         solution,
-        needs,
+        inputs,
         epoch=max([debian.date, *(date for _, date in (*sdists, *installed, *tools))]),
         base=base,
         build=Stage(debian=build, wheels=measured([f for f, _ in tools]), sources=measured(sources)),
@@ -98,16 +98,16 @@ def resolve(
 
 
 def _debian(
-    client: "DockerClient", needs: Ingredients, wanted: str, tell: Tell, *, newer_base: bool
+    client: "DockerClient", inputs: Ingredients, target_architecture: str, tell: Tell, *, newer_base: bool
 ) -> tuple[LockedBase, PackageFiles]:
-    row, foreign = needs.base, wanted != architecture(client)
+    row, foreign = inputs.base, target_architecture != architecture(client)
     base = ensure_base(client, row.release, row.image, tell, fresh=newer_base)
     tell.step(f"Asking the package manager of {row.name} for the Debian packages")
     # The Docker engine has base images only for this machine's architecture. For another architecture, the
     # lock lists all packages, as if the base image contained none of them.
     published = base.published and not foreign
     minimal = () if published else ESSENTIAL_PACKAGES
-    sets = {"run": (*minimal, *needs.debian_run), "build": (*minimal, *needs.debian_build)}
+    sets = {"run": (*minimal, *inputs.debian_run), "build": (*minimal, *inputs.debian_build)}
     if not published:
         sets["base"] = minimal
     answer = files_of(
@@ -117,7 +117,7 @@ def _debian(
         sets,
         tell,
         from_nothing=not published,
-        architecture=wanted if foreign else "",
+        architecture=target_architecture if foreign else "",
     )
     locked = LockedBase(
         name=row.name,
@@ -133,12 +133,12 @@ class _Python:
     """Queries the package index for packages that fit the Python and the glibc of an image."""
 
     def __init__(
-        self, needs: Ingredients, architecture: str, run: Sequence[LockedFile], name: str, tell: Tell
+        self, inputs: Ingredients, architecture: str, run_files: Sequence[LockedFile], name: str, tell: Tell
     ) -> None:
-        self._needs, self._architecture, self._name, self._tell = needs, architecture, name, tell
-        self._glibc = needs.base.glibc
+        self._needs, self._architecture, self._name, self._tell = inputs, architecture, name, tell
+        self._glibc = inputs.base.glibc
         self.version = next(
-            (f.version.partition("-")[0] for f in run if f.name == "python3"), f"{needs.base.python}.0"
+            (f.version.partition("-")[0] for f in run_files if f.name == "python3"), f"{inputs.base.python}.0"
         )
 
     @property
@@ -162,7 +162,7 @@ class _Python:
             python=self.version,
             glibc=self._glibc,
             architecture=self._architecture,
-            foreign=hosts_of(self._needs.indexes),
+            foreign_hosts=hosts_of(self._needs.indexes),
         )
         same = {name for file, _ in pairs for name in _SAME.get(file.name, ())}
         return tuple(dated for dated in pairs if dated[0].name not in {*_UNUSED, *same})
@@ -231,8 +231,8 @@ def _text(tar: tarfile.TarFile, name: str) -> str:
     return member.read().decode("utf-8", "replace") if member else ""
 
 
-def _archive(needs: Ingredients, component: Component) -> LockedFile | None:
-    row = needs.rows[component]
+def _archive(inputs: Ingredients, component: Component) -> LockedFile | None:
+    row = inputs.rows[component]
     if row.archive is None:
         return None
     return LockedFile(

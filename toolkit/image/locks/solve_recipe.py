@@ -12,15 +12,15 @@ from toolkit.model.recipe import MPIS, MpiWish, Recipe
 from toolkit.model.solution import Solution
 
 
-def solve_recipe(named: Named, host: HostFacts | None = None) -> Solution:
+def solve_recipe(named_recipe: Named, host: HostFacts | None = None) -> Solution:
     """Return the versions that toolkit chooses for a recipe.
 
     If ``host`` (the facts of a cluster) is given, the chosen versions work on this cluster.
     """
-    return solve_recipe_rows(named, host)[0]
+    return solve_recipe_rows(named_recipe, host)[0]
 
 
-def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solution, ChosenRows]:
+def solve_recipe_rows(named_recipe: Named, host: HostFacts | None = None) -> tuple[Solution, ChosenRows]:
     """Return the versions that toolkit chooses for a recipe, and the row of ``stacks.toml`` for each version.
 
     If ``host`` (the facts of a cluster) is given, the chosen versions work on this cluster.
@@ -29,7 +29,7 @@ def solve_recipe_rows(named: Named, host: HostFacts | None = None) -> tuple[Solu
         CheckFailed: if no set of versions satisfies the recipe; the message lists the constraints that
             contradict each other.
     """
-    solution = solve_rows(named.recipe, named.name, stacks(), host)
+    solution = solve_rows(named_recipe.recipe, named_recipe.name, stacks(), host)
     if isinstance(solution, Conflict):
         raise refusal(solution)
     return solution

@@ -17,8 +17,9 @@ _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True):
-    """A build step: compile one component from the archive ``source``, after the components in ``after``.
+    """A build step: compile one component from the archive ``source``.
 
+    ``after`` are the components that toolkit must compile first.
     ``wheels`` are the image's wheels against which the step compiles. ``requirements`` are these wheels and
     the wheels of Python build tools. ``parts`` are the component's scripts in ``containers/parts``. ``extra``
     are further archives that these scripts unpack. ``words`` are the path of the compile script and its
@@ -46,9 +47,9 @@ def output_of(step: Step) -> str:
     return f"{step.component}-*.whl" if step.requirements else f"{step.component}.tar"
 
 
-def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> str:
-    """Return a hash of all inputs of ``step``; ``before`` maps each component in ``step.after`` to the hash
-    of that component's step.
+def key_of(step: Step, lock: Lock, predecessor_keys: Mapping[CompiledComponent, str]) -> str:
+    """Return a hash of all inputs of ``step``; ``predecessor_keys`` maps each component in ``step.after`` to
+    the hash of that component's step.
     """
     parts = shipped_folder("containers") / "parts"
     depends = {
@@ -58,7 +59,7 @@ def key_of(step: Step, lock: Lock, before: Mapping[CompiledComponent, str]) -> s
         "source": [step.source.sha256, *(file.sha256 for file in step.extra)],
         "words": step.words,
         "patches": list(step.patches.values()),
-        "after": [before[component] for component in step.after],
+        "after": [predecessor_keys[component] for component in step.after],
         "parts": [(parts / name).read_text("utf-8") for name in (*_COMMON, *step.parts)],
     }
     return hashlib.sha256(msgspec.json.encode(depends, order="deterministic")).hexdigest()

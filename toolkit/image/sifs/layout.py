@@ -164,10 +164,10 @@ class _ChunkReader(io.RawIOBase):
     def readable(self) -> bool:
         return True
 
-    def readinto(self, room: "WriteableBuffer") -> int:
+    def readinto(self, buffer: "WriteableBuffer") -> int:
         if not self._rest:
             self._rest = memoryview(next(self._chunks, b""))
-        view = memoryview(room)
+        view = memoryview(buffer)
         count = min(len(view), len(self._rest))
         view[:count] = self._rest[:count]
         self._rest = self._rest[count:]

@@ -217,17 +217,17 @@ def reusable_digest(target: Path, config: OciConfig, packing: Packing) -> str:
 
 
 @contextlib.contextmanager
-def full_disks(where: Path) -> Iterator[None]:
+def full_disks(path: Path) -> Iterator[None]:
     """Replace the operating system's error for a full disk or quota by an error message with the path.
 
-    ``where`` is the path in the message if the operating system's error names no file.
+    ``path`` is the path in the message if the operating system's error names no file.
     """
     try:
         yield
     except OSError as error:
         if error.errno not in {errno.ENOSPC, errno.EDQUOT}:
             raise
-        raise _full(error.filename or str(where)) from error
+        raise _full(error.filename or str(path)) from error
 
 
 def _metadata(sif: Path) -> bytes:
@@ -241,9 +241,9 @@ def _metadata(sif: Path) -> bytes:
         )
 
 
-def _full(where: str) -> CheckFailed:
+def _full(path: str) -> CheckFailed:
     return CheckFailed(
-        f"the disk is full: {where}",
+        f"the disk is full: {path}",
         fix="free space on that disk, or use a larger disk: `-o` for the SIF, APPTAINER_TMPDIR for temporary "
         "files; toolkit removed its incomplete file",
     )

@@ -111,20 +111,20 @@ def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: 
         file.write(header.pack().ljust(_TABLE, b"\0") + body)
 
 
-def _entry(thing: Object, number: int, offset: int, size: int, padded: int, epoch: int) -> SifDescriptor:
+def _entry(item: Object, number: int, offset: int, size: int, padded_size: int, epoch: int) -> SifDescriptor:
     return SifDescriptor(
-        kind=thing.kind,
+        kind=item.kind,
         used=True,
         number=number,
         group_field=_GROUP,
         link_field=0,
         offset=offset,
         size=size,
-        padded=padded,
+        padded=padded_size,
         created=epoch,
         modified=epoch,
         uid=0,
         gid=0,
-        name=thing.name.encode().ljust(128, b"\0"),
-        extra=thing.extra.ljust(384, b"\0"),
+        name=item.name.encode().ljust(128, b"\0"),
+        extra=item.extra.ljust(384, b"\0"),
     )

@@ -22,9 +22,9 @@ wrote the SIF and reads all folders in the SIF.
 """
 
 
-def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
+def read_through(sif: Path, required_files: tuple[str, ...] = ()) -> None:
     """Read every folder of a SIF, the files that a runtime needs to start a command, and the files in
-    ``needed``.
+    ``required_files``.
 
     Raises:
         CheckFailed: if a needed file is missing or empty, or the file system is damaged.
@@ -36,8 +36,8 @@ def read_through(sif: Path, needed: tuple[str, ...] = ()) -> None:
             folder = waiting.pop()
             paths = [f"{folder.rstrip('/')}/{name}" for name in tree.names(folder)]
             waiting += [path for path in paths if tree.kind(path) == "folder"]
-        for path in dict.fromkeys((*_READ, *needed)):
-            if not files.read(tree, path) and path in {*_NEEDED, *needed}:
+        for path in dict.fromkeys((*_READ, *required_files)):
+            if not files.read(tree, path) and path in {*_NEEDED, *required_files}:
                 raise CheckFailed(
                     f"{sif.name}: toolkit wrote the SIF, but {path} in the SIF is missing or empty"
                 )

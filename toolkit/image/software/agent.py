@@ -53,7 +53,7 @@ def _of_orte(loader: Loader, mpirun: str) -> bool:
     return any(text in content for text in _ORTE)
 
 
-def _first(loader: Loader, listed: str) -> str | None:
+def _first(loader: Loader, programs: str) -> str | None:
     """Return the first program of a list such as ``ssh -q : rsh`` that exists in the image."""
-    words = (word.split()[0] for word in listed.split(":") if word.split())
+    words = (word.split()[0] for word in programs.split(":") if word.split())
     return next(filter(None, map(loader.program, words)), None)

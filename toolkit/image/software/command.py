@@ -52,8 +52,8 @@ class StartedProgram:
     ``path`` is the program's file in the image. ``python`` is true for a Python interpreter; ``modules`` are
     then the modules that the Python script imports, or None if the script is unknown. ``environment`` has the
     program's variables, including variables that wrapper scripts set. ``chain`` lists the wrappers and then
-    the program, in the order in which they start. ``why`` is the reason why the program is unknown; it is
-    empty for a known program.
+    the program, in the order in which they start. ``reason`` says why the program is unknown, and is empty
+    for a known program.
     """
 
     path: str = ""
@@ -61,7 +61,7 @@ class StartedProgram:
     modules: frozenset[str] | None = None
     environment: Mapping[str, str] = field(default_factory=dict)
     chain: tuple[str, ...] = ()
-    why: str = ""
+    reason: str = ""
     undecided: Mapping[str, str] = field(default_factory=dict)
     """For each variable whose value toolkit cannot derive from a wrapper script, the reason."""
     clears: str = ""
@@ -77,7 +77,7 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
         words, program = _without_env(words, program)
         path = _find(loader, words[0], program) if words else None
         if path is None:
-            return replace(program, why=f"{words[0] if words else 'the command'}: not in the image")
+            return replace(program, reason=f"{words[0] if words else 'the command'}: not in the image")
         head = files.read(loader.tree, path, _HEAD) or b""
         program = replace(program, path=path, chain=(*program.chain, path))
         starter = [] if head.startswith(_MAGIC) else _first_line(head) or ["/bin/sh"]
@@ -95,13 +95,13 @@ def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None
             words, program = started
         elif starter:
             return replace(
-                program, why=f"{path}: toolkit cannot read scripts for the interpreter {starter[0]}"
+                program, reason=f"{path}: toolkit cannot read scripts for the interpreter {starter[0]}"
             )
         elif _LOADER.match(posixpath.basename(path)) and len(words) > 1:
             words, program = _of_loader(words, program)
         else:
             return _of_binary(loader, words, program, script)
-    return replace(program, why=f"{command[0]}: starts a chain of more than {_MOST_STEPS} programs")
+    return replace(program, reason=f"{command[0]}: starts a chain of more than {_MOST_STEPS} programs")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +111,7 @@ class EntryScript:
     """
 
     path: str
-    sets: Mapping[str, str]
+    variables: Mapping[str, str]
     """The variables that the script sets to a value that differs from the image's environment."""
 
 
@@ -294,17 +294,18 @@ def _of_shell(
     if started is None:
         return replace(
             program,
-            why=f"{path or words[0]}: the program that this script starts depends on conditions or on input",
+            reason=f"{path or words[0]}: the program that this script starts depends on conditions or on "
+            "input",
         )
     environment = _merge_variables(program.environment, exports)
     unknown = {**program.undecided, **exports.undecided}
     return started, replace(program, environment=environment, undecided=unknown)
 
 
-def _merge_variables(before: Mapping[str, str], exports: Environment) -> dict[str, str]:
+def _merge_variables(earlier: Mapping[str, str], shell: Environment) -> dict[str, str]:
     return {
-        **before,
-        **{name: value for name, value in exports.values.items() if name not in exports.undecided},
+        **earlier,
+        **{name: value for name, value in shell.values.items() if name not in shell.undecided},
     }
 
 

@@ -55,7 +55,7 @@ _NO_HOROVOD = "horovod: the package has no native library"
 
 
 def describe(
-    opened: FileTree,
+    image_tree: FileTree,
     path: Path | str,
     form: str,
     *,
@@ -73,7 +73,7 @@ def describe(
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.
     """
-    tree = BoundedTree(opened, budget, view.hidden)
+    tree = BoundedTree(image_tree, budget, view.hidden)
     book = ImageEvidence()
     # The scripts start with Apptainer's default PATH; settings() inserts the image's own PATH later.
     own = {k: v for k, v in (config.env if config else {}).items() if k != "PATH"}
@@ -82,12 +82,12 @@ def describe(
     base = Loader(tree, variables)
     packages, walked = debian(tree), walk(tree, variables)
     entrypoint = _entrypoint(tree, config, book)
-    runs = find_rank_programs(base, walked, entrypoint or (), view, opened, budget, book)
+    runs = find_rank_programs(base, walked, entrypoint or (), view, image_tree, budget, book)
     loader, programs, variables = runs.loader, runs.programs, runs.loader.environment
     undecided = {**exports.undecided, **runs.undecided}
     mpis, programs = find_decided_mpis(loader, packages, walked, programs, undecided)
     first = mpis[0] if mpis else None
-    finder = Finder(loader, walked, packages, first.loads if first else {})
+    finder = Finder(loader, walked, packages, first.libraries if first else {})
     hvd = horovod.read(loader, walked.sites)
     facts = ImageFacts(
         path=str(path),
@@ -118,7 +118,7 @@ def _add_software(
     hvd: horovod.HorovodPackage,
     mpis_and_programs: tuple[tuple[MpiFound, ...], dict[str, str]],
     mpirun: str | None,
-    book: ImageEvidence,
+    log: ImageEvidence,
 ) -> ImageFacts:
     """Add the facts about the software in the image to ``facts``, and return the result.
 
@@ -128,41 +128,41 @@ def _add_software(
         hvd: the image's Horovod package.
         mpis_and_programs: the MPIs of the image, and for each program the path of the MPI that it loads.
         mpirun: the real path of ``mpirun`` on the image's PATH, or None.
-        book: records the evidence of each fact.
+        log: records the evidence of each fact.
     """
     mpis, programs = mpis_and_programs
-    facts = _system(facts, finder, mpis[0] if mpis else None, book)
-    facts = _mpis(facts, finder.loader, mpirun, mpis, programs, book)
-    facts = _fabric(facts, finder, book)
-    facts = _learning(facts, finder, hvd, book)
-    return _demands(facts, finder.loader, book)
+    facts = _system(facts, finder, mpis[0] if mpis else None, log)
+    facts = _mpis(facts, finder.loader, mpirun, mpis, programs, log)
+    facts = _fabric(facts, finder, log)
+    facts = _learning(facts, finder, hvd, log)
+    return _demands(facts, finder.loader, log)
 
 
 def _entry_facts(loader: Loader, entrypoint: tuple[str, ...]) -> dict[str, Any]:
     """Return the facts about the entry point script: its path, and the variables that it sets."""
     entry = entry_script(loader, entrypoint)
-    return {"entry_script": entry.path, "entry_sets": _of_interest(entry.sets)} if entry else {}
+    return {"entry_script": entry.path, "entry_sets": _of_interest(entry.variables)} if entry else {}
 
 
-def _system(facts: ImageFacts, finder: Finder, first: MpiFound | None, book: ImageEvidence) -> ImageFacts:
+def _system(facts: ImageFacts, finder: Finder, main_mpi: MpiFound | None, log: ImageEvidence) -> ImageFacts:
     """Add the distribution, the C library and Python to the facts."""
     loader, tree = finder.loader, finder.loader.tree
     return msgspec.structs.replace(
         facts,
-        distribution=book.take("distribution", read_distribution(tree), "/etc/os-release: not in the image"),
-        glibc=book.take(
+        distribution=log.take("distribution", read_distribution(tree), "/etc/os-release: not in the image"),
+        glibc=log.take(
             "glibc",
-            glibc(tree, _libc(loader, first)),
+            glibc(tree, _libc(loader, main_mpi)),
             "libc.so.6: not in the image (the image has musl or no C library)",
         ),
-        libraries=book.list(
+        libraries=log.list(
             "libraries", loader.offered_names, f"{len(loader.offered_names)} on the loader's path"
         ),
-        python=book.take(
+        python=log.take(
             "python", python(loader, finder.packages), "python3 on the image's PATH: not in the image"
         ),
         python_reads_home=reads_home(loader, facts.program.python if facts.program else ""),
-        mpi4py=_package(tree, finder.places.sites, "mpi4py", book),
+        mpi4py=_package(tree, finder.places.sites, "mpi4py", log),
     )
 
 
@@ -172,29 +172,29 @@ def _mpis(
     mpirun: str | None,
     mpis: tuple[MpiFound, ...],
     programs: dict[str, str],
-    book: ImageEvidence,
+    log: ImageEvidence,
 ) -> ImageFacts:
     """Add to the facts the MPIs, the programs that load an MPI, and how the ranks of these MPIs start."""
     first = mpis[0] if mpis else None
     return msgspec.structs.replace(
         facts,
-        mpi=wireup.describe_mpi(first, book),
-        other_mpis=wireup.other_mpis(mpis, book),
-        programs=wireup.programs(programs, book),
+        mpi=wireup.describe_mpi(first, log),
+        other_mpis=wireup.other_mpis(mpis, log),
+        programs=wireup.programs(programs, log),
         programs_need=missing_mpis(loader, programs),
         refused=refusals(loader, programs),
         programs_otherwise=libraries_without_path(loader, programs),
         programs_fixed=programs_with_fixed_path(loader, programs),
-        pmix=wireup.pmix(first, book),
-        pmix_components=wireup.pmix_components(first, book),
+        pmix=wireup.pmix(first, log),
+        pmix_components=wireup.pmix_components(first, log),
         pmix_plugins=wireup.pmix_plugins(first),
-        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", book),
-        ssh=_path("ssh", *remote_agent(loader, mpirun), book),
+        mpirun=_path("mpirun", mpirun, "mpirun on the image's PATH", log),
+        ssh=_path("ssh", *remote_agent(loader, mpirun), log),
         settings=mca_files(loader, first.mpi if first else None),
     )
 
 
-def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: ImageEvidence) -> Environment:
+def _with_answers(env: Environment, answers: Mapping[str, str] | None, log: ImageEvidence) -> Environment:
     """Return an image's variables; the values that ``env`` printed in a container (``answers``) replace
     unknown values.
     """
@@ -203,15 +203,15 @@ def _with_answers(env: Environment, answers: Mapping[str, str] | None, book: Ima
     known = {name: value for name, value in env.values.items() if name not in env.undecided}
     printed = {name: answers[name] for name in env.undecided if name in answers}
     for name, value in _of_interest(printed).items():
-        book.evidence[f"environment.{name}"] = f"`env` in a container on a node printed {name}={value}"
+        log.evidence[f"environment.{name}"] = f"`env` in a container on a node printed {name}={value}"
     return Environment({**known, **printed})
 
 
-def _environment(variables: dict[str, str], undecided: dict[str, str], book: ImageEvidence) -> dict[str, str]:
+def _environment(variables: dict[str, str], undecided: dict[str, str], log: ImageEvidence) -> dict[str, str]:
     """Return the variables that affect a launch, except variables whose values are partly unknown."""
     names = {*_of_interest(variables), *_of_interest(undecided)}
     for name in sorted(names & undecided.keys()):
-        book.unknown[f"environment.{name}"] = undecided[name]
+        log.unknown[f"environment.{name}"] = undecided[name]
     return {name: value for name, value in variables.items() if name in names - undecided.keys()}
 
 
@@ -219,7 +219,7 @@ def _of_interest(variables: Mapping[str, str]) -> dict[str, str]:
     return {k: v for k, v in variables.items() if k in _NAMES or k.startswith(_PREFIXES)}
 
 
-def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFacts:
+def _fabric(facts: ImageFacts, finder: Finder, log: ImageEvidence) -> ImageFacts:
     """Add the network libraries to the facts: UCX, libfabric, verbs and the NCCL plugin."""
     mpi = facts.mpi
     path = fabric.libfabric(finder, mpi.prefix if mpi else None)
@@ -230,29 +230,29 @@ def _fabric(facts: ImageFacts, finder: Finder, book: ImageEvidence) -> ImageFact
     }
     return msgspec.structs.replace(
         facts,
-        ucx=book.take("ucx", fabric.ucx(finder), "libucp.so.0: neither a package nor on the loader's path"),
-        libfabric=_path("libfabric", path, "libfabric.so.1 on the loader's path", book),
-        libfabric_version=book.take(
+        ucx=log.take("ucx", fabric.ucx(finder), "libucp.so.0: neither a package nor on the loader's path"),
+        libfabric=_path("libfabric", path, "libfabric.so.1 on the loader's path", log),
+        libfabric_version=log.take(
             "libfabric_version", fabric.libfabric_version(finder, path), "libfabric.so.1: not in the image"
         ),
-        hwloc=book.take(
+        hwloc=log.take(
             "hwloc",
             fabric.hwloc(finder, mpi.components.get("hwloc", ()) if mpi else ()),
             "libhwloc: ld.so does not find it, and the MPI does not contain hwloc",
         ),
-        nccl_ofi=book.take(
+        nccl_ofi=log.take(
             "nccl_ofi",
             fabric.nccl_ofi(finder),
             "libnccl-net*.so that sends through libfabric: not in the image",
         ),
         nccl_ofi_found=fabric.nccl_ofi_found(finder),
         providers_unsearched=fabric.unsearched_folder(finder, path),
-        **{name: book.list(name, p.names, p.line, known=p.known) for name, p in lists.items()},
+        **{name: log.list(name, p.names, p.line, known=p.known) for name, p in lists.items()},
     )
 
 
 def _learning(
-    facts: ImageFacts, finder: Finder, hvd: horovod.HorovodPackage, book: ImageEvidence
+    facts: ImageFacts, finder: Finder, hvd: horovod.HorovodPackage, log: ImageEvidence
 ) -> ImageFacts:
     """Add the machine learning frameworks and the CUDA libraries to the facts."""
     tensorflow, pytorch = cuda.tensorflow(finder), cuda.pytorch(finder)
@@ -275,35 +275,35 @@ def _learning(
     compat, folders = cuda.compat(finder)
     return msgspec.structs.replace(
         facts,
-        tensorflow=book.take("tensorflow", tensorflow, "the Python package tensorflow: not in the image"),
-        pytorch=book.take("pytorch", pytorch, "the Python package torch: not in the image"),
-        jax=_package(finder.loader.tree, finder.places.sites, "jax", book),
-        horovod=_package(finder.loader.tree, finder.places.sites, "horovod", book),
-        horovod_built=book.list("horovod_built", hvd.built if installed else None, source),
-        horovod_frameworks=book.list(
+        tensorflow=log.take("tensorflow", tensorflow, "the Python package tensorflow: not in the image"),
+        pytorch=log.take("pytorch", pytorch, "the Python package torch: not in the image"),
+        jax=_package(finder.loader.tree, finder.places.sites, "jax", log),
+        horovod=_package(finder.loader.tree, finder.places.sites, "horovod", log),
+        horovod_built=log.list("horovod_built", hvd.features if installed else None, source),
+        horovod_frameworks=log.list(
             "horovod_frameworks", tuple(hvd.libraries) if installed else None, source
         ),
-        cuda_compat=book.take("cuda_compat", compat, "/usr/local/cuda*/compat: no libcuda.so"),
+        cuda_compat=log.take("cuda_compat", compat, "/usr/local/cuda*/compat: no libcuda.so"),
         cuda_compat_folders=folders,
-        **{name: book.take(name, version, f"{name}: {without[name]}") for name, version in built.items()},
+        **{name: log.take(name, version, f"{name}: {without[name]}") for name, version in built.items()},
         **{
-            name: book.take(name, cuda.library(finder, soname), f"{soname}.so: not in the image")
+            name: log.take(name, cuda.library(finder, soname), f"{soname}.so: not in the image")
             for name, soname in libraries.items()
         },
     )
 
 
-def _demands(facts: ImageFacts, loader: Loader, book: ImageEvidence) -> ImageFacts:
+def _demands(facts: ImageFacts, loader: Loader, log: ImageEvidence) -> ImageFacts:
     """Add the glibc version and x86-64 level that the files in ``loader.looked_at()`` need."""
     looked_at = loader.looked_at()
     return msgspec.structs.replace(
         facts,
-        glibc_needed=book.take(
+        glibc_needed=log.take(
             "glibc_needed",
             needs.glibc_needed(looked_at),
             "the programs that toolkit read need no symbol version GLIBC_*",
         ),
-        cpu_level=book.take(
+        cpu_level=log.take(
             "cpu_level",
             needs.cpu_level(looked_at),
             "the programs that toolkit read do not state an x86-64 level",
@@ -321,13 +321,11 @@ def _compared_versions(finder: Finder, facts: ImageFacts, hvd: horovod.HorovodPa
     )
 
 
-def _digest(digest: str | None, form: str, book: ImageEvidence) -> str | None:
+def _digest(digest: str | None, form: str, log: ImageEvidence) -> str | None:
     if digest is None and form == "sandbox":
-        book.absent["digest"] = (
-            "the image is a sandbox (a folder); toolkit computes the SHA-256 of files only"
-        )
+        log.absent["digest"] = "the image is a sandbox (a folder); toolkit computes the SHA-256 of files only"
     elif digest is None:
-        book.unknown["digest"] = "toolkit does not hash large files, and no checksum file FILE.sha256 exists"
+        log.unknown["digest"] = "toolkit does not hash large files, and no checksum file FILE.sha256 exists"
     return digest
 
 
@@ -337,30 +335,30 @@ def _real(loader: Loader, name: str) -> str | None:
     return (files.resolve(loader.tree, path) or path) if path else None
 
 
-def _libc(loader: Loader, first: MpiFound | None) -> str | None:
+def _libc(loader: Loader, main_mpi: MpiFound | None) -> str | None:
     """Return the path of the first MPI's C library or, without an MPI, of the C library of /bin/sh."""
-    loaded = first.loads.get("libc.so.6") if first else None
+    loaded = main_mpi.libraries.get("libc.so.6") if main_mpi else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 
 
-def _path(name: str, path: str | None, looked_for: str, book: ImageEvidence) -> str | None:
-    book.take(name, PackageVersion(path, path) if path else None, f"{looked_for}: not in the image")
+def _path(name: str, path: str | None, absence_reason: str, log: ImageEvidence) -> str | None:
+    log.take(name, PackageVersion(path, path) if path else None, f"{absence_reason}: not in the image")
     return path
 
 
 def _package(
-    tree: FileTree, places: tuple[str, ...], name: str, book: ImageEvidence, *alternatives: str
+    tree: FileTree, places: tuple[str, ...], name: str, log: ImageEvidence, *alternatives: str
 ) -> str | None:
     package = python_package(tree, places, name, *alternatives)
-    return book.take(name, package, f"the Python package {name}: not in the image")
+    return log.take(name, package, f"the Python package {name}: not in the image")
 
 
-def _entrypoint(tree: FileTree, config: ImageConfig | None, book: ImageEvidence) -> tuple[str, ...] | None:
+def _entrypoint(tree: FileTree, config: ImageConfig | None, log: ImageEvidence) -> tuple[str, ...] | None:
     words, where = started_command(tree, config)
     if words:
-        book.evidence["entrypoint"] = where
+        log.evidence["entrypoint"] = where
     else:
-        book.absent["entrypoint"] = where
+        log.absent["entrypoint"] = where
     return words or None
 
 
@@ -368,33 +366,33 @@ def _architecture(
     loader: Loader,
     header_architecture: str | None,
     config: ImageConfig | None,
-    first: MpiFound | None,
-    book: ImageEvidence,
+    main_mpi: MpiFound | None,
+    log: ImageEvidence,
 ) -> str | None:
     if header_architecture:
-        book.evidence["architecture"] = f"the SIF's header: {header_architecture}"
+        log.evidence["architecture"] = f"the SIF's header: {header_architecture}"
         return header_architecture
     if config and config.architecture:
-        book.evidence["architecture"] = f"{config.origin}: {config.architecture}"
+        log.evidence["architecture"] = f"{config.origin}: {config.architecture}"
         return config.architecture
     if loader.architecture:
-        book.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
+        log.evidence["architecture"] = "{1}: {0}".format(*loader.architecture)
         return loader.architecture[0]
     # If the image has no shell, as with Nix or Guix, use the architecture of the MPI library.
-    library = loader.elf(first.mpi.library) if first else None
-    if first and library and library.architecture:
-        book.evidence["architecture"] = f"{first.mpi.library}: {library.architecture}"
+    library = loader.elf(main_mpi.mpi.library) if main_mpi else None
+    if main_mpi and library and library.architecture:
+        log.evidence["architecture"] = f"{main_mpi.mpi.library}: {library.architecture}"
         return library.architecture
-    book.unknown["architecture"] = "toolkit can read neither the shell nor another program of the image"
+    log.unknown["architecture"] = "toolkit can read neither the shell nor another program of the image"
     return None
 
 
-def _stack(tree: FileTree, book: ImageEvidence) -> dict[str, object] | None:
+def _stack(tree: FileTree, log: ImageEvidence) -> dict[str, object] | None:
     content, why = stack(tree)
     if content is not None:
-        book.evidence["stack"] = f"{STACK_PATH}: {len(content)} entries"
+        log.evidence["stack"] = f"{STACK_PATH}: {len(content)} entries"
     elif why:
-        book.unknown["stack"] = why
+        log.unknown["stack"] = why
     else:
-        book.absent["stack"] = f"{STACK_PATH}: not in the image"
+        log.absent["stack"] = f"{STACK_PATH}: not in the image"
     return content

@@ -23,26 +23,28 @@ class ImageEvidence:
         """Return the evidence and the reasons as fields of :class:`ImageFacts`."""
         return {"evidence": self.evidence, "absent": self.absent, "unknown": self.unknown}
 
-    def take(self, name: str, version: PackageVersion | UnknownVersion | None, looked_for: str) -> str | None:
+    def take(
+        self, name: str, version: PackageVersion | UnknownVersion | None, absence_reason: str
+    ) -> str | None:
         """Record the evidence of the fact ``name``, or why the fact is absent or unknown. Return the fact's
-        value, or None. ``looked_for`` is the reason for an absent fact, such as ``ssh on the
+        value, or None. ``absence_reason`` says why a fact is absent, such as ``ssh on the
         image's PATH: not in the image``.
         """
         if isinstance(version, UnknownVersion):
             self.unknown[name] = version.reason
             return None
         if version is None:
-            self.absent[name] = looked_for
+            self.absent[name] = absence_reason
             return None
         self.evidence[name] = version.evidence
         return version.version
 
-    def doubt(self, unread: Mapping[str, str]) -> None:
-        """Change absent facts to unknown if toolkit could not read the files ``unread`` (path → reason)."""
-        if not unread:
+    def doubt(self, unreadable_files: Mapping[str, str]) -> None:
+        """Change absent facts to unknown if toolkit could not read ``unreadable_files`` (path → reason)."""
+        if not unreadable_files:
             return
-        path, reason = next(iter(unread.items()))
-        more = f" and {len(unread) - 1} more" if len(unread) > 1 else ""
+        path, reason = next(iter(unreadable_files.items()))
+        more = f" and {len(unreadable_files) - 1} more" if len(unreadable_files) > 1 else ""
         for name in self.absent.keys() - _SURELY:
             self.unknown[name] = f"{self.absent.pop(name)}; but {path}{more} cannot be read: {reason}"
 

@@ -245,14 +245,14 @@ def nccl_ofi_found(finder: Finder) -> bool | None:
     return posixpath.dirname(plugin.version) in folders if plugin else None
 
 
-def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | UnknownVersion | None:
+def hwloc(finder: Finder, components: tuple[str, ...]) -> PackageVersion | UnknownVersion | None:
     """Return the version of the hwloc that programs load. If they load none, return the version of the hwloc
-    in Open MPI; ``built_in`` names Open MPI's components, such as ``hwloc201``.
+    in Open MPI; ``components`` names Open MPI's components, such as ``hwloc201``.
     """
     path = finder.find_reachable("libhwloc.so.15") or finder.find_reachable("libhwloc.so.5")
     version = finder.version(path, ("libhwloc15", "libhwloc15t64", "libhwloc5"), rb"[12]\.\d{1,3}\.\d{1,3}")
     if version is None:
-        for name in built_in:
+        for name in components:
             if number := re.fullmatch(r"hwloc(\d)(\d{1,2}?)(\d)", name):
                 return PackageVersion(
                     ".".join(number.groups()), f"Open MPI has hwloc as its component {name}"
@@ -260,6 +260,6 @@ def hwloc(finder: Finder, built_in: tuple[str, ...]) -> PackageVersion | Unknown
     return version
 
 
-def _describe_missing(broken: dict[str, str]) -> str:
-    shown = [f"{name} lacks {why}" for name, why in sorted(broken.items())]
+def _describe_missing(missing_libraries: dict[str, str]) -> str:
+    shown = [f"{name} lacks {why}" for name, why in sorted(missing_libraries.items())]
     return f"; not loadable: {', '.join(shown)}"[:400] if shown else ""

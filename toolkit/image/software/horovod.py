@@ -30,13 +30,13 @@ information, and function names (horovod/horovod:horovod/common/ops).
 class HorovodPackage:
     """A Horovod installation.
 
-    ``libraries`` maps each framework to the path of Horovod's native library for this framework. ``built``
+    ``libraries`` maps each framework to the path of Horovod's native library for this framework. ``features``
     are the operations and GPU platforms for which Horovod was built. ``operations`` are the operations
     (of MPI, Gloo and NCCL) whose classes the libraries contain; None if they contain no such classes.
     """
 
     libraries: dict[str, str]
-    built: tuple[str, ...]
+    features: tuple[str, ...]
     operations: frozenset[str] | None
 
 

@@ -25,18 +25,18 @@ _LIBC = (
 class Finder:
     """Find libraries in an image.
 
-    ``packages`` maps the image's Debian packages to their versions. ``loads`` maps the soname of each library
-    that the image's MPI loads to the path of the library.
+    ``packages`` maps the image's Debian packages to their versions. ``mpi_libraries`` maps the soname of each
+    library that the image's MPI loads to the path of the library.
     """
 
     loader: Loader
     places: SearchFolders
     packages: dict[str, str]
-    loads: dict[str, str]
+    mpi_libraries: dict[str, str]
 
     def find_reachable(self, soname: str) -> str | None:
         """Return the path of the library that the MPI loads, or that any program can load, or None."""
-        return self.loads.get(soname) or self.loader.find(soname)
+        return self.mpi_libraries.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
         """Return the path of the library that programs can load. If they can load none, return the path of
@@ -92,15 +92,15 @@ class Finder:
         return good, {name: why for name, why in bad.items() if name not in good}
 
 
-def glibc(tree: FileTree, loaded: str | None) -> PackageVersion | UnknownVersion | None:
+def glibc(tree: FileTree, c_library: str | None) -> PackageVersion | UnknownVersion | None:
     """Return the release of glibc from a text in the C library.
 
-    toolkit first reads the C library in the usual folders, then ``loaded``, the C library that programs load.
-    Images of Nix and Guix have no C library in the usual folders.
+    toolkit first reads the C library in the usual folders, then ``c_library``, the C library that programs
+    load. Images of Nix and Guix have no C library in the usual folders.
     """
     last_path = None
     lying = (p for pattern in _LIBC for p in files.glob(tree, pattern))
-    for path in chain(lying, filter(None, (loaded,))):
+    for path in chain(lying, filter(None, (c_library,))):
         last_path = path
         if match := re.search(rb"stable release version (\d{1,3}\.\d{1,3})", files.read(tree, path) or b""):
             return PackageVersion(match[1].decode(), f"{path}: release version {match[1].decode()}")

@@ -66,7 +66,7 @@ class MpiFound:
 
     mpi: ImageMpi
     pmix: Pmix | None = None
-    loads: dict[str, str] = field(default_factory=dict)
+    libraries: dict[str, str] = field(default_factory=dict)
     """The libraries that the MPI and its plugins load (soname → path)."""
     evidence: dict[str, str] = field(default_factory=dict)
     absent: dict[str, str] = field(default_factory=dict)
@@ -130,14 +130,14 @@ class _LibraryReading:
     description: mpich.MpichDescription
     interfaces: dict[str, str] | None
     reason: str
-    own: openmpi.OpenMpi | None = None
+    open_mpi: openmpi.OpenMpi | None = None
 
 
 def _describe(
     loader: Loader,
     path: str,
-    real: str,
-    why: str,
+    library: str,
+    reason: str,
     packages: dict[str, str],
     places: SearchFolders,
     user: str | None,
@@ -146,20 +146,20 @@ def _describe(
     needed, whole = loader.closure(path, user) if user else loader.closure(path)
     inner = [loader.texts(p) for s, p in needed.items() if p and plain(s).startswith("libopen_mpi.so")]
     implementation = _implementation(content, *inner)
-    reading = _read_followed(loader, path, real, implementation, needed, whole=whole)
-    description, how, own = reading.description, reading.interfaces, reading.own
-    version, by = _version(loader, real, content, implementation, description, packages, places)
-    started = launcher(loader, _prefix(real), implementation)
+    reading = _read_followed(loader, path, library, implementation, needed, whole=whole)
+    description, how, own = reading.description, reading.interfaces, reading.open_mpi
+    version, by = _version(loader, library, content, implementation, description, packages, places)
+    started = launcher(loader, _prefix(library), implementation)
     elf = loader.elf(path)
     moved = openmpi.find_moved(loader, own, needed) if own else None
     mpi_entry = MpiFound(
         ImageMpi(
             implementation=implementation,
             version=version,
-            library=real,
+            library=library,
             interfaces=None if how is None else tuple(how),
             launcher=started[0] if started else None,
-            plugins=openmpi.plugin_files(loader, path, real) if implementation == "openmpi" else False,
+            plugins=openmpi.plugin_files(loader, path, library) if implementation == "openmpi" else False,
             markers=tuple(m for m in _MARKERS if m.encode() in content),
             soname=elf.soname if elf else None,
             library_string=description.text,
@@ -167,7 +167,7 @@ def _describe(
             own_shm=description.own_shm,
             components=own.components if own else {},
             how=how or {},
-            prefix=_prefix(real),
+            prefix=_prefix(library),
             built_for=moved.built_for if moved else None,
             led_by=moved.led_by if moved else {},
             needs=tuple(sorted(needed)),
@@ -175,44 +175,44 @@ def _describe(
             fabric_asked=_fabric_asked(loader, path, needed),
         ),
         pmix=_pmix(loader, path, version, how or {}, own, packages, needed) if content else None,
-        loads=_loads(loader, needed, own),
+        libraries=_loads(loader, needed, own),
     )
-    _note_version(mpi_entry, path, real, by, why)
+    _note_version(mpi_entry, path, library, by, reason)
     _note_moved(mpi_entry, moved)
     _note_start(mpi_entry, path, reading)
-    _note(mpi_entry, started[1] if started else None, real)
+    _note(mpi_entry, started[1] if started else None, library)
     return mpi_entry
 
 
-def _note_moved(mpi_entry: MpiFound, moved: openmpi.OpenMpiFolder | None) -> None:
+def _note_moved(mpi_entry: MpiFound, entry: openmpi.OpenMpiFolder | None) -> None:
     """Record the evidence that an Open MPI searches for its plugins in a folder without these plugins."""
-    if moved:
-        mpi_entry.evidence["mpi.built_for"] = f"{moved.library}: looks for its plugins in {moved.built_for}"
+    if entry:
+        mpi_entry.evidence["mpi.built_for"] = f"{entry.library}: looks for its plugins in {entry.built_for}"
 
 
-def _note_version(mpi_entry: MpiFound, path: str, real: str, by: str, why: str) -> None:
-    """Record the source of the version (``by``), and why toolkit lists this library (``why``)."""
+def _note_version(mpi_entry: MpiFound, path: str, library: str, source: str, reason: str) -> None:
+    """Record ``source``, the evidence of the version, and ``reason``, why toolkit lists this library."""
     mpi = mpi_entry.mpi
-    mpi_entry.evidence["mpi"] = f"{path}: {mpi.implementation} {mpi.version or '?'} ({by}), {why}"
+    mpi_entry.evidence["mpi"] = f"{path}: {mpi.implementation} {mpi.version or '?'} ({source}), {reason}"
     if mpi.version is None:
-        mpi_entry.unknown["mpi.version"] = f"{real}: {by}"
+        mpi_entry.unknown["mpi.version"] = f"{library}: {source}"
 
 
 def _read_followed(
-    loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None], *, whole: bool
+    loader: Loader, path: str, file: str, implementation: str, closure: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return the facts in an MPI library. If ``whole`` is false, the list ``needed`` is incomplete; the
+    """Return the facts in an MPI library. If ``whole`` is false, the list ``closure`` is incomplete; the
     launch interfaces are then unknown, unless toolkit found PMIx.
     """
-    reading = _read(loader, path, real, implementation, needed)
+    reading = _read(loader, path, file, implementation, closure)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
         return reading
-    reason = f"it needs more than {len(needed)} libraries, and toolkit did not read all of them"
+    reason = f"it needs more than {len(closure)} libraries, and toolkit did not read all of them"
     return replace(reading, interfaces=None, reason=reason)
 
 
 def _read(
-    loader: Loader, path: str, real: str, implementation: str, needed: dict[str, str | None]
+    loader: Loader, path: str, library: str, implementation: str, closure: dict[str, str | None]
 ) -> _LibraryReading:
     content = loader.texts(path)
     if not content:
@@ -222,29 +222,29 @@ def _read(
             mpich.MpichDescription(), None, "toolkit has not measured where IBM's MPI looks for its launcher"
         )
     if implementation == "openmpi":
-        own = openmpi.read(loader, path, real, needed)
-        how, reason = openmpi.interfaces(loader, own, needed)
+        own = openmpi.read(loader, path, library, closure)
+        how, reason = openmpi.interfaces(loader, own, closure)
         return _LibraryReading(mpich.MpichDescription(version=own.release, text=own.text), how, reason, own)
     description = mpich.read_description(content, loader.pages(path), implementation)
     return _LibraryReading(
         description,
-        mpich.interfaces(content, needed),
+        mpich.interfaces(content, closure),
         "from texts in the library and from the libraries that it needs",
     )
 
 
-def _loads(loader: Loader, needed: dict[str, str | None], own: openmpi.OpenMpi | None) -> dict[str, str]:
+def _loads(loader: Loader, closure: dict[str, str | None], mpi: openmpi.OpenMpi | None) -> dict[str, str]:
     """Return the libraries that an MPI and its plugins load: soname (with and without hash) → path."""
-    plugins = own.files.values() if own else ()
-    closures = (needed, *(loader.closure(p)[0] for p in plugins))
-    loaded = [(s, p) for closure in reversed(closures) for s, p in closure.items() if p]
+    plugins = mpi.files.values() if mpi else ()
+    closures = (closure, *(loader.closure(p)[0] for p in plugins))
+    loaded = [(s, p) for paths in reversed(closures) for s, p in paths.items() if p]
     return {plain(s): p for s, p in loaded} | dict(loaded)
 
 
 def _note_start(mpi_entry: MpiFound, path: str, reading: _LibraryReading) -> None:
     """Record how the ranks of an MPI start, or why toolkit does not know how they start."""
-    if reading.own and reading.own.broken:
-        mpi_entry.unknown["mpi.components"] = f"cannot be loaded: {_words(reading.own.broken)}"
+    if reading.open_mpi and (missing := reading.open_mpi.missing_libraries):
+        mpi_entry.unknown["mpi.components"] = f"cannot be loaded: {_words(missing)}"
     if reading.interfaces is None:
         mpi_entry.unknown["mpi.interfaces"] = f"{path}: {reading.reason}"
     else:
@@ -253,7 +253,7 @@ def _note_start(mpi_entry: MpiFound, path: str, reading: _LibraryReading) -> Non
         )
 
 
-def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> str | None:
+def _fabric_asked(loader: Loader, path: str, closure: dict[str, str | None]) -> str | None:
     """Return the newest interface version of libfabric that an MPI needs, such as ``1.8`` for ``FABRIC_1.8``.
 
     The result is None if the MPI needs no libfabric. The result is also None if the MPI has an RPATH but no
@@ -262,42 +262,42 @@ def _fabric_asked(loader: Loader, path: str, needed: dict[str, str | None]) -> s
     own = loader.elf(path)
     if own is None or (own.rpath and not own.runpath):
         return None
-    elves = (own, *(loader.elf(p) for p in needed.values() if p))
+    elves = (own, *(loader.elf(p) for p in closure.values() if p))
     fabric_versions = {m[1] for elf in elves if elf for name in elf.versions if (m := _FABRIC.match(name))}
     return max(fabric_versions, key=lambda version: [int(part) for part in version.split(".")], default=None)
 
 
-def _note(mpi_entry: MpiFound, launched: str | None, real: str) -> None:
+def _note(mpi_entry: MpiFound, program: str | None, library: str) -> None:
     """Record the evidence of an MPI's launcher, prefix, libraries and build, or why a fact is missing."""
     mpi, evidence, absent, unknown = mpi_entry.mpi, mpi_entry.evidence, mpi_entry.absent, mpi_entry.unknown
-    if launched and mpi.launcher:
-        evidence["mpi.launcher"] = launched if launched == mpi.launcher else f"{launched} is {mpi.launcher}"
+    if program and mpi.launcher:
+        evidence["mpi.launcher"] = program if program == mpi.launcher else f"{program} is {mpi.launcher}"
     else:
         absent["mpi.launcher"] = "mpirun or mpiexec of this MPI: neither beside the library nor on PATH"
-    evidence["mpi.prefix"] = f"{real} is below {mpi.prefix}"
-    evidence["mpi.needs"] = f"{real} and the libraries that it loads: {len(mpi.needs)} libraries"
-    evidence["mpi.lacks"] = f"{real}: not found: {' '.join(mpi.lacks) or 'none'}"
+    evidence["mpi.prefix"] = f"{library} is below {mpi.prefix}"
+    evidence["mpi.needs"] = f"{library} and the libraries that it loads: {len(mpi.needs)} libraries"
+    evidence["mpi.lacks"] = f"{library}: not found: {' '.join(mpi.lacks) or 'none'}"
     if mpi.markers:
-        evidence["mpi.markers"] = f"{real} contains the texts {', '.join(mpi.markers)}"
+        evidence["mpi.markers"] = f"{library} contains the texts {', '.join(mpi.markers)}"
     for name, value in (("soname", mpi.soname), ("library_string", mpi.library_string)):
         if value:
-            evidence[f"mpi.{name}"] = f"{real}: {' '.join(value.split())[:200]}"
+            evidence[f"mpi.{name}"] = f"{library}: {' '.join(value.split())[:200]}"
         else:
-            unknown[f"mpi.{name}"] = f"{real} contains no separate text with the {name.replace('_', ' ')}"
+            unknown[f"mpi.{name}"] = f"{library} contains no separate text with the {name.replace('_', ' ')}"
     if mpi.implementation == "openmpi":
         absent["mpi.device"] = "Open MPI has components and no device"
         shown = "; ".join(f"{k} {' '.join(v)}" for k, v in mpi.components.items())
         if mpi.components:
-            evidence["mpi.components"] = f"{real}, its inner libraries and plugins: {shown}"
+            evidence["mpi.components"] = f"{library}, its inner libraries and plugins: {shown}"
         where = "mca_*.so beside the library" if mpi.plugins else "no mca_*.so beside the library"
         evidence["mpi.plugins"] = where
     elif mpi.device:
-        evidence["mpi.device"] = f"{real}: MPII_Version_device is {mpi.device}"
+        evidence["mpi.device"] = f"{library}: MPII_Version_device is {mpi.device}"
         if mpi.own_shm is not None:
             own = "has" if mpi.own_shm else "has no"
-            evidence["mpi.own_shm"] = f"{real} {own} functions of the shared memory module (MPIDI_POSIX_)"
+            evidence["mpi.own_shm"] = f"{library} {own} functions of the shared memory module (MPIDI_POSIX_)"
     else:
-        unknown["mpi.device"] = f"{real} has no MPII_Version_device"
+        unknown["mpi.device"] = f"{library} has no MPII_Version_device"
 
 
 def _implementation(*contents: bytes) -> str:
@@ -309,7 +309,7 @@ def _implementation(*contents: bytes) -> str:
 
 def _version(
     loader: Loader,
-    real: str,
+    library: str,
     content: bytes,
     implementation: str,
     description: mpich.MpichDescription,
@@ -319,16 +319,16 @@ def _version(
     """Return an MPI's version and how toolkit found it; if the version is None, the second value says why."""
     if description.version:
         return description.version, "by its version text"
-    if by_name := knowledge.mpi_of_file(implementation, real):
+    if by_name := knowledge.mpi_of_file(implementation, library):
         return by_name, "by its file name"
-    prefix = posixpath.dirname(posixpath.dirname(real))
+    prefix = posixpath.dirname(posixpath.dirname(library))
     own = tuple(s for s in places.sites if s.startswith(f"{prefix}/"))
     wheel = _WHEELS.get(implementation, ())
     if wheel and (wheel_version := python_package(loader.tree, own, *wheel)):
         return wheel_version.version, f"by {wheel_version.evidence}"
     if match := re.search(rb"Open MPI v(\d{1,3}\.\d{1,3}\.\d{1,3}[a-z0-9]{0,8})", content):
         return match[1].decode(), "by its version text"
-    if real.startswith(("/usr/lib/", "/lib/")):
+    if library.startswith(("/usr/lib/", "/lib/")):
         for name in _PACKAGES.get(implementation, ()):
             if name in packages:
                 return packages[name], f"by dpkg: {name}"
@@ -341,7 +341,7 @@ look like a version but begin with a different number."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return a library's version and the evidence. If no text or several texts fit, return None and why."""
+    """Return a library's version and the evidence; None and the reason if no text or several texts fit."""
     # Open MPI's version has three numbers; the version of the MPI standard, in the same library, has two.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":
@@ -359,12 +359,12 @@ def _find_single_version(content: bytes, implementation: str) -> tuple[str | Non
     return None, "the library does not contain its version"
 
 
-def _prefix(real: str) -> str:
+def _prefix(library: str) -> str:
     """Return the installation prefix of a library: the path before ``lib``."""
     match = re.match(
-        r"(.*?)/lib(?:32|64|x32)?(?:/(?:release|debug|release_mt|[\w.-]+-linux-gnu\w*))?\Z", _dir(real)
+        r"(.*?)/lib(?:32|64|x32)?(?:/(?:release|debug|release_mt|[\w.-]+-linux-gnu\w*))?\Z", _dir(library)
     )
-    return (match[1] or "/") if match else _dir(real).rpartition("/lib")[0] or _dir(real)
+    return (match[1] or "/") if match else _dir(library).rpartition("/lib")[0] or _dir(library)
 
 
 def _dir(path: str) -> str:
@@ -375,26 +375,26 @@ def _pmix(
     loader: Loader,
     path: str,
     version: str | None,
-    how: dict[str, str],
-    own: "openmpi.OpenMpi | None",
+    interfaces: dict[str, str],
+    open_mpi: "openmpi.OpenMpi | None",
     packages: dict[str, str],
-    needed: dict[str, str | None],
+    closure: dict[str, str | None],
 ) -> Pmix | None:
     """Return the PMIx client that an MPI loads or contains, or None if the MPI does not use PMIx."""
-    if "pmix" not in how:
+    if "pmix" not in interfaces:
         return None
     users = (
-        [p for (framework, name), p in own.files.items() if framework == "pmix" and name != "isolated"]
-        if own
+        [p for (framework, name), p in open_mpi.files.items() if framework == "pmix" and name != "isolated"]
+        if open_mpi
         else []
     )
-    for closure in (*(loader.closure(user)[0] for user in users), needed):
-        library = next((p for s, p in closure.items() if p and plain(s).startswith("libpmix.so")), None)
+    for paths in (*(loader.closure(user)[0] for user in users), closure):
+        library = next((p for s, p in paths.items() if p and plain(s).startswith("libpmix.so")), None)
         if library:
             return client.of_library(loader, library, packages)
-    release, parts = (own.pmix, own.pmix_components) if own else (None, ())
+    release, parts = (open_mpi.pmix, open_mpi.pmix_components) if open_mpi else (None, ())
     return client.built_in(loader, version or "", path, release, parts)
 
 
-def _words(broken: dict[str, str]) -> str:
-    return ", ".join(f"{name} lacks {why}" for name, why in broken.items())[:400]
+def _words(missing_libraries: dict[str, str]) -> str:
+    return ", ".join(f"{name} lacks {why}" for name, why in missing_libraries.items())[:400]

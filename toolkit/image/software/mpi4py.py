@@ -50,16 +50,16 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
     return path, _library(loader, path, opened) or ""
 
 
-def _library(loader: Loader, path: str, opened: str | None) -> str | None:
+def _library(loader: Loader, path: str, first_library: str | None) -> str | None:
     """Return the path of the MPI that an extension loads, or None if toolkit does not find the MPI.
 
-    mpi4py opens the library ``opened`` before the extension. If the extension needs the soname of ``opened``,
-    the MPI is ``opened``. If not, the MPI is the library that ld.so finds.
+    mpi4py opens the library ``first_library`` before it loads the extension. If the extension needs the
+    soname of this library, the MPI is ``first_library``. If not, the MPI is the library that ld.so finds.
     """
     own = loader.elf(path)
     needed = [name for name in (own.needed if own else ()) if name.startswith("libmpi")]
-    elf = loader.elf(opened) if opened else None
-    where = opened if elf and elf.soname in needed else None
+    elf = loader.elf(first_library) if first_library else None
+    where = first_library if elf and elf.soname in needed else None
     for name in needed:
         where = where or loader.find(name, path)
     return (files.resolve(loader.tree, where) or where) if where else None

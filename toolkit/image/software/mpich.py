@@ -112,7 +112,7 @@ def read_description(content: bytes, library: Pages, implementation: str) -> Mpi
     )
 
 
-def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
+def interfaces(content: bytes, closure: dict[str, str | None]) -> dict[str, str]:
     """Return the launch interfaces of an MPICH: ``pmi1``, ``pmi2`` or ``pmix``. Each interface maps to
     ``linked``, because MPICH has no plugins.
 
@@ -121,7 +121,7 @@ def interfaces(content: bytes, needed: dict[str, str | None]) -> dict[str, str]:
     linked with libpmi or libpmi2.
     """
     faces: dict[str, str] = {}
-    linked = {plain(soname).partition(".so")[0] for soname in needed}
+    linked = {plain(soname).partition(".so")[0] for soname in closure}
     if "libpmix" in linked:
         faces["pmix"] = "linked"
     if b"PMI_FD" in content or "libpmi" in linked:

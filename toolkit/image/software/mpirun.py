@@ -47,29 +47,29 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
     return None
 
 
-def _started_by(loader: Loader, real: str, path: str) -> tuple[str, str]:
-    """Return the real path and the path of the launcher; these are ``real`` and ``path`` in most cases.
+def _started_by(loader: Loader, real_path: str, path: str) -> tuple[str, str]:
+    """Return the real path and the path of the launcher: in most cases ``real_path`` and ``path``.
 
     Intel MPI's script ``mpirun`` looks up ``mpiexec.hydra`` on PATH, where MPICH's ``mpiexec.hydra`` may come
     first. If so, return the ``mpiexec.hydra`` beside the script.
     """
-    content = files.read(loader.tree, real, _HEAD) or b""
+    content = files.read(loader.tree, real_path, _HEAD) or b""
     folder = posixpath.dirname(path)
     own = posixpath.join(folder, _STARTER)
     target = files.resolve(loader.tree, own)
     if not content.startswith(b"#!") or _STARTER.encode() not in content or target is None:
-        return real, path
+        return real_path, path
     read = (posixpath.normpath(posixpath.join(folder, name)) for name in _VARIABLES)
     led = "I_MPI_ROOT" not in loader.environment and any(files.is_file(loader.tree, file) for file in read)
     starter = loader.program(_STARTER)
     same = starter is not None and files.resolve(loader.tree, starter) == target
-    return (real, path) if led or same else (target, own)
+    return (real_path, path) if led or same else (target, own)
 
 
 def _family(implementation: str) -> str:
     return implementation if implementation in {"openmpi", "intelmpi"} else "hydra"
 
 
-def _kind(loader: Loader, real: str) -> str:
-    content = files.read(loader.tree, real, _HEAD) or b""
+def _kind(loader: Loader, real_path: str) -> str:
+    content = files.read(loader.tree, real_path, _HEAD) or b""
     return next((kind for kind, texts in _KINDS if any(t in content for t in texts)), "")

@@ -11,14 +11,14 @@ _C_LIBRARY = re.compile(
 _GLIBC = re.compile(r"GLIBC_(\d{1,3})\.(\d{1,3})(?:\.\d+)?\Z")
 
 
-def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
+def glibc_needed(headers: dict[str, Elf]) -> PackageVersion | None:
     """Return the newest glibc version that an ELF file needs, such as ``2.34``, or None if no file needs
     glibc.
 
-    ``looked_at`` maps the paths of the ELF files to their contents. The function ignores glibc's own files.
+    ``headers`` maps the path of each ELF file to the file's headers. The function ignores glibc's own files.
     """
     newest, which = (0, 0), ""
-    for path, elf in looked_at.items():
+    for path, elf in headers.items():
         if _C_LIBRARY.match(path):
             continue
         for name in elf.versions:
@@ -28,11 +28,11 @@ def glibc_needed(looked_at: dict[str, Elf]) -> PackageVersion | None:
     return PackageVersion(version, f"{which} needs GLIBC_{version}") if which else None
 
 
-def cpu_level(looked_at: dict[str, Elf]) -> PackageVersion | None:
+def cpu_level(headers: dict[str, Elf]) -> PackageVersion | None:
     """Return the highest x86-64 level that an ELF file needs, such as ``x86-64-v3``, or None if no file
-    states a level. ``looked_at`` maps the paths of the ELF files to their contents.
+    states a level. ``headers`` maps the path of each ELF file to the file's headers.
     """
-    asking = [(elf.level, path) for path, elf in looked_at.items() if elf.level]
+    asking = [(elf.level, path) for path, elf in headers.items() if elf.level]
     if not asking:
         return None
     level, path = max(asking)

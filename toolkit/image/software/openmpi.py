@@ -29,30 +29,31 @@ class OpenMpi:
     """The facts of an Open MPI.
 
     ``components`` maps each framework to the names of its components, which are built in or plugins (separate
-    files). ``files`` maps the framework and name of each loadable plugin to its path. ``broken`` maps each
-    plugin that ld.so cannot load to the plugin's missing libraries. ``pmix`` is the release of the PMIx in
-    Open MPI. ``text`` is the text that MPI_Get_library_version returns. Unknown facts are None.
+    files). ``files`` maps the framework and name of each loadable plugin to its path. ``missing_libraries``
+    maps each plugin that ld.so cannot load to the plugin's missing libraries. ``pmix`` is the release of the
+    PMIx in Open MPI. ``text`` is the text that MPI_Get_library_version returns. Unknown facts are None.
     """
 
     release: str | None
     components: dict[str, tuple[str, ...]]
     files: dict[tuple[str, str], str]
-    broken: dict[str, str]
+    missing_libraries: dict[str, str]
     pmix: str | None
     pmix_components: tuple[mca.McaComponent, ...]
     text: str | None
 
 
-def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) -> OpenMpi:
+def read(loader: Loader, path: str, real_path: str, closure: dict[str, str | None]) -> OpenMpi:
     """Read the facts of an Open MPI from its libmpi, its internal libraries and its plugins.
 
-    ``path`` is the path at which toolkit found libmpi, and ``real`` is the real path of libmpi. ``needed``
-    maps the soname of each library that libmpi needs to the path; None if the library is missing.
+    ``path`` is the path at which toolkit found libmpi, and ``real_path`` is the real path of libmpi.
+    ``closure`` maps the soname of each library that libmpi needs to the path; None if the library is
+    missing.
     """
-    inner = [p for soname, p in needed.items() if p and _INNER.match(without_hash(soname))]
-    contents = [loader.texts(p) for p in dict.fromkeys((real, *inner))]
+    inner = [p for soname, p in closure.items() if p and _INNER.match(without_hash(soname))]
+    contents = [loader.texts(p) for p in dict.fromkeys((real_path, *inner))]
     built_in = tuple(c for content in contents for c in mca.components(content))
-    plugins, broken = _plugins(loader, path, real)
+    plugins, broken = _plugins(loader, path, real_path)
     if not built_in:
         sample = next((p for (framework, _), p in plugins.items() if framework in {"pml", "btl"}), None)
         base = mca.components(loader.texts(sample)) if sample else ()
@@ -66,7 +67,7 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
         release=release,
         components=_merge_components(mca.by_framework(own, *_FRAMEWORKS), plugins, number),
         files=plugins,
-        broken=broken,
+        missing_libraries=broken,
         pmix=mca.release(client, "pmix"),
         pmix_components=client,
         text=_text(release, contents) if release else None,
@@ -74,22 +75,22 @@ def read(loader: Loader, path: str, real: str, needed: dict[str, str | None]) ->
 
 
 def interfaces(
-    loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
+    loader: Loader, openmpi: OpenMpi, closure: dict[str, str | None]
 ) -> tuple[dict[str, str] | None, str]:
     """Return the launch interfaces of an Open MPI, and a line of evidence.
 
     Each interface, such as ``pmix``, maps to the code that provides the interface: ``linked`` or ``component
     NAME``. If the interfaces are unknown, the first value is None, and the second value says why.
     """
-    how, reason = _seen_interfaces(loader, openmpi, needed)
-    lost = sorted(s for s, path in needed.items() if path is None and _INNER.match(without_hash(s)))
+    how, reason = _seen_interfaces(loader, openmpi, closure)
+    lost = sorted(s for s, path in closure.items() if path is None and _INNER.match(without_hash(s)))
     if lost and "pmix" not in how:
         return None, f"it needs {' '.join(lost)}, which the loader of the image does not find"
     return how, reason
 
 
 def _seen_interfaces(
-    loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]
+    loader: Loader, openmpi: OpenMpi, closure: dict[str, str | None]
 ) -> tuple[dict[str, str], str]:
     how: dict[str, str] = {}
     names = openmpi.components.get("pmix", ())
@@ -105,7 +106,7 @@ def _seen_interfaces(
         return dict(sorted(how.items())), f"components {' '.join(names)}{_not_loading(openmpi)}"
     if how:
         return dict(sorted(how.items())), "component ess_pmi"
-    if any(plain(soname).startswith("libpmix.so") for soname in needed):
+    if any(plain(soname).startswith("libpmix.so") for soname in closure):
         return {"pmix": "linked"}, "the library needs libpmix.so.2"
     if openmpi.pmix:
         return {"pmix": "linked"}, f"PMIx {openmpi.pmix} is built in"
@@ -129,7 +130,7 @@ class OpenMpiFolder:
     led_by: dict[str, str]
 
 
-def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) -> OpenMpiFolder | None:
+def find_moved(loader: Loader, openmpi: OpenMpi, closure: dict[str, str | None]) -> OpenMpiFolder | None:
     """Return the facts of an Open MPI that searches for its plugins in a wrong folder.
 
     The wrong folder comes from the configuration of Open MPI's build, or from OPAL_PREFIX in the image. The
@@ -142,7 +143,8 @@ def find_moved(loader: Loader, openmpi: OpenMpi, needed: dict[str, str | None]) 
     in, Open MPI runs without plugins, and the result is None. Source: open-mpi/ompi:opal/mca/installdirs.
     """
     pal = next(
-        (p for soname, p in needed.items() if p and without_hash(soname).startswith("libopen-pal.")), None
+        (p for soname, p in closure.items() if p and without_hash(soname).startswith("libopen-pal.")),
+        None,
     )
     files = [file for (framework, _), file in openmpi.files.items() if framework == "shmem"]
     if pal is None or not files or any(loader.environment.get(name) for name in _LEADING):
@@ -187,12 +189,14 @@ def _client(loader: Loader, plugins: dict[tuple[str, str], str]) -> tuple[mca.Mc
 
 def _not_loading(openmpi: OpenMpi) -> str:
     lost = [
-        f"{name} lacks {why}" for name, why in openmpi.broken.items() if name.startswith(("pmix_", "ess_"))
+        f"{name} lacks {why}"
+        for name, why in openmpi.missing_libraries.items()
+        if name.startswith(("pmix_", "ess_"))
     ]
     return f"; not loadable: {', '.join(lost)}" if lost else ""
 
 
-def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
+def _plugins(loader: Loader, path: str, real_path: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
     """Return the path of each plugin that ld.so can load, and the missing libraries of each other plugin.
 
     The keys of the first value are the plugin's framework and name. The keys of the second value are names
@@ -200,7 +204,7 @@ def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str]
     """
     loading: dict[tuple[str, str], str] = {}
     broken: dict[str, str] = {}
-    for file in _files(loader, path, real)[:_MOST_PLUGINS]:
+    for file in _files(loader, path, real_path)[:_MOST_PLUGINS]:
         named = _PLUGIN.match(file)
         if named is None or named[1] not in _FRAMEWORKS:
             continue
@@ -212,13 +216,13 @@ def _plugins(loader: Loader, path: str, real: str) -> tuple[dict[tuple[str, str]
     return loading, broken
 
 
-def plugin_files(loader: Loader, path: str, real: str) -> bool:
+def plugin_files(loader: Loader, path: str, real_path: str) -> bool:
     """Return whether an Open MPI has plugins, that is, components in separate files."""
-    return bool(_files(loader, path, real))
+    return bool(_files(loader, path, real_path))
 
 
-def _files(loader: Loader, path: str, real: str) -> list[str]:
-    folders = {posixpath.dirname(path), posixpath.dirname(real)}
+def _files(loader: Loader, path: str, real_path: str) -> list[str]:
+    folders = {posixpath.dirname(path), posixpath.dirname(real_path)}
     patterns = [
         f"{folder}/{below}/mca_*.so"
         for folder in sorted(folders)
@@ -228,9 +232,9 @@ def _files(loader: Loader, path: str, real: str) -> list[str]:
 
 
 def _merge_components(
-    built_in: dict[str, tuple[str, ...]], plugins: dict[tuple[str, str], str], number: str | None
+    static_components: dict[str, tuple[str, ...]], plugins: dict[tuple[str, str], str], number: str | None
 ) -> dict[str, tuple[str, ...]]:
-    merged = {framework: set(names) for framework, names in built_in.items()}
+    merged = {framework: set(names) for framework, names in static_components.items()}
     for framework, name in plugins:
         merged.setdefault(framework, set()).add(name)
     if number and int(number.partition(".")[0]) < 5 and "vader" in merged.get("btl", set()):

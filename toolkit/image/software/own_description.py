@@ -49,10 +49,10 @@ def stack(tree: FileTree) -> tuple[dict[str, object] | None, str]:
     return None, why or (f"{STACK_PATH}: not a JSON object" if files.is_file(tree, STACK_PATH) else "")
 
 
-def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
+def disagreements(facts: ImageFacts, image_values: ComparedVersions) -> tuple[str, ...]:
     """Return a message for each value in stack.json that differs from the value in the image.
 
-    The values in the image are in ``facts`` and ``also``.
+    ``facts`` and ``image_values`` contain the values in the image.
     """
     if facts.stack is None:
         return ()
@@ -74,27 +74,29 @@ def disagreements(facts: ImageFacts, also: ComparedVersions) -> tuple[str, ...]:
         "mpi4py": facts.mpi4py,
     }
     pairs = [(n, getattr(stack, n), v or "") for n, v in versions.items() if not _unread(n, facts)]
-    pairs += [("numpy", stack.numpy, also.numpy)] if also.numpy is not None else []
-    pairs += [("hwloc", stack.hwloc, also.hwloc)] if also.hwloc is not None else []
+    pairs += [("numpy", stack.numpy, image_values.numpy)] if image_values.numpy is not None else []
+    pairs += [("hwloc", stack.hwloc, image_values.hwloc)] if image_values.hwloc is not None else []
     lines = [_line(name, a, b) for name, a, b in pairs if not _agree(name, a[:_LONGEST], b)]
-    return (*lines, *_distribution(stack, facts), *_operations(stack, also))
+    return (*lines, *_distribution(stack, facts), *_operations(stack, image_values))
 
 
 def _unread(name: str, facts: ImageFacts) -> bool:
     return name in facts.unknown or f"mpi.{name.removeprefix('mpi_')}" in facts.unknown
 
 
-def _agree(name: str, described: str, actual: str) -> bool:
-    if name == "python" and actual.count(".") == 1:
+def _agree(name: str, stack_value: str, image_value: str) -> bool:
+    if name == "python" and image_value.count(".") == 1:
         # toolkit may know only the minor release, such as 3.11, so compare only the minor releases.
-        return described == actual or described.startswith(f"{actual}.")
-    return described == actual or (bool(described and actual) and is_same_version(described, actual))
+        return stack_value == image_value or stack_value.startswith(f"{image_value}.")
+    return stack_value == image_value or (
+        bool(stack_value and image_value) and is_same_version(stack_value, image_value)
+    )
 
 
-def _line(name: str, described: str, actual: str) -> str:
+def _line(name: str, stack_value: str, image_value: str) -> str:
     return (
-        f"stack.json says {name} {described[:_LONGEST] or 'is absent'}; "
-        f"toolkit found {upstream(actual) if actual else 'none'}"
+        f"stack.json says {name} {stack_value[:_LONGEST] or 'is absent'}; "
+        f"toolkit found {upstream(image_value) if image_value else 'none'}"
     )
 
 
@@ -106,18 +108,18 @@ def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
     return [] if stack.distribution == actual else [_line("distribution", stack.distribution, actual)]
 
 
-def _operations(stack: Stack, also: ComparedVersions) -> list[str]:
+def _operations(stack: Stack, image_values: ComparedVersions) -> list[str]:
     """Return a message if Horovod's libraries in stack.json (MPI, Gloo, NCCL) differ from the image's
     Horovod.
 
     The list is empty if they are the same, or if toolkit cannot read Horovod's libraries in the image.
     """
-    if also.operations is None:
+    if image_values.operations is None:
         return []
     listed = {o for o in stack.horovod_operations if o in {"mpi", "gloo", "nccl"}}
-    if listed == also.operations:
+    if listed == image_values.operations:
         return []
-    return [_line("horovod_operations", " ".join(sorted(listed)), " ".join(sorted(also.operations)))]
+    return [_line("horovod_operations", " ".join(sorted(listed)), " ".join(sorted(image_values.operations)))]
 
 
 def _json(tree: FileTree, path: str) -> tuple[object, str]:

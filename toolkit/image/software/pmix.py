@@ -54,70 +54,78 @@ def of_library(loader: Loader, library: str, packages: dict[str, str]) -> Pmix:
 
 
 def built_in(
-    loader: Loader, mpi: str, where: str, release: str | None, components_of_mpi: tuple[mca.McaComponent, ...]
+    loader: Loader,
+    mpi: str,
+    library: str,
+    release: str | None,
+    components_of_mpi: tuple[mca.McaComponent, ...],
 ) -> Pmix:
     """Return the facts of the PMIx client inside an Open MPI.
 
-    ``mpi`` is the version of Open MPI, and ``where`` is the path of its library. ``release`` is the release
+    ``mpi`` is the version of Open MPI, and ``library`` is the path of its library. ``release`` is the release
     that the client's built-in components name, or None. If neither these components nor plugins name a
     release, toolkit looks up the PMIx release that this version of Open MPI contains. For a pre-release of
     Open MPI, such as 4.1.7a1, toolkit looks up the final release.
     """
-    real = files.resolve(loader.tree, where) or where
+    real = files.resolve(loader.tree, library) or library
     if release := release or _of_plugins(loader, real):
         own_release: PackageVersion | None = PackageVersion(
-            release, f"{where}: PMIx {release} is built in, by its components"
+            release, f"{library}: PMIx {release} is built in, by its components"
         )
     elif bundled := knowledge.bundled_pmix(_NUMBER.sub(r"\1", mpi)):
-        own_release = PackageVersion(bundled, f"{where}: Open MPI {mpi} contains PMIx {bundled}")
+        own_release = PackageVersion(bundled, f"{library}: Open MPI {mpi} contains PMIx {bundled}")
     else:
         own_release = None
     components = _components(loader, real, components_of_mpi)
     return Pmix(own_release, "", components, _needs_plugins(components, components_of_mpi))
 
 
-def _needs_plugins(components: dict[str, tuple[str, ...]], built_in: tuple[mca.McaComponent, ...]) -> bool:
-    inside = mca.by_framework(built_in, *_VITAL)
+def _needs_plugins(
+    components: dict[str, tuple[str, ...]], static_components: tuple[mca.McaComponent, ...]
+) -> bool:
+    inside = mca.by_framework(static_components, *_VITAL)
     return any(framework not in inside for framework in components if framework in _VITAL)
 
 
-def _of_plugins(loader: Loader, real: str) -> str | None:
+def _of_plugins(loader: Loader, real_path: str) -> str | None:
     """Return the PMIx release that the plugins beside an Open MPI library contain, or None."""
-    listed = _plugins(loader, real)[:_MOST_PLUGINS]
+    listed = _plugins(loader, real_path)[:_MOST_PLUGINS]
     return mca.release(tuple(c for file in listed for c in mca.components(loader.texts(file))), "pmix")
 
 
-def _plugins(loader: Loader, real: str) -> list[str]:
-    return list(files.glob(loader.tree, f"{posixpath.dirname(real)}/pmix*/*mca_*.so"))
+def _plugins(loader: Loader, real_path: str) -> list[str]:
+    return list(files.glob(loader.tree, f"{posixpath.dirname(real_path)}/pmix*/*mca_*.so"))
 
 
 def _version(
-    real: str, content: bytes, all_components: tuple[mca.McaComponent, ...], packages: dict[str, str]
+    real_path: str, content: bytes, all_components: tuple[mca.McaComponent, ...], packages: dict[str, str]
 ) -> PackageVersion | None:
     match = re.search(rb"OpenPMIx (\d{1,3}(?:\.\d{1,3}){1,3}[0-9a-z]{0,8})", content)
     by_itself = (
-        PackageVersion(match[1].decode(), f"{real} says OpenPMIx {match[1].decode()}") if match else None
+        PackageVersion(match[1].decode(), f"{real_path} says OpenPMIx {match[1].decode()}") if match else None
     )
     # The libpmix of a Linux distribution may say that it is a release candidate, although its code is the
     # final release. Use the version of the package first.
-    if by_itself and not real.startswith("/usr/lib/"):
+    if by_itself and not real_path.startswith("/usr/lib/"):
         return by_itself
-    if by_name := knowledge.pmix_of_file(real):
-        return PackageVersion(by_name, f"{real} is PMIx {by_name}, by its file name")
-    if real.startswith("/usr/lib/") and (package := packages.get("libpmix2") or packages.get("libpmix2t64")):
-        return PackageVersion(package, f"{real}: dpkg has libpmix2 {package}")
+    if by_name := knowledge.pmix_of_file(real_path):
+        return PackageVersion(by_name, f"{real_path} is PMIx {by_name}, by its file name")
+    if real_path.startswith("/usr/lib/") and (
+        package := packages.get("libpmix2") or packages.get("libpmix2t64")
+    ):
+        return PackageVersion(package, f"{real_path}: dpkg has libpmix2 {package}")
     if by_itself:
         return by_itself
     release = mca.release(all_components, "pmix")
-    return PackageVersion(release, f"{real}: its components name PMIx {release}") if release else None
+    return PackageVersion(release, f"{real_path}: its components name PMIx {release}") if release else None
 
 
 def _components(
-    loader: Loader, real: str, all_components: tuple[mca.McaComponent, ...]
+    loader: Loader, real_path: str, all_components: tuple[mca.McaComponent, ...]
 ) -> dict[str, tuple[str, ...]]:
     """Return the names of the PMIx components by framework, except plugins that need a missing library."""
     names = {framework: set(own) for framework, own in mca.by_framework(all_components, *_FRAMEWORKS).items()}
-    for file in _plugins(loader, real)[:_MOST]:
+    for file in _plugins(loader, real_path)[:_MOST]:
         named = _PLUGIN.match(file)
         if named and named[1] in _FRAMEWORKS and None not in loader.closure(file)[0].values():
             names.setdefault(named[1], set()).add(named[2])

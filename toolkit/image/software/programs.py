@@ -97,7 +97,7 @@ def of_wrappers(loader: Loader, places: SearchFolders, programs: dict[str, str])
             if left < 0 or len(found) == len(lost):
                 break
             started = resolve_command(loader, (script,))
-            path = None if started.why else lost.get(files.resolve(loader.tree, started.path))
+            path = None if started.reason else lost.get(files.resolve(loader.tree, started.path))
             if path in found or path is None:
                 continue
             if library := _loaded_mpi(Loader(loader.tree, dict(started.environment)), path):
@@ -128,7 +128,7 @@ def of_command(loader: Loader, places: SearchFolders, program: StartedProgram) -
     not find the MPI. If the MPI is statically linked into the program, the MPI's path is the path of the
     program. The result is None if toolkit finds no such file.
     """
-    if program.why or not program.path:
+    if program.reason or not program.path:
         return None
     if program.python:
         return _of_python(loader, program, sites_of(loader, program, places.sites))
@@ -171,14 +171,14 @@ def linked_into(loader: Loader, path: str) -> str:
     return next((name for name, texts in _STATIC if all(text in content for text in texts)), "")
 
 
-def behind_mounts(places: SearchFolders, tree: BoundedTree, whole: Loader) -> dict[str, str]:
+def behind_mounts(places: SearchFolders, tree: BoundedTree, image_loader: Loader) -> dict[str, str]:
     """Return the programs and MPIs of an image that a mount hides from a rank. Each path maps to the folder
     over which the runtime mounts a host folder.
 
     ``places`` are the image's software folders. ``tree`` contains only the files that the rank sees.
-    ``whole`` is a loader for all files of the image, including hidden files.
+    ``image_loader`` finds libraries in all files of the image, including hidden files.
     """
-    libraries = loaded_mpis(whole, places, ())
+    libraries = loaded_mpis(image_loader, places, ())
     listed = (file for pair in libraries.items() for file in pair if file)
     over = ((file, tree.mount_over(file)) for file in listed)
     return {file: folder for file, folder in over if folder}
@@ -193,13 +193,13 @@ def libraries_without_path(loader: Loader, programs: dict[str, str]) -> dict[str
     if not loader.library_path:
         return {}
     rest = {name: value for name, value in loader.environment.items() if name != "LD_LIBRARY_PATH"}
-    bare = Loader(loader.tree, rest, most=_HEAD)
+    bare = Loader(loader.tree, rest, read_limit=_HEAD)
     differing: dict[str, str] = {}
     # If toolkit reaches its limit for the bytes to read (CheckFailed), return the result for the programs
     # that toolkit has read.
     with suppress(CheckFailed):
         for path, library in programs.items():
-            if bare.spent > _ALL:
+            if bare.bytes_read > _ALL:
                 break
             if (bare_library := _loaded_mpi(bare, path) or "") != library:
                 differing[path] = bare_library
@@ -243,15 +243,15 @@ def static(
     return None
 
 
-def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> dict[str, str]:
+def _all_loading(loader: Loader, candidates: Iterable[str], limit: int = _MOST) -> dict[str, str]:
     # toolkit derives the glibc version that an image needs from all files that `loader` has read. Files
     # without an MPI must not count, so read each file with a second loader first.
-    scout = Loader(loader.tree, loader.environment, most=_HEAD)
+    scout = Loader(loader.tree, loader.environment, read_limit=_HEAD)
     libraries: dict[str, str] = {}
     # If toolkit reaches its limit for the bytes to read (CheckFailed), skip the remaining files.
     with suppress(CheckFailed):
-        for path in _elves(loader, candidates, most):
-            if scout.spent > _ALL:
+        for path in _elves(loader, candidates, limit):
+            if scout.bytes_read > _ALL:
                 break
             if _loaded_mpi(scout, path) is not None:
                 library = _loaded_mpi(loader, path)
@@ -259,13 +259,13 @@ def _all_loading(loader: Loader, candidates: Iterable[str], most: int = _MOST) -
     return libraries
 
 
-def _elves(loader: Loader, candidates: Iterable[str], most: int = _MOST) -> Iterator[str]:
-    """Yield the paths of ELF files among the first ``most`` candidates.
+def _elves(loader: Loader, candidates: Iterable[str], limit: int = _MOST) -> Iterator[str]:
+    """Yield the paths of ELF files among the first ``limit`` candidates.
 
     Omit duplicates, and programs that belong to an MPI, such as mpirun.
     """
     paths: set[str] = set()
-    for path in islice(candidates, most):
+    for path in islice(candidates, limit):
         real = files.resolve(loader.tree, path)
         if real is None or real in paths or _OWN.match(posixpath.basename(real)):
             continue

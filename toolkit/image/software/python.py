@@ -63,10 +63,10 @@ def python(loader: Loader, packages: dict[str, str]) -> PackageVersion | Unknown
     return PackageVersion(minor[1], f"{program} is {real}")
 
 
-def _of_text(loader: Loader, real: str, minor: str) -> PackageVersion | None:
+def _of_text(loader: Loader, real_path: str, minor: str) -> PackageVersion | None:
     """Return the version that the interpreter or its libpython contains as text, or None."""
-    libraries = [p for s, p in loader.closure(real)[0].items() if p and s.startswith("libpython3")]
-    for path in (real, *libraries):
+    libraries = [p for s, p in loader.closure(real_path)[0].items() if p and s.startswith("libpython3")]
+    for path in (real_path, *libraries):
         versions = set(re.findall(rb"\0(" + minor.encode() + rb"\.\d{1,3})\+?(?=\0)", loader.texts(path)))
         if len(versions) == 1:
             return PackageVersion(version := versions.pop().decode(), f"{path} says {version}")

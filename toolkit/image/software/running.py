@@ -41,19 +41,19 @@ def find_rank_programs(
     places: SearchFolders,
     entrypoint: tuple[str, ...],
     view: RankView,
-    opened: FileTree,
+    image_tree: FileTree,
     budget: Budget,
-    book: ImageEvidence,
+    log: ImageEvidence,
 ) -> RankPrograms:
-    """Return the program that a rank runs, and record its evidence in ``book``.
+    """Return the program that a rank runs, and record its evidence in ``log``.
 
     If toolkit cannot determine which MPI the program loads, the result has all programs of the image that
-    load an MPI. ``view`` has the rank's command and the hidden folders. ``opened`` has all files of the
+    load an MPI. ``view`` has the rank's command and the hidden folders. ``image_tree`` has all files of the
     image, including hidden files.
     """
-    hidden = _hidden(loader, opened, budget, view)
+    hidden = _hidden(loader, image_tree, budget, view)
     if not view.command:
-        book.absent["program"] = "the request names no command"
+        log.absent["program"] = "the request names no command"
         programs = loaded_mpis(loader, places, entrypoint)
         programs |= of_wrappers(loader, places, programs)
         return RankPrograms(loader, programs, hidden=hidden)
@@ -64,38 +64,38 @@ def find_rank_programs(
     loaded = of_command(own, places, started)
     shown = _program_of(view, started, loaded, own)
     if shown is None:
-        book.unknown["program"] = started.why
+        log.unknown["program"] = started.reason
         return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), hidden=hidden)
-    book.evidence["program"] = f"{' '.join(view.command[:4])}: {' starts '.join(started.chain)}"
+    log.evidence["program"] = f"{' '.join(view.command[:4])}: {' starts '.join(started.chain)}"
     if loaded is None:
         return RankPrograms(loader, loaded_mpis(loader, places, entrypoint), shown, hidden)
     return RankPrograms(own, loaded, shown, hidden, started.undecided)
 
 
 def _program_of(
-    view: RankView, started: StartedProgram, loaded: dict[str, str] | None, loader: Loader
+    view: RankView, program: StartedProgram, mpi_paths: dict[str, str] | None, loader: Loader
 ) -> ImageProgram | None:
-    if started.why:
+    if program.reason:
         return None
     return ImageProgram(
         command=view.command,
-        path=started.path,
-        chain=started.chain,
-        python=started.path if started.python else "",
-        mpi=loaded is not None,
-        needs=named_mpi(loader, started.path),
-        linked=bool(loaded) and loaded == {started.path: started.path},
-        clears=started.clears,
-        filters=started.filters,
+        path=program.path,
+        chain=program.chain,
+        python=program.path if program.python else "",
+        mpi=mpi_paths is not None,
+        needs=named_mpi(loader, program.path),
+        linked=bool(mpi_paths) and mpi_paths == {program.path: program.path},
+        clears=program.clears,
+        filters=program.filters,
     )
 
 
-def _hidden(loader: Loader, opened: FileTree, budget: Budget, view: RankView) -> dict[str, str]:
+def _hidden(loader: Loader, image_tree: FileTree, budget: Budget, view: RankView) -> dict[str, str]:
     """Return the image's programs and MPIs that a mount hides from the rank. Each path maps to the folder of
     the mount.
     """
-    whole = BoundedTree(opened, budget)
-    tree = BoundedTree(opened, budget, view.hidden)
+    whole = BoundedTree(image_tree, budget)
+    tree = BoundedTree(image_tree, budget, view.hidden)
     if not any(whole.names(folder) for folder in view.hidden):
         return {}
     full = Loader(whole, loader.environment)

@@ -61,22 +61,23 @@ def _is_led(loader: Loader, mpis: tuple[MpiFound, ...]) -> bool:
     )
 
 
-def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], why: str, book: ImageEvidence) -> ImageFacts:
-    """Change the facts ``mpi`` and ``pmix`` to unknown, for the reason ``why``, and return the changed facts.
+def withhold(facts: ImageFacts, mpis: tuple[MpiFound, ...], reason: str, log: ImageEvidence) -> ImageFacts:
+    """Change the facts ``mpi`` and ``pmix`` to unknown, with ``reason`` as the reason, and return the changed
+    facts.
 
     All MPIs of the image are then in ``other_mpis``.
     """
-    for texts in (book.evidence, book.absent, book.unknown):
+    for texts in (log.evidence, log.absent, log.unknown):
         for name in [name for name in texts if name.partition(".")[0] in _OF_MPI]:
             del texts[name]
-    other_mpis = wireup.other_mpis((*mpis[:1], *mpis), book)
-    book.unknown |= dict.fromkeys(sorted(_OF_MPI - {"other_mpis"}), why)
+    other_mpis = wireup.other_mpis((*mpis[:1], *mpis), log)
+    log.unknown |= dict.fromkeys(sorted(_OF_MPI - {"other_mpis"}), reason)
     return msgspec.structs.replace(
         facts, mpi=None, other_mpis=other_mpis, pmix=None, pmix_components={}, pmix_plugins=None
     )
 
 
-def doubt(facts: ImageFacts, undecided: dict[str, str], book: ImageEvidence) -> ImageFacts:
+def doubt(facts: ImageFacts, undecided: dict[str, str], log: ImageEvidence) -> ImageFacts:
     """Change facts to unknown if they depend on PATH or LD_LIBRARY_PATH and the value of this variable is
     unknown. Return the changed facts.
 
@@ -85,33 +86,33 @@ def doubt(facts: ImageFacts, undecided: dict[str, str], book: ImageEvidence) -> 
     """
     if why := undecided.get("PATH"):
         for name in _ON_PATH:
-            if name in book.absent:
-                book.unknown[name] = f"{book.absent.pop(name)}; but {why}"
+            if name in log.absent:
+                log.unknown[name] = f"{log.absent.pop(name)}; but {why}"
     if why := undecided.get("LD_LIBRARY_PATH"):
         if not all(facts.programs.values()):
-            book.unknown["programs"] = f"{book.evidence.pop('programs')}; but {why}"
+            log.unknown["programs"] = f"{log.evidence.pop('programs')}; but {why}"
         if facts.mpi and facts.mpi.lacks:
-            book.unknown["mpi.lacks"] = f"{book.evidence.pop('mpi.lacks')}; but {why}"
-        return _interfaces(facts, why, book)
+            log.unknown["mpi.lacks"] = f"{log.evidence.pop('mpi.lacks')}; but {why}"
+        return _interfaces(facts, why, log)
     return facts
 
 
-def _interfaces(facts: ImageFacts, why: str, book: ImageEvidence) -> ImageFacts:
+def _interfaces(facts: ImageFacts, reason: str, log: ImageEvidence) -> ImageFacts:
     """Change the launch interfaces to unknown if some plugins need a library that toolkit does not find.
 
     LD_LIBRARY_PATH may contain a folder with this library, but the value of LD_LIBRARY_PATH is unknown.
-    ``why`` is the reason. If toolkit found PMIx, the launch interfaces stay known.
+    ``reason`` says why the value is unknown. If toolkit found PMIx, the launch interfaces stay known.
     """
     mpi = facts.mpi
     if mpi is None or mpi.interfaces is None or "pmix" in mpi.interfaces:
         return facts
-    line = book.evidence["mpi.interfaces"]
+    line = log.evidence["mpi.interfaces"]
     if "not loadable" not in line:
         return facts
-    for texts in (book.evidence, book.absent, book.unknown):
+    for texts in (log.evidence, log.absent, log.unknown):
         for name in ("mpi.interfaces", *_OF_PMIX):
             texts.pop(name, None)
-    book.unknown |= dict.fromkeys(("mpi.interfaces", *_OF_PMIX), f"{line}; but {why}")
+    log.unknown |= dict.fromkeys(("mpi.interfaces", *_OF_PMIX), f"{line}; but {reason}")
     return msgspec.structs.replace(facts, mpi=msgspec.structs.replace(mpi, interfaces=None, how={}))
 
 

@@ -10,32 +10,32 @@ from toolkit.model.mpifacts import ImageMpi
 _COMPONENTS = ("pmix_components", "pmix_plugins")
 
 
-def programs(libraries: dict[str, str], book: ImageEvidence) -> dict[str, str]:
+def programs(libraries: dict[str, str], log: ImageEvidence) -> dict[str, str]:
     if libraries:
         shown = [f"{path} loads {library or 'a missing MPI library'}" for path, library in libraries.items()]
         more = f", and {len(shown) - 5} more" if len(shown) > 5 else ""
-        book.evidence["programs"] = f"{', '.join(shown[:5])}{more}"
+        log.evidence["programs"] = f"{', '.join(shown[:5])}{more}"
     else:
-        book.absent["programs"] = "no program outside the system's folders, and no mpi4py, needs an MPI"
+        log.absent["programs"] = "no program outside the system's folders, and no mpi4py, needs an MPI"
     return libraries
 
 
-def describe_mpi(mpi_entry: MpiFound | None, book: ImageEvidence) -> ImageMpi | None:
+def describe_mpi(mpi_entry: MpiFound | None, log: ImageEvidence) -> ImageMpi | None:
     if mpi_entry is None:
-        book.absent["mpi"] = "libmpi, libmpich: neither on the loader's path nor in the usual places"
+        log.absent["mpi"] = "libmpi, libmpich: neither on the loader's path nor in the usual places"
         return None
-    book.evidence.update(mpi_entry.evidence)
-    book.absent.update(mpi_entry.absent)
-    book.unknown.update(mpi_entry.unknown)
+    log.evidence.update(mpi_entry.evidence)
+    log.absent.update(mpi_entry.absent)
+    log.unknown.update(mpi_entry.unknown)
     return mpi_entry.mpi
 
 
-def other_mpis(mpis: tuple[MpiFound, ...], book: ImageEvidence) -> tuple[ImageMpi, ...]:
+def other_mpis(mpis: tuple[MpiFound, ...], log: ImageEvidence) -> tuple[ImageMpi, ...]:
     for number, mpi in enumerate(mpis[1:]):
         for name, line in mpi.evidence.items():
-            book.evidence[name.replace("mpi", f"other_mpis.{number}", 1)] = line
+            log.evidence[name.replace("mpi", f"other_mpis.{number}", 1)] = line
         for name, line in mpi.unknown.items():
-            book.unknown[name.replace("mpi", f"other_mpis.{number}", 1)] = line
+            log.unknown[name.replace("mpi", f"other_mpis.{number}", 1)] = line
     return tuple(_with_client(mpi) for mpi in mpis[1:])
 
 
@@ -46,9 +46,9 @@ def _with_client(mpi_entry: MpiFound) -> ImageMpi:
     )
 
 
-def pmix(mpi_entry: MpiFound | None, book: ImageEvidence) -> str | None:
+def pmix(mpi_entry: MpiFound | None, log: ImageEvidence) -> str | None:
     if mpi_entry is not None and mpi_entry.mpi.interfaces is None:
-        book.unknown["pmix"] = mpi_entry.unknown["mpi.interfaces"]
+        log.unknown["pmix"] = mpi_entry.unknown["mpi.interfaces"]
         return None
     client = mpi_entry.pmix if mpi_entry else None
     if (
@@ -56,28 +56,28 @@ def pmix(mpi_entry: MpiFound | None, book: ImageEvidence) -> str | None:
         and "pmix" in (mpi_entry.mpi.interfaces or ())
         and (client is None or client.version is None)
     ):
-        book.unknown["pmix"] = f"{mpi_entry.mpi.library} uses PMIx of an unknown release"
+        log.unknown["pmix"] = f"{mpi_entry.mpi.library} uses PMIx of an unknown release"
         return None
-    return book.take("pmix", client.version if client else None, "the MPI in the image has no PMIx client")
+    return log.take("pmix", client.version if client else None, "the MPI in the image has no PMIx client")
 
 
-def pmix_components(mpi_entry: MpiFound | None, book: ImageEvidence) -> dict[str, tuple[str, ...]]:
+def pmix_components(mpi_entry: MpiFound | None, log: ImageEvidence) -> dict[str, tuple[str, ...]]:
     client = mpi_entry.pmix if mpi_entry else None
     if mpi_entry is None or client is None:
-        book.absent |= dict.fromkeys(_COMPONENTS, "the MPI in the image has no PMIx client")
+        log.absent |= dict.fromkeys(_COMPONENTS, "the MPI in the image has no PMIx client")
         return {}
     where = client.library or mpi_entry.mpi.library
     if not client.components:
-        book.unknown |= dict.fromkeys(_COMPONENTS, f"{where} describes no components")
+        log.unknown |= dict.fromkeys(_COMPONENTS, f"{where} describes no components")
         return {}
     shown = "; ".join(f"{k} {' '.join(v)}" for k, v in client.components.items())
-    book.evidence["pmix_components"] = f"{where} and plugins beside it: {shown}"
+    log.evidence["pmix_components"] = f"{where} and plugins beside it: {shown}"
     needed = (
         "some required components are separate files"
         if client.plugins
         else "all required components are built in"
     )
-    book.evidence["pmix_plugins"] = f"{where}: {needed}"
+    log.evidence["pmix_plugins"] = f"{where}: {needed}"
     return client.components
 
 

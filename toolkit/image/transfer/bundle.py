@@ -65,15 +65,15 @@ def bundle(
     sifs: tuple[Path, ...] = (),
     pythons: tuple[str, ...] = (),
     builder: bool = True,
-    accepted: Collection[str] = (),
+    accepted_hosts: Collection[str] = (),
 ) -> Bundled:
     """Write a bundle of ``recipes`` to ``target``, and write the bundle's checksum file beside ``target``.
 
     ``client`` is None if there are no recipes; toolkit then includes no Docker images. ``sifs`` are SIF files
     to include. ``pythons`` are the Python releases on the target machine, such as ``3.11``; the default is
     this machine's release. If ``builder`` is true and ``client`` is given, the bundle includes the Docker
-    image that converts images to SIF files. ``accepted`` are hosts from which the user allows downloads. The
-    mirrors and package indexes in the settings need no permission.
+    image that converts images to SIF files. ``accepted_hosts`` are hosts from which the user allows
+    downloads. The mirrors and package indexes in the settings need no permission.
 
     Raises:
         BadInput: if a recipe does not have a valid lock, a file is invalid, or two files have the same name.
@@ -85,7 +85,7 @@ def bundle(
     pythons = pythons or (".".join(platform.python_version_tuple()[:2]),)
     sifs = tuple(dict.fromkeys(sifs))
     _require_names("--sif", tuple(sif.name for sif in sifs))
-    locks = _locks(recipes, accepted)
+    locks = _locks(recipes, accepted_hosts)
     cache = in_cache()
     with (
         tempfile.TemporaryDirectory(prefix="bundle.", dir=cache) as folder,
@@ -118,14 +118,14 @@ def bundle(
 
 @dataclass(frozen=True, slots=True)
 class _LockedRecipe:
-    """A recipe and its lock; ``place`` is the argument of the user's command: the recipe's name or path."""
+    """A recipe and its lock; ``argument`` is the name or path of the recipe in the user's command."""
 
     name: str
-    place: str
+    argument: str
     lock: Lock
 
 
-def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedRecipe]:
+def _locks(recipes: tuple[str, ...], accepted_hosts: Collection[str]) -> list[_LockedRecipe]:
     """Return the lock of each recipe that the user's command names.
 
     Raises:
@@ -134,13 +134,13 @@ def _locks(recipes: tuple[str, ...], accepted: Collection[str]) -> list[_LockedR
     known = {place: load(place) for place in recipes}
     _require_names("RECIPES", tuple(recipe.name for recipe in known.values()))
     locks = [
-        _LockedRecipe(recipe.name, place, fitting_lock(recipe, place, accepted))
+        _LockedRecipe(recipe.name, place, fitting_lock(recipe, place, accepted_hosts))
         for place, recipe in known.items()
     ]
     for locked in locks:
         if locked.lock.base.published:
             raise BadInput(
-                f"{locked.place}: the lock is based on the published image {locked.lock.base.published}, "
+                f"{locked.argument}: the lock is based on the published image {locked.lock.base.published}, "
                 "which a bundle cannot contain",
                 fix="on the target machine, pull this image from a registry, then build from the lock",
             )
@@ -151,7 +151,7 @@ def _sources(locks: Sequence[_LockedRecipe], tell: Tell) -> dict[str, Path]:
     return {
         name: path
         for locked in locks
-        for name, path in _of_lock(locked.name, locked.place, locked.lock, tell).items()
+        for name, path in _of_lock(locked.name, locked.argument, locked.lock, tell).items()
     }
 
 
@@ -239,7 +239,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
             )
 
 
-def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
+def _of_lock(name: str, argument: str, lock: Lock, tell: Tell) -> dict[str, Path]:
     """Return the path of each file of a recipe on this machine, by the file's path in the bundle.
 
     The files are the recipe, its lock, the lock's signature file if it exists, and the files that the lock
@@ -249,8 +249,8 @@ def _of_lock(name: str, place: str, lock: Lock, tell: Tell) -> dict[str, Path]:
 
     have = fetch_files(files_of(lock), tell, recipe=name)
     files = {f"files/{digest}/{path.name}": path for digest, path in have.items()}
-    locked = lock_path(place)
-    files[f"recipes/{name}.toml"] = find("recipes", place, ".toml")
+    locked = lock_path(argument)
+    files[f"recipes/{name}.toml"] = find("recipes", argument, ".toml")
     files[f"recipes/{locked.name}"] = locked
     if (signature := signature_file(locked)).is_file():
         files[f"recipes/{signature.name}"] = signature

@@ -96,7 +96,7 @@ def _archive(source: Path, folder: Path) -> StagedBundle:
         return StagedBundle(sums, index, paths, whole.finish())
 
 
-def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
+def _members(archive: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
     """Check that each member of an archive is an ordinary file with a valid name, and yield the members.
 
     Raises:
@@ -104,7 +104,7 @@ def _members(whole: ByteSource, source: Path, size: int) -> Iterator[TarMember]:
             truncated.
     """
     try:
-        for entry in entries(whole, str(source), Budget(str(source))):
+        for entry in entries(archive, str(source), Budget(str(source))):
             if entry.kind != "file" or entry.hard or entry.sparse:
                 raise BadInput(
                     f"{source}: the bundle contains {entry.name[:120]!r}, which is not an ordinary file"
@@ -134,19 +134,19 @@ def _next(members: Iterator[TarMember], name: str, source: Path) -> TarMember:
     return entry
 
 
-def _text(whole: ByteSource, entry: TarMember, source: Path) -> bytes:
+def _text(archive: ByteSource, entry: TarMember, source: Path) -> bytes:
     if entry.size > MOST_TEXT:
         raise BadInput(f"{source}: {entry.name} is larger than {MOST_TEXT >> 20} MiB")
-    return b"".join(_data(whole, entry))
+    return b"".join(_data(archive, entry))
 
 
-def _data(whole: ByteSource, entry: TarMember) -> Iterator[bytes]:
+def _data(archive: ByteSource, entry: TarMember) -> Iterator[bytes]:
     """Yield the bytes of a member, without the padding after it. Also read the padding, because the hash of
     the archive includes the padding.
     """
     end, last = entry.offset + entry.size, entry.offset + padded_size(entry.size)
     for at in range(entry.offset, last, _CHUNK):
-        piece = whole.read_at(at, min(_CHUNK, last - at))
+        piece = archive.read_at(at, min(_CHUNK, last - at))
         yield piece[: max(0, end - at)]
 
 

@@ -117,9 +117,9 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
     return fits[0]
 
 
-def _fits(offered: Platform, wanted: Platform) -> bool:
-    same = offered.os == wanted.os and offered.architecture == wanted.architecture
-    return same and wanted.variant in {"", offered.variant}
+def _fits(image_platform: Platform, platform: Platform) -> bool:
+    same = image_platform.os == platform.os and image_platform.architecture == platform.architecture
+    return same and platform.variant in {"", image_platform.variant}
 
 
 def _choose_platform(
@@ -161,15 +161,20 @@ def _room(target: Path) -> Iterator[Path]:
 
 
 def _pull_sif(
-    session: RegistrySession, source: RegistryName, layer: Descriptor, target: Path, room: Path, tell: Tell
+    session: RegistrySession,
+    source: RegistryName,
+    layer: Descriptor,
+    target: Path,
+    part_folder: Path,
+    tell: Tell,
 ) -> bool:
     wanted = layer.digest.removeprefix("sha256:")
     if target.is_file() and target.stat().st_size == layer.size and hash_file(target) == wanted:
         tell.step(f"{target} already has this image")
         note(target, wanted)
         return True
-    _fetch(session, source, (layer,), room, tell)
-    part = room / wanted
+    _fetch(session, source, (layer,), part_folder, tell)
+    part = part_folder / wanted
     part.chmod(0o755)
     publish(part, target, wanted)
     return False
@@ -180,16 +185,16 @@ def _pull_image(
     source: RegistryName,
     manifest_and_text: tuple[bytes, ImageManifest],
     target: Path,
-    room: Path,
+    part_folder: Path,
     tell: Tell,
 ) -> bool:
     text, manifest = manifest_and_text
-    _fetch(session, source, manifest.blobs, room, tell, copies=2)
+    _fetch(session, source, manifest.blobs, part_folder, tell, copies=2)
     tell.step(f"Writing {target.name}")
-    part = room / _PULLED
-    with full_disks(room.parent):
+    part = part_folder / _PULLED
+    with full_disks(part_folder.parent):
         write_archive(
-            part, text, manifest, room, f"{source.host}/{source.repository}:{source.tag or 'pulled'}"
+            part, text, manifest, part_folder, f"{source.host}/{source.repository}:{source.tag or 'pulled'}"
         )
     publish(part, target, hash_file(part))
     return False
@@ -199,11 +204,11 @@ def _fetch(
     session: RegistrySession,
     source: RegistryName,
     blobs: tuple[Descriptor, ...],
-    room: Path,
+    part_folder: Path,
     tell: Tell,
     copies: int = 1,
 ) -> None:
-    """Download the missing blobs of an image to the folder ``room``.
+    """Download the missing blobs of an image to ``part_folder``.
 
     The disk must have space for ``copies`` times the size of all blobs. ``copies`` is 2 if toolkit then
     writes an archive of the blobs to the same disk.
@@ -212,9 +217,9 @@ def _fetch(
         CheckFailed: if the disk has too little space.
     """
     total = sum(blob.size for blob in blobs)
-    size_on_disk = sum(file.stat().st_size for file in room.iterdir())
+    size_on_disk = sum(file.stat().st_size for file in part_folder.iterdir())
     workspace.require_space(
-        room,
+        part_folder,
         max(0, copies * total - size_on_disk),
         f"{source}",
         "free space on that disk, or write to another disk with -o; the next run resumes the download",
@@ -226,9 +231,9 @@ def _fetch(
         def on_got(done: int, before: int = before) -> None:
             tell.detail(f"{(before + done) / max(total, 1):.0%}")
 
-        whole = room / blob.digest.removeprefix("sha256:")
+        whole = part_folder / blob.digest.removeprefix("sha256:")
         if not whole.exists():
-            part = room / f"{whole.name}.part"
+            part = part_folder / f"{whole.name}.part"
             fetch_blob(session, source, blob, part, on_got)
             part.replace(whole)
         before += blob.size

@@ -68,19 +68,21 @@ def push(
             return _push_result(image, target, cargo, sent)
 
 
-def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, tell: Tell) -> tuple[Blob, ...]:
+def _send(
+    session: RegistrySession, target: RegistryName, upload: ImageUpload, tell: Tell
+) -> tuple[Blob, ...]:
     """Upload the blobs that the registry lacks, and return the uploaded blobs.
 
     A thread uploads the blobs, so that an interrupt stops the upload only between two chunks. If an upload
     stops inside a chunk, old registries discard the earlier chunks.
     """
-    total = sum(blob.size for blob in cargo.blobs)
-    tell.step(f"Sending the image in {len(cargo.blobs)} parts ({format_size(total)}) to {target}")
+    total = sum(blob.size for blob in upload.blobs)
+    tell.step(f"Sending the image in {len(upload.blobs)} parts ({format_size(total)}) to {target}")
     stopped = threading.Event()
 
     def work() -> tuple[Blob, ...]:
         before, sent = 0, []
-        for blob in cargo.blobs:
+        for blob in upload.blobs:
 
             def on_sent(done: int, before: int = before) -> None:
                 if stopped.is_set():
@@ -99,13 +101,13 @@ def _send(session: RegistrySession, target: RegistryName, cargo: ImageUpload, te
             stopped.set()
 
 
-def _push_result(image: str, target: RegistryName, cargo: ImageUpload, sent: tuple[Blob, ...]) -> Pushed:
+def _push_result(image: str, target: RegistryName, upload: ImageUpload, blobs: tuple[Blob, ...]) -> Pushed:
     return Pushed(
         image=image,
         target=str(target),
-        digest=cargo.digest,
-        form=cargo.form,
-        parts=len(cargo.blobs),
-        sent=len(sent),
-        bytes=sum(blob.size for blob in sent),
+        digest=upload.digest,
+        form=upload.form,
+        parts=len(upload.blobs),
+        sent=len(blobs),
+        bytes=sum(blob.size for blob in blobs),
     )

@@ -33,7 +33,7 @@ class ShrunkLayer:
     ``file`` is None if the registry already has the compressed layer.
     """
 
-    described: Descriptor
+    descriptor: Descriptor
     file: Path | None
 
 
@@ -45,7 +45,7 @@ class _Known(msgspec.Struct, frozen=True):
 
 
 def shrink_layers(
-    layers: tuple[Blob, ...], work: Path, present: Callable[[str], bool], tell: Tell
+    layers: tuple[Blob, ...], work: Path, has_blob: Callable[[str], bool], tell: Tell
 ) -> tuple[ShrunkLayer, ...]:
     """Compress layers with gzip, in parallel on all processors, and return them in the given order.
 
@@ -54,11 +54,11 @@ def shrink_layers(
     Args:
         layers: the uncompressed layers.
         work: the folder for the compressed files.
-        present: a function that returns whether the registry has a blob with a given digest.
+        has_blob: a function that returns whether the registry has a blob with a given digest.
         tell: receives progress messages.
     """
     known = {layer.digest: hints.recall(_PACKED, _name(layer.digest), _Known) for layer in layers}
-    reusable = {d: k for d, k in known.items() if k is not None and present(k.digest)}
+    reusable = {d: k for d, k in known.items() if k is not None and has_blob(k.digest)}
     stop = threading.Event()
     distinct = {layer.digest: layer for layer in layers if layer.digest not in reusable}
     with ThreadPoolExecutor(os.cpu_count()) as pool:

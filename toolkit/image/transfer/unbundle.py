@@ -120,24 +120,24 @@ def _signature(source: Path, keyring: Path | None) -> FileSignature:
     return FileSignature()
 
 
-def _install_files(staged: StagedBundle, tell: Tell) -> int:
+def _install_files(bundle: StagedBundle, tell: Tell) -> int:
     """Move the files of the locks to the cache, except files that the cache already has.
 
     Return the number of files, including the files that the cache already had.
     """
-    names = [name for name in staged.files if name.startswith("files/")]
+    names = [name for name in bundle.files if name.startswith("files/")]
     tell.step(f"Putting {len(names)} files into {cache_dir() / 'files'}")
     for number, name in enumerate(names, 1):
         target = cache_dir() / name
-        if not (target.is_file() and hash_file(target) == staged.sums[name]):
-            install(staged.files[name], target)
+        if not (target.is_file() and hash_file(target) == bundle.sums[name]):
+            install(bundle.files[name], target)
         tell.detail(f"{number} of {len(names)}")
     return len(names)
 
 
-def _load(client: "DockerClient", staged: StagedBundle, image: BundledImage, tell: Tell) -> str:
+def _load(client: "DockerClient", bundle: StagedBundle, image: BundledImage, tell: Tell) -> str:
     from toolkit.run.docker.engine_images import load
 
     tell.step(f"Loading {image.name} into the Docker engine")
-    load(client, staged.files[image.path], image.id, image.name)
+    load(client, bundle.files[image.path], image.id, image.name)
     return image.name

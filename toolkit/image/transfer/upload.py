@@ -76,11 +76,11 @@ class Bytes:
 
 
 @contextlib.contextmanager
-def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iterator[ImageUpload]:
+def open_upload(image: str, platform: str, has_blob: Present, tell: Tell) -> Iterator[ImageUpload]:
     """Open an image and yield its parts for a registry.
 
     The image is a SIF, an OCI layout or archive, a Docker archive, or an image of the Docker engine.
-    ``platform``, such as ``linux/arm64``, selects one image of a multi-platform index. ``present`` returns
+    ``platform``, such as ``linux/arm64``, selects one image of a multi-platform index. ``has_blob`` returns
     whether the registry has a blob; toolkit does not compress a layer that the registry has.
 
     Raises:
@@ -92,16 +92,16 @@ def open_upload(image: str, platform: str, present: Present, tell: Tell) -> Iter
     reference = refer(image)
     with ExitStack() as stack:
         try:
-            yield _open(reference, platform, present, tell, stack)
+            yield _open(reference, platform, has_blob, tell, stack)
         except OSError as error:
             if error.filename is None:
                 raise
             raise CheckFailed(f"{error.filename}: {error.strerror}") from error
 
 
-def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: ExitStack) -> ImageUpload:
+def _open(ref: Reference, platform: str, has_blob: Present, tell: Tell, stack: ExitStack) -> ImageUpload:
     if ref.transport == "docker-daemon":
-        return _of_engine(ref, present, tell, stack)
+        return _of_engine(ref, has_blob, tell, stack)
     if ref.path.is_dir():
         blobs = FolderBlobs(ref.path, ref.shown, Budget(ref.shown), stack)
         return _of_layout(blobs, ref, platform, "oci-layout")
@@ -121,7 +121,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
         image_upload = _of_layout(archive, ref, platform, "oci-archive")
         if archive.packed or not archive.part(MANIFEST):
             return image_upload
-        return _compress_layers(image_upload, stack.enter_context(workspace.folder()), present, tell, stack)
+        return _compress_layers(image_upload, stack.enter_context(workspace.folder()), has_blob, tell, stack)
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
             f"{ref.shown}: toolkit cannot push this archive, because it is neither an OCI archive nor an "
@@ -129,7 +129,7 @@ def _open(ref: Reference, platform: str, present: Present, tell: Tell, stack: Ex
             fix="load the archive with `docker load`, then push docker-daemon:NAME:TAG",
         )
     file.seek(0)
-    return _of_save(iter(lambda: file.read(_CHUNK), b""), ref, present, tell, stack)
+    return _of_save(iter(lambda: file.read(_CHUNK), b""), ref, has_blob, tell, stack)
 
 
 def _of_sif(file: BinaryIO, path: Path, tell: Tell) -> ImageUpload:
@@ -160,7 +160,7 @@ def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> ImageU
     return ImageUpload(form, text, manifest.media_type or OCI_MANIFEST, tuple(parts))
 
 
-def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -> ImageUpload:
+def _of_engine(ref: Reference, has_blob: Present, tell: Tell, stack: ExitStack) -> ImageUpload:
     from toolkit.run.docker.engine import connect, stream_archive
     from toolkit.run.docker.engine_images import named_image, size_of
 
@@ -172,11 +172,11 @@ def _of_engine(ref: Reference, present: Present, tell: Tell, stack: ExitStack) -
         root, size + _SPARE, "the image", "free space on that disk, or set TMPDIR to a folder on another disk"
     )
     tell.step(f"Copying {ref.tag} from the Docker engine ({format_size(size)})")
-    return _of_save(stream_archive(client, str(image.id)), ref, present, tell, stack)
+    return _of_save(stream_archive(client, str(image.id)), ref, has_blob, tell, stack)
 
 
 def _of_save(
-    chunks: Iterator[bytes], ref: Reference, present: Present, tell: Tell, stack: ExitStack
+    chunks: Iterator[bytes], ref: Reference, has_blob: Present, tell: Tell, stack: ExitStack
 ) -> ImageUpload:
     """Convert the output of ``docker save`` to the parts of an image in a registry."""
     work = stack.enter_context(workspace.folder())
@@ -186,35 +186,36 @@ def _of_save(
     saved = _of_layout(
         blobs, ref if not ref.tag else Reference(ref.shown, None, ref.path), "", "docker-daemon"
     )
-    return _compress_layers(saved, work, present, tell, stack)
+    return _compress_layers(saved, work, has_blob, tell, stack)
 
 
 def _compress_layers(
-    saved: ImageUpload, work: Path, present: Present, tell: Tell, stack: ExitStack
+    upload: ImageUpload, work: Path, has_blob: Present, tell: Tell, stack: ExitStack
 ) -> ImageUpload:
-    """Compress the uncompressed layers of ``saved``, and return the parts with a new manifest.
+    """Compress the uncompressed layers of ``upload``, and return the parts with a new manifest.
 
-    If no layer is uncompressed, return ``saved``. toolkit does not compress a compressed layer again, because
-    the digest would change. A registry that provided the image already has the layer with the old digest.
+    If no layer is uncompressed, return ``upload``. toolkit does not compress a compressed layer again,
+    because the digest would change. A registry that provided the image already has the layer with the old
+    digest.
     """
-    layers, have = read_manifest(saved.manifest, "the image").layers, {b.digest: b for b in saved.blobs}
+    layers, have = read_manifest(upload.manifest, "the image").layers, {b.digest: b for b in upload.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))
     if not plain:
-        return saved
+        return upload
     tell.step(f"Compressing {len(plain)} layers")
     with full_disks(work):
-        packed = shrink_layers(plain, work, present, tell)
+        packed = shrink_layers(plain, work, has_blob, tell)
     layers_by_digest = {blob.digest: layer for blob, layer in zip(plain, packed, strict=True)}
     for layer in packed:
         source = FileSource(stack.enter_context(layer.file.open("rb"))) if layer.file else Bytes(b"")
-        have[layer.described.digest] = Blob(layer.described.digest, layer.described.size, source)
+        have[layer.descriptor.digest] = Blob(layer.descriptor.digest, layer.descriptor.size, source)
     described = tuple(
-        layers_by_digest[d.digest].described if d.digest in layers_by_digest else d for d in layers
+        layers_by_digest[d.digest].descriptor if d.digest in layers_by_digest else d for d in layers
     )
-    config = saved.blobs[0]
+    config = upload.blobs[0]
     text = for_image(Descriptor(OCI_CONFIG, config.digest, config.size), described)
     parts = dict.fromkeys((config.digest, *(d.digest for d in described)))
-    return ImageUpload(saved.form, text, OCI_MANIFEST, tuple(have[digest] for digest in parts))
+    return ImageUpload(upload.form, text, OCI_MANIFEST, tuple(have[digest] for digest in parts))
 
 
 def _is_plain(layer: Descriptor) -> bool:

@@ -72,14 +72,12 @@ def attach(sif: Path) -> tuple[str, ...]:
     return tuple(thing.name for thing in objects)
 
 
-def write_full_provenance(
-    sif: Path, versions: Mapping[str, str], started: float, ended: float
-) -> Path | None:
+def write_full_provenance(sif: Path, versions: Mapping[str, str], start: float, end: float) -> Path | None:
     """Write the full provenance of a SIF's image to a file beside the SIF, and return the file's path.
 
     The full provenance contains the image's provenance, and facts that differ between machines: ``versions``
     (the version of each program, by name), the git commit of toolkit, and the start and the end of the build.
-    ``started`` and ``ended`` are in Unix seconds. If the image has no provenance, the function writes no file
+    ``start`` and ``end`` are in Unix seconds. If the image has no provenance, the function writes no file
     and returns None.
     """
     with sif.open("rb") as file:
@@ -89,7 +87,7 @@ def write_full_provenance(
             return None
         subjects = {"rootfs.squashfs": rootfs_sha256(file, sif)}
     text = provenance.full_provenance(
-        predicate, subjects, versions=versions, commit=commit(), started=started, ended=ended
+        predicate, subjects, versions=versions, commit=commit(), start=start, end=end
     )
     write_whole(full_file(sif), text)
     return full_file(sif)

@@ -113,18 +113,20 @@ def _differing_files(
         yield f"{wheel}: {missing} of its files are missing, but the build removed {left_out}"
 
 
-def contents(manifest: FileHashes, hashes: Mapping[str, str], own: str) -> Check:
+def contents(manifest: FileHashes, hashes: Mapping[str, str], manifest_path: str) -> Check:
     """Compare each file with its hash in the manifest, and find files in /opt that the manifest lacks.
 
-    ``hashes`` is the result of :func:`hash_files`. ``own`` is the path of the manifest; the manifest does not
-    list itself.
+    ``hashes`` is the result of :func:`hash_files`. ``manifest_path`` is the path of the manifest; the
+    manifest does not list itself.
     """
     wrong = [
         f"{path} {'has changed since the build' if hashes.get(path) else 'was removed since the build'}"
         for path, digest in sorted(manifest.files.items())
         if hashes.get(path, "") != digest
     ]
-    more = sorted(p for p in hashes if p.startswith(f"{_OWN}/") and p not in manifest.files and p != own)
+    more = sorted(
+        p for p in hashes if p.startswith(f"{_OWN}/") and p not in manifest.files and p != manifest_path
+    )
     wrong += [f"{path} was added since the build" for path in more]
     return _check("files", wrong, f"{len(manifest.files)} files are unchanged since the build")
 
@@ -153,9 +155,9 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
     return hashes
 
 
-def _has_version(version: str, chosen: str) -> bool:
+def _has_version(version: str, locked_version: str) -> bool:
     # The lock has only the minor release of the base image's Python, such as 3.11. The image may have 3.11.2.
-    return is_same_version(version, chosen) or version.startswith(f"{chosen}.")
+    return is_same_version(version, locked_version) or version.startswith(f"{locked_version}.")
 
 
 def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
@@ -190,8 +192,8 @@ def _name(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def _check(name: CheckName, wrong: list[str], detail: str) -> Check:
-    if not wrong:
+def _check(name: CheckName, faults: list[str], detail: str) -> Check:
+    if not faults:
         return Check(name=name, outcome="ok", told=detail)
-    more = f", and {len(wrong) - 1} more" if len(wrong) > 1 else ""
-    return Check(name=name, outcome="failed", told=f"{wrong[0]}{more}", detail=tuple(wrong[:_SHOWN]))
+    more = f", and {len(faults) - 1} more" if len(faults) > 1 else ""
+    return Check(name=name, outcome="failed", told=f"{faults[0]}{more}", detail=tuple(faults[:_SHOWN]))

@@ -98,20 +98,20 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
         yield f"object {number} was signed but is missing"
 
 
-def _changes(file: BinaryIO, entry: SifDescriptor, first: int, item: _Object) -> Iterator[str]:
-    if not _has_digest_of(item.descriptor_digest, entry.fixed(first)):
+def _changes(file: BinaryIO, entry: SifDescriptor, first_number: int, item: _Object) -> Iterator[str]:
+    if not _has_digest_of(item.descriptor_digest, entry.fixed(first_number)):
         yield f"{entry.shown}: its descriptor differs from the signed descriptor"
     algorithm = item.object_digest.partition(":")[0]
     if algorithm not in _ALGORITHMS or _digest(file, entry, algorithm) != item.object_digest.lower():
         yield f"{entry.shown}: its content has changed since it was signed"
 
 
-def _has_digest_of(wanted: str, content: bytes) -> bool:
-    algorithm = wanted.partition(":")[0]
+def _has_digest_of(digest: str, content: bytes) -> bool:
+    algorithm = digest.partition(":")[0]
     if algorithm not in _ALGORITHMS:
         return False
     actual = hashlib.new(algorithm, content).hexdigest()
-    return f"{algorithm}:{actual}" == wanted.lower()
+    return f"{algorithm}:{actual}" == digest.lower()
 
 
 def _sha256(content: bytes) -> str:

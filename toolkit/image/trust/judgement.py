@@ -53,14 +53,14 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
     raise CheckFailed(f"{sif}: {check.told}", fix=_way_out(signatures, keyring), detail=check.detail)
 
 
-def _way_out(found: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
+def _way_out(results: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
     """Return the hint of the error message for a SIF that toolkit refuses to run.
 
     The hint suggests ``--no-verify`` only if ``keyring`` is None, no signature contradicts the SIF, and all
     signatures that are not valid are expired or unreadable.
     """
-    if keyring is None and found and not any(map(is_wrong, found)):
-        states = {signature.signature.state for signature in found if not signature.holds}
+    if keyring is None and results and not any(map(is_wrong, results)):
+        states = {signature.signature.state for signature in results if not signature.holds}
         if states and states <= {"expired", "expired-key", "unreadable"}:
             return (
                 "ask the signer for a new signature; or skip the signature check with `--no-verify`, which "
@@ -74,57 +74,57 @@ def read_signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Ch
         return tuple(signatures(file, sif, keys))
 
 
-def uncovered(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> str:
+def uncovered(file: BinaryIO, sif: Path, results: tuple[CheckedSignature, ...]) -> str:
     """Return a message about a part of the SIF without a valid signature, or an empty text."""
     try:
-        return coverage_gap(file, sif, {signature.group for signature in found if signature.holds})
+        return coverage_gap(file, sif, {signature.group for signature in results if signature.holds})
     except CheckFailed as error:
         return error.message.removeprefix(f"{sif}: ")
 
 
-def judge_signatures(found: tuple[CheckedSignature, ...], left: str) -> Check:
-    """Return the result of the check of a SIF's signatures ``found``.
+def judge_signatures(results: tuple[CheckedSignature, ...], gap: str) -> Check:
+    """Return the result for a SIF from ``results``, the results of the checks of its signatures.
 
-    ``left`` is the result of :func:`uncovered`. The SIF passes if it has a signature, no signature is wrong
+    ``gap`` is the result of :func:`uncovered`. The SIF passes if it has a signature, no signature is wrong
     (see :func:`is_wrong`), and valid signatures cover the whole SIF.
     """
-    if not found:
+    if not results:
         return Check(name="signature", outcome="failed", told=NO_SIGNATURE)
-    lines = [_describe_signature(signature) for signature in found if not signature.holds]
+    lines = [_describe_signature(signature) for signature in results if not signature.holds]
     wrong = [
         line
-        for signature, line in zip((o for o in found if not o.holds), lines, strict=True)
+        for signature, line in zip((o for o in results if not o.holds), lines, strict=True)
         if is_wrong(signature)
     ]
-    if wrong or left:
-        first = (wrong or lines or [left])[0]
+    if wrong or gap:
+        first = (wrong or lines or [gap])[0]
         return Check(
             name="signature", outcome="failed", told=first, detail=tuple(lines) if len(lines) > 1 else ()
         )
-    signers = ", ".join(sorted({signature.signature.signer for signature in found if signature.holds}))
+    signers = ", ".join(sorted({signature.signature.signer for signature in results if signature.holds}))
     return Check(name="signature", outcome="ok", told=f"signed by {signers}", detail=tuple(lines))
 
 
-def missing_keys(file: BinaryIO, sif: Path, found: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
+def missing_keys(file: BinaryIO, sif: Path, results: tuple[CheckedSignature, ...]) -> tuple[str, ...]:
     """Return the fingerprints of the unknown keys if unknown keys are the only problem of the signatures.
 
     The result is empty if a signature contradicts the SIF, if the state of a signature is not
     ``unknown-key``, or if the signatures do not cover the whole SIF.
     """
-    if any(signature.differences or signature.signature.state != "unknown-key" for signature in found):
+    if any(signature.differences or signature.signature.state != "unknown-key" for signature in results):
         return ()
-    if coverage_gap(file, sif, {signature.group for signature in found}):
+    if coverage_gap(file, sif, {signature.group for signature in results}):
         return ()
-    return tuple(sorted({signature.signature.fingerprint for signature in found}))
+    return tuple(sorted({signature.signature.fingerprint for signature in results}))
 
 
-def is_wrong(checked: CheckedSignature) -> bool:
+def is_wrong(result: CheckedSignature) -> bool:
     """Return whether a signature contradicts the file; an expired or unknown key is not a contradiction."""
-    return checked.signature.state == "bad" or bool(checked.differences)
+    return result.signature.state == "bad" or bool(result.differences)
 
 
-def _describe_signature(checked: CheckedSignature) -> str:
-    if checked.differences:
-        more = f", and {len(checked.differences) - 1} more" if len(checked.differences) > 1 else ""
-        return f"{checked.differences[0]}{more} (signed by {checked.signature.signer})"
-    return WORDS[checked.signature.state].format(checked.signature.signer)
+def _describe_signature(result: CheckedSignature) -> str:
+    if result.differences:
+        more = f", and {len(result.differences) - 1} more" if len(result.differences) > 1 else ""
+        return f"{result.differences[0]}{more} (signed by {result.signature.signer})"
+    return WORDS[result.signature.state].format(result.signature.signer)

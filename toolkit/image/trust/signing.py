@@ -97,25 +97,25 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
 
 
 def _replace_by_signed(
-    sif: Path, real: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]
+    sif: Path, real_path: Path, maker: SigningKey, tell: Tell, extra: tuple[Object, ...]
 ) -> str:
-    """Replace ``real``, the file to which ``sif`` points, by a signed copy; return the copy's SHA-256.
+    """Replace ``real_path``, the file to which ``sif`` points, by a signed copy; return the copy's SHA-256.
 
-    The caller must hold the lock of ``real``, so that the copy contains all earlier signatures.
+    The caller must hold the lock of ``real_path``, so that the copy contains all earlier signatures.
     """
     check_digest(sif)
     if sif.is_symlink():
-        check_digest(real)
-    before_copy = identity(real)
+        check_digest(real_path)
+    before_copy = identity(real_path)
     with sif.open("rb") as file:
         signed_groups(read_table(file, sif), sif)
     workspace.require_space(
-        real.parent,
+        real_path.parent,
         sif.stat().st_size,
         "the signed copy",
         "free space on that disk; toolkit removes the old file at the end",
     )
-    with _report_untouched(real), workspace.beside(real) as part:
+    with _report_untouched(real_path), workspace.beside(real_path) as part:
         tell.step(f"Signing {sif.name} as {maker.user}")
         shutil.copyfile(sif, part)
         with part.open("r+b") as file:
@@ -129,7 +129,7 @@ def _replace_by_signed(
             raise CheckFailed(f"{sif}: the new signature is not valid", fix="sign the SIF again")
         digest = hash_file(part)
         shutil.copymode(sif, part)
-        if identity(real) != before_copy:
+        if identity(real_path) != before_copy:
             raise CheckFailed(
                 f"{sif}: another program changed the SIF while toolkit signed it", fix="sign the SIF again"
             )
@@ -163,14 +163,11 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSi
     yield from _signatures_but(file, read_table(file, path), keys, frozenset())
 
 
-def coverage_gap(file: BinaryIO, path: Path, covered: set[int]) -> str:
-    """Return a message about the object group with the lowest number that is not in ``covered``.
-
-    If all groups are in ``covered``, return an empty text.
-
-    ``covered`` contains the groups with a valid signature.
+def coverage_gap(file: BinaryIO, path: Path, covered_groups: set[int]) -> str:
+    """Return a message about the object group with the lowest number that is not in ``covered_groups``, the
+    groups with a valid signature. If all groups are in ``covered_groups``, return an empty text.
     """
-    left = [group for group in signed_groups(read_table(file, path), path) if group not in covered]
+    left = [group for group in signed_groups(read_table(file, path), path) if group not in covered_groups]
     return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""
 
 
@@ -187,11 +184,11 @@ def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object,
 
 
 def _signatures_but(
-    file: BinaryIO, table: Table, keys: Verifier, known: Collection[int]
+    file: BinaryIO, table: Table, keys: Verifier, numbers: Collection[int]
 ) -> Iterator[CheckedSignature]:
-    """Check the signatures of a SIF, except the signatures whose object numbers are in ``known``."""
+    """Check the signatures of a SIF, except the signatures whose object numbers are in ``numbers``."""
     for entry in table.used:
-        if entry.kind == SIGNATURE and entry.number not in known:
+        if entry.kind == SIGNATURE and entry.number not in numbers:
             yield _check_signature(file, table, entry, keys)
 
 
@@ -202,7 +199,7 @@ def _signatures(file: BinaryIO, sif: Path, maker: SigningKey) -> Iterator[Object
             SIGNATURE,
             clearsign(maker, metadata(file, table, group)),
             group=0,
-            about=group,
+            signed_group=group,
             extra=_SHA256_SIGNED + bytes.fromhex(maker.fingerprint),
         )
 

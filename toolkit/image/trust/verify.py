@@ -88,12 +88,12 @@ def _digest(sif: Path, digest: str) -> Check:
     )
 
 
-def _inside(file: BinaryIO, sif: Path, given_lock: Lock | None) -> list[Check]:
+def _inside(file: BinaryIO, sif: Path, expected_lock: Lock | None) -> list[Check]:
     root = read_sif(file, sif)
     budget = Budget(str(sif), size=_UNPACKED)
     tree = SquashTree(file, root.root.offset, str(sif), budget)
     own, why = _own_lock(tree)
-    lock, manifest = given_lock or own, read_manifest(tree)
+    lock, manifest = expected_lock or own, read_manifest(tree)
     hashes = audit.hash_files(tree, manifest) if lock or manifest else {}
     written = (
         audit.contents(manifest, hashes, MANIFEST_PATH)
@@ -102,13 +102,13 @@ def _inside(file: BinaryIO, sif: Path, given_lock: Lock | None) -> list[Check]:
     )
     if lock is None:
         return [
-            _lock(own, given_lock, why),
+            _lock(own, expected_lock, why),
             written,
             *(_not_checked(name, "toolkit found no lock to compare the image with") for name in _INSIDE[2:]),
         ]
     facts = describe(tree, sif, "sif", architecture=root.architecture, digest=None, budget=budget)
     return [
-        _lock(own, given_lock, why),
+        _lock(own, expected_lock, why),
         written,
         audit.packages(tree, lock),
         audit.wheels(tree, lock, manifest, hashes),
@@ -129,19 +129,19 @@ def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
         return None, error.message
 
 
-def _lock(own: Lock | None, given_lock: Lock | None, why: str) -> Check:
-    if own is None:
-        absent = why in (_NO_LOCK, _EARLIER_LOCK) and given_lock is None
-        return Check(name="lock", outcome="not-checked" if absent else "failed", told=why)
-    if given_lock is not None and encode_lock(given_lock) != encode_lock(own):
+def _lock(own_lock: Lock | None, expected_lock: Lock | None, reason: str) -> Check:
+    if own_lock is None:
+        absent = reason in (_NO_LOCK, _EARLIER_LOCK) and expected_lock is None
+        return Check(name="lock", outcome="not-checked" if absent else "failed", told=reason)
+    if expected_lock is not None and encode_lock(expected_lock) != encode_lock(own_lock):
         return Check(
             name="lock",
             outcome="failed",
-            told=f"the lock of {own.recipe} in the image differs from the given lock",
+            told=f"the lock of {own_lock.recipe} in the image differs from the given lock",
         )
-    detail = f"built from the lock of {own.recipe}"
+    detail = f"built from the lock of {own_lock.recipe}"
     return Check(
-        name="lock", outcome="ok", told=f"{detail}, which is the given lock" if given_lock else detail
+        name="lock", outcome="ok", told=f"{detail}, which is the given lock" if expected_lock else detail
     )
 
 

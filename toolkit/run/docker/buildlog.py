@@ -25,8 +25,8 @@ _KEPT_FAULTS = 6
 
 
 class BuildLog:
-    """The state of an image build, read from the event stream of the Docker engine. ``what`` names the image
-    in messages, and ``memory`` is the build's memory limit in bytes.
+    """The state of an image build, read from the event stream of the Docker engine. ``subject`` names the
+    image in messages, and ``memory`` is the build's memory limit in bytes.
     """
 
     def __init__(self, subject: str, tell: Tell, memory: int) -> None:

@@ -108,7 +108,7 @@ def test_a_package_that_contradicts_the_image_is_refused(tmp_path, made, require
     assert error.value.message == told
     assert error.value.fix.endswith("`--replace numpy`")
     assert not (tmp_path / "my.env").exists()
-    assert packages(made(requirement, replaced=frozenset({"numpy"})))["numpy"] == "1.19.5"
+    assert packages(made(requirement, replaceable=frozenset({"numpy"})))["numpy"] == "1.19.5"
 
 
 def test_a_package_of_the_image_may_not_lose_what_it_needs(tmp_path, made):
@@ -117,7 +117,7 @@ def test_a_package_of_the_image_may_not_lose_what_it_needs(tmp_path, made):
     )
     write_wheel(tmp_path / "wheels", "numpy", "1.19.5")
     with pytest.raises(CheckFailed, match="no set of packages"):
-        made("numpy<1.20", image=image, replaced=frozenset({"numpy"}))
+        made("numpy<1.20", image=image, replaceable=frozenset({"numpy"}))
 
 
 def test_other_packages_of_the_image_are_hidden_if_they_have_to_be(tmp_path, made):
@@ -149,7 +149,7 @@ def test_versions_stay_where_a_package_is_added(tmp_path, made):
     old = read_env(made("pure"))
     write_wheel(tmp_path / "wheels", "pure", "2.0")
     write_wheel(tmp_path / "wheels", "more", "1.0")
-    new = read_env(made("pure", "more", before=old))
+    new = read_env(made("pure", "more", earlier_lock=old))
     assert [(one.name, one.old, one.new) for one in changes(old, new)] == [("more", "", "1.0")]
 
 

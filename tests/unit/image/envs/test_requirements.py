@@ -28,7 +28,7 @@ def test_a_requirements_file(tmp_path):
     assert found.constraints == ("scipy<2",)
     assert found.hashes == {"pandas": ("sha256:abc", "sha256:def")}
     assert found.options == ("--index", "https://a.invalid/simple", "--prerelease", "allow")
-    assert found.outside == (str(tmp_path / "proj" / "src"),)
+    assert found.code_folders == (str(tmp_path / "proj" / "src"),)
 
 
 @every_row(
@@ -51,7 +51,7 @@ def test_a_project(tmp_path):
     file = tmp_path / "pyproject.toml"
     file.write_text('[project]\nname = "p"\nversion = "1"\ndependencies = ["attrs>=23"]\n')
     found = read_requirements(file)
-    assert (found.requirements, found.outside) == (("attrs>=23",), (str(tmp_path),))
+    assert (found.requirements, found.code_folders) == (("attrs>=23",), (str(tmp_path),))
     file.write_text('[project]\nname = "p"\ndynamic = ["version", "dependencies"]\n')
     with pytest.raises(BadInput, match="the dependencies are dynamic"):
         read_requirements(file)
@@ -73,13 +73,13 @@ def test_a_lock_of_uv(tmp_path):
     found = read_requirements(lock)
     assert found.requirements == ("attrs==25.4.0",)
     assert found.hashes == {"attrs": (f"sha256:{'ab' * 32}",)}
-    assert found.outside == (str(tmp_path),)
+    assert found.code_folders == (str(tmp_path),)
 
 
 def test_a_python_package_of_conda_is_not_taken_for_a_library_of_the_system():
     found = of_conda("dependencies: [librosa, netcdf4, libnetcdf, boost, boost-histogram, ffmpeg]", "e.yml")
     assert found.requirements == ("librosa", "netcdf4", "boost-histogram")
-    assert sorted(found.left) == ["boost", "ffmpeg", "libnetcdf"]
+    assert sorted(found.omissions) == ["boost", "ffmpeg", "libnetcdf"]
 
 
 def test_a_conda_environment():
@@ -100,8 +100,8 @@ dependencies:
     found = of_conda(text, "environment.yml")
     assert found.requirements == ("numpy==1.26.*", "pandas>=2.1,<3", "torch==2.5.*", "scipy==1.14.*")
     assert found.pip == ("einops", "rich==13.9")
-    assert set(found.left) == {"python=3.11", "cudatoolkit=11.8", "openmpi", "pip"}
-    assert "the image must contain it" in found.left["openmpi"]
+    assert set(found.omissions) == {"python=3.11", "cudatoolkit=11.8", "openmpi", "pip"}
+    assert "the image must contain it" in found.omissions["openmpi"]
 
 
 @every_row("text", ["[", "a: 1", "dependencies: {a: 1}", "dependencies: [[1]]"])

@@ -17,70 +17,70 @@ most as large as one block.
 """
 
 
-def expand(codec: str, data: bytes, most: int) -> bytes:
+def expand(codec: str, data: bytes, limit: int) -> bytes:
     """Return the unpacked content of one compressed block.
 
     Args:
         codec: ``gzip`` (a zlib stream), ``xz``, ``lz4`` (one raw block) or ``zstd`` (one frame).
         data: the compressed block.
-        most: the maximum size of the unpacked content in bytes.
+        limit: the maximum size of the unpacked content in bytes.
 
     Raises:
-        ValueError: if the block is damaged, truncated, or unpacks to more than ``most`` bytes.
+        ValueError: if the block is damaged, truncated, or unpacks to more than ``limit`` bytes.
         KeyError: if ``codec`` is not ``gzip``, ``xz``, ``lz4`` or ``zstd``.
     """
-    out = CODECS[codec](data, most)
-    if len(out) > most:
-        raise ValueError(f"it expands to more than {most} bytes")
+    out = CODECS[codec](data, limit)
+    if len(out) > limit:
+        raise ValueError(f"it expands to more than {limit} bytes")
     return out
 
 
-def _gzip(data: bytes, most: int) -> bytes:
+def _gzip(data: bytes, limit: int) -> bytes:
     unpacker = zlib.decompressobj()
     try:
-        out = unpacker.decompress(data, most + 1)
+        out = unpacker.decompress(data, limit + 1)
     except zlib.error as error:
         raise ValueError(str(error)) from error
-    return _whole(out, most, ended=unpacker.eof)
+    return _whole(out, limit, ended=unpacker.eof)
 
 
-def _xz(data: bytes, most: int) -> bytes:
+def _xz(data: bytes, limit: int) -> bytes:
     try:
         unpacker = lzma.LZMADecompressor(memlimit=_DICTIONARY)
-        out = unpacker.decompress(data, most + 1)
+        out = unpacker.decompress(data, limit + 1)
     except lzma.LZMAError as error:
         raise ValueError(str(error)) from error
-    return _whole(out, most, ended=unpacker.eof)
+    return _whole(out, limit, ended=unpacker.eof)
 
 
-def _zstd(data: bytes, most: int) -> bytes:
+def _zstd(data: bytes, limit: int) -> bytes:
     import zstandard
 
     try:
         named = zstandard.frame_content_size(data)  # -1 if the frame does not contain its size
-        if named > most:
-            raise ValueError(f"it claims a size of {named} bytes, more than {most}")
+        if named > limit:
+            raise ValueError(f"it claims a size of {named} bytes, more than {limit}")
         unpacker = zstandard.ZstdDecompressor(max_window_size=WINDOW)
         with unpacker.stream_reader(io.BytesIO(data)) as reader:
-            out = reader.read(most + 1)
+            out = reader.read(limit + 1)
     except zstandard.ZstdError as error:
         raise ValueError(str(error)) from error
-    return _whole(out, most, ended=named in {-1, len(out)})
+    return _whole(out, limit, ended=named in {-1, len(out)})
 
 
-def _whole(out: bytes, most: int, *, ended: bool) -> bytes:
-    if not ended and len(out) <= most:
+def _whole(content: bytes, limit: int, *, ended: bool) -> bytes:
+    if not ended and len(content) <= limit:
         raise ValueError("it is incomplete")
-    return out
+    return content
 
 
-def _lz4(data: bytes, most: int) -> bytes:
+def _lz4(data: bytes, limit: int) -> bytes:
     """Unpack one raw LZ4 block (lz4/lz4:doc/lz4_Block_format.md); check each length before copying bytes."""
     out, position = bytearray(), 0
     while position < len(data):
         token = data[position]
         literals, position = _length(data, position + 1, token >> 4)
-        if literals > min(most - len(out), len(data) - position):
+        if literals > min(limit - len(out), len(data) - position):
             raise ValueError("a run of literals exceeds the block")
         out += data[position : position + literals]
         position += literals
@@ -89,7 +89,7 @@ def _lz4(data: bytes, most: int) -> bytes:
         distance = int.from_bytes(data[position : position + 2], "little")
         matched, position = _length(data, position + 2, token & 15)
         length = matched + 4
-        if not 0 < distance <= len(out) or length > most - len(out):
+        if not 0 < distance <= len(out) or length > limit - len(out):
             raise ValueError("a match exceeds the block")
         start = len(out) - distance
         if length <= distance:

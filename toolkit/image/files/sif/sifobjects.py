@@ -98,11 +98,13 @@ class SifDescriptor:
         text = self.name.rstrip(b"\0").decode("utf-8", "replace")
         return f"object {self.number}" + (f" ({text})" if text.isprintable() and text else "")
 
-    def fixed(self, first: int) -> bytes:
-        """Return the descriptor's bytes that a signature covers; ``first`` is the lowest object number in the
-        object's group.
+    def fixed(self, first_number: int) -> bytes:
+        """Return the descriptor's bytes that a signature covers; ``first_number`` is the lowest object number
+        in the object's group.
         """
-        numbers = struct.pack("<i?IIq", self.kind, self.used, self.number - first, self.link_field, self.size)
+        numbers = struct.pack(
+            "<i?IIq", self.kind, self.used, self.number - first_number, self.link_field, self.size
+        )
         return numbers + struct.pack("<3q", self.created, self.uid, self.gid) + self.name + self.extra
 
     def pack(self) -> bytes:
@@ -168,13 +170,14 @@ def _check(entries: tuple[SifDescriptor, ...], path: Path, size: int) -> None:
             raise _cut(path, entry.shown, entry.offset + entry.size, size)
 
 
-def _damage(path: Path, why: str) -> Damaged:
-    return Damaged(f"{path}: the SIF is damaged: {why}", fix=_AGAIN)
+def _damage(path: Path, fault: str) -> Damaged:
+    return Damaged(f"{path}: the SIF is damaged: {fault}", fix=_AGAIN)
 
 
-def _cut(path: Path, what: str, end: int, size: int) -> Damaged:
+def _cut(path: Path, subject: str, end: int, size: int) -> Damaged:
     return Damaged(
-        f"{path}: the SIF is incomplete: {what} ends at byte {end}, but the file has {size} bytes", fix=_AGAIN
+        f"{path}: the SIF is incomplete: {subject} ends at byte {end}, but the file has {size} bytes",
+        fix=_AGAIN,
     )
 
 
@@ -197,14 +200,15 @@ def content(file: BinaryIO, entry: SifDescriptor, limit: int) -> bytes:
 class Object:
     """An object to add to a SIF.
 
-    A ``group`` of 0 means no group. For a signature, ``about`` is the number of the group that it covers.
+    A ``group`` of 0 means no group. For a signature, ``signed_group`` is the number of the group that it
+    covers.
     """
 
     kind: int
     content: bytes
     name: str = ""
     group: int = 1
-    about: int = 0
+    signed_group: int = 0
     extra: bytes = b""
 
 
@@ -241,20 +245,20 @@ def add(file: BinaryIO, path: Path, *objects: Object) -> None:
     file.flush()
 
 
-def _descriptor_of(thing: Object, number: int, offset: int, when: int) -> SifDescriptor:
+def _descriptor_of(item: Object, number: int, offset: int, time: int) -> SifDescriptor:
     return SifDescriptor(
-        kind=thing.kind,
+        kind=item.kind,
         used=True,
         number=number,
-        group_field=thing.group | _GROUP,
-        link_field=thing.about | _GROUP if thing.about else 0,
+        group_field=item.group | _GROUP,
+        link_field=item.signed_group | _GROUP if item.signed_group else 0,
         offset=offset,
-        size=len(thing.content),
-        padded=len(thing.content),
-        created=when,
-        modified=when,
+        size=len(item.content),
+        padded=len(item.content),
+        created=time,
+        modified=time,
         uid=0,
         gid=0,
-        name=thing.name.encode()[:128].ljust(128, b"\0"),
-        extra=thing.extra.ljust(384, b"\0"),
+        name=item.name.encode()[:128].ljust(128, b"\0"),
+        extra=item.extra.ljust(384, b"\0"),
     )

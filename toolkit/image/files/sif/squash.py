@@ -186,13 +186,13 @@ class SquashTree:
         start, word, _ = self._unpack("<QII", block, fragment % 512 * 16)
         return self._block(start, word)
 
-    def _data(self, position: int, word: int, expected: int) -> bytes:
-        """Return a data block of a file. The size of the block must be ``expected``; Linux makes the same
-        check (fs/squashfs/file_direct.c).
+    def _data(self, position: int, word: int, size: int) -> bytes:
+        """Return a data block of a file, and check that the unpacked block has ``size`` bytes. Linux makes
+        the same check (fs/squashfs/file_direct.c).
         """
         block = self._block(position, word)
-        if len(block) != expected:
-            raise self._broken(f"it has a block of {len(block)} bytes where {expected} are expected")
+        if len(block) != size:
+            raise self._broken(f"it has a block of {len(block)} bytes where {size} are expected")
         return block
 
     def _gap(self, size: int) -> bytes:
@@ -235,18 +235,18 @@ class SquashTree:
             raise self._broken("it has an empty metadata block")
         return content, position + 2 + stored
 
-    def _content(self, position: int, stored: int, most: int, *, plain: bool) -> bytes:
+    def _content(self, position: int, stored_size: int, limit: int, *, plain: bool) -> bytes:
         """Return the unpacked content of a block, and subtract the work from the budget.
 
-        ``stored`` is the block's stored size in bytes, and ``most`` is the maximum size of its content. If
-        ``plain`` is true, the block is not compressed.
+        ``stored_size`` is the size in bytes of the stored block, and ``limit`` is the maximum size of the
+        content. If ``plain`` is true, the block is not compressed.
         """
-        raw = self._bytes(position, stored)
-        self._budget.read(stored if plain else _COST.get(self._codec, 1) * stored)
+        raw = self._bytes(position, stored_size)
+        self._budget.read(stored_size if plain else _COST.get(self._codec, 1) * stored_size)
         if plain:
             return raw
         try:
-            content = expand(self._codec, raw, most)
+            content = expand(self._codec, raw, limit)
         except ValueError as error:
             raise self._broken(f"toolkit cannot decompress a block ({error})") from error
         self._budget.read(len(content))
@@ -267,8 +267,8 @@ class SquashTree:
             raise self._broken("it is incomplete")
         return data
 
-    def _broken(self, what: str) -> Damaged:
+    def _broken(self, fault: str) -> Damaged:
         return Damaged(
-            f"{self._name}: the image is damaged: {what}",
+            f"{self._name}: the image is damaged: {fault}",
             fix="copy the image again and compare its SHA-256, or build the image again",
         )

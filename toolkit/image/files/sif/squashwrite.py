@@ -55,7 +55,7 @@ class _Node:
     words: list[int] = field(default_factory=list)
     fragment: int = _NONE32
     offset: int = 0
-    below: "list[_Node] | None" = None
+    children: "list[_Node] | None" = None
     kind: int = 2
     reference: int = 0
 
@@ -91,13 +91,13 @@ class _Table:
         self.stored += data if plain else packed
 
 
-def write_squashfs(root: Path, out: BinaryIO, when: int) -> int:
-    """Write the files below ``root`` as a squashfs to ``out``; return the size of the squashfs in bytes.
+def write_squashfs(root: Path, file: BinaryIO, time: int) -> int:
+    """Write the files below ``root`` as a squashfs to ``file``; return the size of the squashfs in bytes.
 
     Args:
         root: the folder to pack; toolkit does not follow links in this folder.
-        out: a new file, open for writing; the squashfs starts at position 0.
-        when: the modification time of every file in Unix seconds.
+        file: a new file, open for writing; the squashfs starts at position 0.
+        time: the modification time of every file in Unix seconds.
 
     Raises:
         BadInput: if the folder contains a device, a pipe or a socket.
@@ -105,22 +105,22 @@ def write_squashfs(root: Path, out: BinaryIO, when: int) -> int:
     """
     top = _node(os.fsencode(root), b"")
     nodes = list(_number_inodes(top))
-    out.write(bytes(_HEAD.size))
-    fragments = _write_data([node for node in nodes if node.kind == 2], out)
+    file.write(bytes(_HEAD.size))
+    fragments = _write_data([node for node in nodes if node.kind == 2], file)
     inodes, folders = _Table(), _Table()
-    _write_inode(top, len(nodes) + 1, inodes, folders, when)
+    _write_inode(top, len(nodes) + 1, inodes, folders, time)
     places = []
     for table in (inodes, folders):
-        places.append(out.tell())
-        out.write(table.end())
-    fragment_at = _write_index(fragments, 512, out)
-    ids_at = _write_index([struct.pack("<I", 0)], 2048, out)
-    used = out.tell()
-    out.write(bytes(-used % _PAGE))
-    out.seek(0)
-    out.write(
+        places.append(file.tell())
+        file.write(table.end())
+    fragment_at = _write_index(fragments, 512, file)
+    ids_at = _write_index([struct.pack("<I", 0)], 2048, file)
+    used = file.tell()
+    file.write(bytes(-used % _PAGE))
+    file.seek(0)
+    file.write(
         _HEAD.pack(
-            *(0x73717368, len(nodes), when, BLOCK, len(fragments)),
+            *(0x73717368, len(nodes), time, BLOCK, len(fragments)),
             *(_ZSTD, BLOCK.bit_length() - 1, _NO_XATTRS, 1, 4, 0),
             *(top.reference, used, ids_at, _NONE64, places[0], places[1], fragment_at, _NONE64),
         )
@@ -133,7 +133,7 @@ def _node(path: bytes, name: bytes) -> _Node:
     executable = 0o755 if status.st_mode & 0o111 else 0o644
     if stat.S_ISDIR(status.st_mode):
         below = [_node(os.path.join(path, entry), entry) for entry in sorted(os.listdir(path))]  # noqa: PTH118, PTH208 - bytes
-        return _Node(name, 0o755, below=below, kind=1)
+        return _Node(name, 0o755, children=below, kind=1)
     if stat.S_ISLNK(status.st_mode):
         return _Node(name, 0o777, target=os.readlink(path), kind=3)  # noqa: PTH115 - bytes
     if not stat.S_ISREG(status.st_mode):
@@ -149,28 +149,28 @@ def _number_inodes(node: _Node) -> Iterator[_Node]:
     waiting = [(node, False)]
     while waiting:
         inode, entered = waiting.pop()
-        if inode.below and not entered:
+        if inode.children and not entered:
             waiting.append((inode, True))
-            waiting.extend((node, False) for node in reversed(inode.below))
+            waiting.extend((node, False) for node in reversed(inode.children))
             continue
         count += 1
         inode.number = count
         yield inode
 
 
-def _write_data(files: list[_Node], out: BinaryIO) -> list[bytes]:
+def _write_data(files: list[_Node], file: BinaryIO) -> list[bytes]:
     """Write the data blocks, and return the fragment table, which lists the blocks that small files share."""
     fragments: list[bytes] = []
     waiting: deque[tuple[Future[bytes], bytes, _Node | None]] = deque()
 
-    def store(most: int) -> None:
-        while len(waiting) > most:
+    def store(limit: int) -> None:
+        while len(waiting) > limit:
             packing, raw, node = waiting.popleft()
             packed = packing.result()
             plain = len(packed) >= len(raw)
             word = len(raw) | _PLAIN if plain else len(packed)
-            at = out.tell()
-            out.write(raw if plain else packed)
+            at = file.tell()
+            file.write(raw if plain else packed)
             if node is None:
                 fragments.append(struct.pack("<QII", at, word, 0))
             else:
@@ -233,23 +233,23 @@ def _packed(data: bytes) -> bytes:
     return compressor.compress(data)
 
 
-def _write_inode(node: _Node, parent: int, inodes: _Table, folders: _Table, when: int) -> None:
-    for below in node.below or ():
-        _write_inode(below, node.number, inodes, folders, when)
+def _write_inode(node: _Node, parent: int, inodes: _Table, folders: _Table, time: int) -> None:
+    for below in node.children or ():
+        _write_inode(below, node.number, inodes, folders, time)
     kind, rest = _rest(node, parent, folders)
     start, offset = inodes.place()
     node.reference = start << 16 | offset
-    inodes.put(struct.pack("<HHHHII", kind, node.mode, 0, 0, when, node.number) + rest)
+    inodes.put(struct.pack("<HHHHII", kind, node.mode, 0, 0, time, node.number) + rest)
 
 
 def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
     """Return the type number of an inode, and the fields after the header that all inodes have."""
-    if node.below is not None:
+    if node.children is not None:
         start, offset = folders.place()
-        size = sum(map(len, entries := list(_entries(node.below)))) + 3
+        size = sum(map(len, entries := list(_entries(node.children)))) + 3
         for entry in entries:
             folders.put(entry)
-        links = 2 + sum(child.kind == 1 for child in node.below)
+        links = 2 + sum(child.kind == 1 for child in node.children)
         if size < _SMALL:
             return 1, struct.pack("<IIHHI", start, links, size, offset, parent)
         return 8, struct.pack("<IIIIHHI", links, size, start, parent, 0, offset, _NONE32)
@@ -262,14 +262,14 @@ def _rest(node: _Node, parent: int, folders: _Table) -> tuple[int, bytes]:
     return 9, struct.pack("<QQQIIII", *numbers) + words
 
 
-def _entries(below: list[_Node]) -> Iterator[bytes]:
+def _entries(children: list[_Node]) -> Iterator[bytes]:
     """Yield the bytes of a folder's entries. A header precedes each group of entries whose inodes are in one
     metadata block.
     """
     at = 0
-    while at < len(below):
-        first, span = below[at], list[_Node]()
-        for node in below[at : at + _SPAN]:
+    while at < len(children):
+        first, span = children[at], list[_Node]()
+        for node in children[at : at + _SPAN]:
             near = abs(node.number - first.number) < 1 << 15
             if node.reference >> 16 != first.reference >> 16 or not near:
                 break
@@ -281,16 +281,16 @@ def _entries(below: list[_Node]) -> Iterator[bytes]:
         at += len(span)
 
 
-def _write_index(entries: list[bytes], most: int, out: BinaryIO) -> int:
-    """Write a table in blocks of at most ``most`` entries, then the offsets of these blocks; return the
-    position in ``out`` of this list of offsets.
+def _write_index(entries: list[bytes], limit: int, file: BinaryIO) -> int:
+    """Write a table in blocks of at most ``limit`` entries, then the offsets of these blocks; return the
+    position in ``file`` of this list of offsets.
     """
     starts = []
-    for at in range(0, len(entries), most):
+    for at in range(0, len(entries), limit):
         table = _Table()
-        table.put(b"".join(entries[at : at + most]))
-        starts.append(out.tell())
-        out.write(table.end())
-    place = out.tell()
-    out.write(struct.pack(f"<{len(starts)}Q", *starts))
+        table.put(b"".join(entries[at : at + limit]))
+        starts.append(file.tell())
+        file.write(table.end())
+    place = file.tell()
+    file.write(struct.pack(f"<{len(starts)}Q", *starts))
     return place
