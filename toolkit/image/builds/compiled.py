@@ -145,8 +145,10 @@ class _Work:
     def _compiled(self, step: Step, key: str, results: Mapping[CompiledComponent, Made]) -> Made:
         self.tell.step(f"Compiling {step.component} {step.source.version}")
         before = {component: results[component].path for component in step.after}
-        ready = msgspec.structs.replace(self.making, compiled_files={c: path.name for c, path in before.items()})
-        context = compile_context(ready, step, self.files, {path.name: path for path in before.values()})
+        making = msgspec.structs.replace(
+            self.making, compiled_files={c: path.name for c, path in before.items()}
+        )
+        context = compile_context(making, step, self.files, {path.name: path for path in before.values()})
         options = replace(self.options, arguments={**self.options.arguments, "JOBS": str(self.jobs)})
         what = f"{self.making.lock.recipe}: {step.component}"
         image = build_image(self.client, context, what, self.tell, options, self.builds)
