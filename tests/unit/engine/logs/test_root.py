@@ -144,12 +144,12 @@ def test_the_class_of_writes_links_and_time_limits(line, class_):
     [
         (
             "Exception: Installed CUDA version 11.0 does not match the version torch was compiled with 10.1",
-            "package",
+            "build",
             "image",
         ),
         (
             "RuntimeError: The detected CUDA version (11.8) mismatches the version used to compile it",
-            "package",
+            "build",
             "image",
         ),
         (
@@ -165,12 +165,12 @@ def test_the_class_of_writes_links_and_time_limits(line, class_):
         ("configure: error: no acceptable C compiler found in $PATH", "build", "user"),
         (
             "RuntimeError: CUDA error: CUDA-capable device(s) is/are busy or unavailable",
-            "gpu-handover",
+            "cuda-or-hip",
             "node",
         ),
         (
             "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
-            "gpu-handover",
+            "cuda-or-hip",
             "node",
         ),
         (
@@ -316,7 +316,7 @@ def of_backend(name):
             "2026-02-03 10:00:01.5: W xla/ex.cc:81] context of CUDA:2 failed: CUDA_ERROR_DEVICE_UNAVAILABLE",
             of_backend("cuda"),
             "gpu-busy",
-            "gpu-handover",
+            "cuda-or-hip",
             "node",
         ),
         (
