@@ -18,6 +18,18 @@ HEAD = "Traceback (most recent call last)"
 _FRAME = re.compile(r'^\s*File "[^"]{1,300}", line \d+')
 """A pattern for a frame of a Python traceback; the next line may have the frame's source code."""
 
+_LABELLED_FRAME = re.compile(r'^(?P<label>\S.{0,80}?[\]:|)}>] ?)(?P<indent> +)File "[^"]{1,300}", line \d+')
+"""A pattern for a frame after a label that toolkit does not know, such as the host name that pdsh prints."""
+
+_LABELLED_ERROR = re.compile(
+    r"^(?P<label>\S.{0,80}?[\]:|)}>] ?)"
+    r"(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,60}(?:Error|Exception|Exit|Interrupt)(?::|$)"
+)
+"""A pattern for an exception after a label that toolkit does not know."""
+
+_LABEL_ENDS = re.compile(r"^\S.{0,80}?[\]:|)}>] {3,}\S")
+"""A pattern for a label and indented text."""
+
 _NEAR = 8
 """Number of lines before a line of source code in which toolkit looks for the traceback frame of this code.
 Other ranks may write lines between the frame and its code.
@@ -220,7 +232,7 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
         if HEAD in line.text and HEAD in strip_label(line.text):
             yield Clue(position, line, "", 0, "cause")
             continue
-        whole = _with_message(output, position, line)
+        whole = _with_message(output, position, _without_label(output, position, line))
         row = classify(strip_label(whole.text))
         if row is None or _is_source(output, position, line) or raises(line.text):
             continue
@@ -230,17 +242,42 @@ def _classify_lines(output: Output, positions: Iterable[int]) -> Iterator[Clue]:
             yield Clue(position, whole, row.class_, row.strength, row.role, row.retry)
 
 
+def _without_label(output: Output, position: int, line: Line) -> Line:
+    """If a line is an exception below a frame with the same label, return a copy of the line whose text is
+    only the exception; otherwise return the line unchanged.
+    """
+    found = _LABELLED_ERROR.match(line.text)
+    if found is None:
+        return line
+    near = (_LABELLED_FRAME.match(one.text) for _, one in output.before(position, _NEAR))
+    if not any(frame["label"] == found["label"] for frame in near if frame):
+        return line
+    label = found["label"]
+    return Line(line.number, line.task, line.text.removeprefix(label), line.tag + label)
+
+
 def _is_source(output: Output, position: int, line: Line) -> bool:
     """Return whether a line is source code next to a frame of a traceback, even if the output lacks the first
     line of the traceback.
     """
     text = strip_label(line.text)
-    if not text.startswith((" ", "\t")):
+    indented = text.startswith((" ", "\t"))
+    if not indented and _LABEL_ENDS.search(text) is None:
         return False
-    before = [strip_label(one.text) for _, one in output.before(position, _NEAR) if one.task == line.task]
-    after = [strip_label(one.text) for one in output.following(position, 1)]
-    frames = [one for one in (*before[-1:], *after) if _FRAME.match(one)]
+    before = [one for _, one in output.before(position, _NEAR) if one.task == line.task]
+    near = [one.text for one in (*before[-1:], *output.following(position, 1))]
+    if not indented:
+        return any(_is_code_of(frame, line.text) for one in near if (frame := _LABELLED_FRAME.match(one)))
+    frames = [words for one in near if _FRAME.match(words := strip_label(one))]
     return any(_indent(one) <= _indent(text) for one in frames) and not _FRAME.match(text)
+
+
+def _is_code_of(frame: re.Match[str], text: str) -> bool:
+    """Return whether a line has the label of a frame, and is source code that is indented below the frame."""
+    label = frame["label"]
+    words = text.removeprefix(label)
+    deeper = _indent(words) > len(frame["indent"])
+    return text.startswith(label) and deeper and not _FRAME.match(words)
 
 
 def _indent(text: str) -> int:

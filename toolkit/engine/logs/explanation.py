@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from toolkit.engine.logs.clues import Clue, clues, strip_label
 from toolkit.engine.logs.codes import code_in, error_codes
 from toolkit.engine.logs.endings import is_stopped
-from toolkit.engine.logs.frames import is_raised_by_user
+from toolkit.engine.logs.frames import FRAME, is_raised_by_user
 from toolkit.engine.logs.joblines import Output
 from toolkit.engine.logs.leads.gpuwords import only_misses_gpu
 from toolkit.engine.logs.line_class import classify, is_harmless
@@ -130,6 +130,8 @@ def _class_of_subject(root: RootClue) -> str | None:
     lines can also decide the class.
     """
     text = strip_label(root.clue.line.text)
+    if FRAME.match(text):
+        return None  # the file of the frame decided the class
     if root.clue.class_ != "python-exception":
         near = (one for one in (text, *root.next_errors) if one)
         return next((found for one in near if (found := class_of_text(one))), None)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 
 from toolkit.engine.logs.clues import HEAD, Clue, strip_label
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.topics import class_of_files
 from toolkit.engine.logs.traceback import Raised
 
 _NOT_STARTED = re.compile(r"(?:FileNotFoundError|PermissionError): \[Errno ")
@@ -35,6 +36,13 @@ _WITHOUT_PATH = re.compile(
     r"|shutdown|cpu_affinity|ionice|nice|rlimit|send_signal)\(|\bprctl\w*\("
 )
 """A pattern for calls that change a process or a socket and use no file."""
+
+FRAME = re.compile(r'\s*File "(?P<file>[^"]{1,300})", line \d+, in \S')
+"""A pattern for a frame of a traceback."""
+
+_RAISED = re.compile(r"(?:\w{1,60}\.){0,8}[A-Z]\w{0,80}(?::|$)")
+_LAST_LINES = 3
+"""If an output ends within a traceback, the last frame is within this number of lines before the end."""
 
 _MOST = 100
 """toolkit reads the line before a traceback only if the traceback has at most this number of lines."""
@@ -91,3 +99,21 @@ def introduction(output: Output, clue: Clue) -> str | None:
     if not heads or not texts[-1].startswith(" "):
         return None
     return texts[heads[-1] - 1]
+
+
+def last_frame(output: Output, ending: Clue | None) -> Clue | None:
+    """Return the last frame of a traceback that lacks its exception, at the end of the output or before
+    ``ending`` (the line in which a launcher reports an exit); ``None`` without such a traceback.
+
+    The file of the frame decides the fault class.
+    """
+    if ending and _RAISED.match(strip_label(ending.line.text)):
+        return None  # the report of the exit is the exception
+    end = ending.position if ending else output.pages[-1].end if output.pages else 0
+    near = [place for place in output.before(end, _LAST_LINES) if place[1].text.strip()]
+    for number, (position, line) in enumerate(near):
+        frame = FRAME.match(strip_label(line.text))
+        code = [strip_label(after.text).startswith("   ") for _, after in near[number + 1 :]]
+        if frame and code in ([], [True]):
+            return Clue(position, line, class_of_files([frame["file"]]) or "python-exception", 3, "cause")
+    return None

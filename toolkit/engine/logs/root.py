@@ -17,7 +17,7 @@ from toolkit.engine.logs.endings import (
     rank_number,
     without_cleanup,
 )
-from toolkit.engine.logs.frames import class_by_frame
+from toolkit.engine.logs.frames import class_by_frame, last_frame
 from toolkit.engine.logs.handled import handled_exceptions
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.lastretry import retried_at_end
@@ -150,10 +150,10 @@ def find_root(output: Output, clues: Sequence[Clue]) -> RootClue | None:
 def _last_report(output: Output, ending: Clue | None) -> Cause | None:
     """Return the root line of an output in which no line names a fault; ``None`` without such a root line.
 
-    The root line reports an operation that the program still retries at the end of the output, or starts the
-    last message of Open MPI.
+    The root line reports an operation that the program still retries at the end of the output, starts the
+    last message of Open MPI, or is the last frame of an incomplete traceback.
     """
-    said = retried_at_end(output, ending) or last_message(output, ending)
+    said = retried_at_end(output, ending) or last_message(output, ending) or last_frame(output, ending)
     return (said, "") if said else None
 
 
@@ -180,7 +180,7 @@ def _traced(
     first = min(own.numbers) if own else clue.line.number
     rank = rank or rank_in_words(output, clue, first)
     lost = [one for one in others if one.position != clue.position and one.class_ != "exit-status"]
-    after = tuple(one.line for one in lost[:5])
+    after = tuple({one.position: one.line for one in lost}.values())[:5]
     files, code = (own.files, own.code) if own else ((), "")
     ended = exit_reports([ending for ending in endings if ending.line != clue.line])
     last = clue.line.number + _SAME_REPORT

@@ -1,4 +1,6 @@
-"""Find the error of a build tool (such as a compiler) in the output that pip quotes."""
+"""Find the error of a build tool, such as a compiler, in the output that pip quotes, or before the report of
+a failed step of an image build.
+"""
 
 import re
 from collections.abc import Sequence
@@ -6,6 +8,7 @@ from dataclasses import replace
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.line_class import classify
 from toolkit.engine.logs.topics import GENERAL_CLASSES
 
 _HEADING = re.compile(
@@ -23,6 +26,9 @@ _END = re.compile(r"^\s*-{20,}$|\[end of output\]$")
 
 _MOST_LINES = 1000
 """Maximum number of quoted lines that toolkit reads."""
+
+_AFTER = 20
+"""Maximum number of lines between the error of a build step and the report that the step failed."""
 
 
 def error_of_build(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
@@ -51,6 +57,18 @@ def error_of_build(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
             (c for c in causes if c.position > max(quoted, default=0) and _SUMMARY.search(c.line.text)), None
         )
     return replace(first, class_="build") if first.class_ in GENERAL_CLASSES else first
+
+
+def error_of_step(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the root line with the fault class ``build`` if its class is unknown and one of the next lines
+    reports that a step of a build failed; otherwise ``None``.
+    """
+    del causes  # the report of the failed step is the report of an exit
+    if clue.class_ != "unknown-error":
+        return None
+    rows = (classify(strip_label(line.text)) for line in output.following(clue.position, _AFTER))
+    failed = any(row.class_ == "build" and row.role == "ending" for row in rows if row)
+    return replace(clue, class_="build") if failed else None
 
 
 def _quoted(output: Output, head: int) -> set[int]:

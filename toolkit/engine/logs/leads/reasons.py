@@ -16,6 +16,13 @@ _LEVEL = re.compile(r"^\s*#\d{3}: \S{1,200}\.c line \d+ in ")
 last level has the reason.
 """
 
+_TRACE = re.compile(r"^(?:[\w.]{1,80}: )?HDF5 error back trace$")
+_CALL = re.compile(r'^\s*File "[^"]{1,200}\.c", line \d+, in \w+$')
+_TRACE_ENDS = "End of HDF5 error back trace"
+"""The heading, a call and the end of an error stack that PyTables prints. The message of a call is on the
+next line; the last call has the reason.
+"""
+
 _DETAIL = re.compile(r"^\s+(?:major|minor): ")
 _MOST = 60
 """Maximum number of lines of an error stack."""
@@ -64,6 +71,25 @@ def innermost_level(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue 
         if not complete:
             found = replace(clue, position=position, line=line)
     return found if complete else None
+
+
+def innermost_call(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """If the root line is the heading of an error stack that PyTables prints, return the message of the last
+    call of this stack. The result is ``None`` for another root line, or if the output ends within the stack.
+    """
+    del causes
+    if not _TRACE.match(strip_label(clue.line.text).strip()):
+        return None
+    found: Clue | None = None
+    called = False
+    for position, line in output.places_after(clue.position, _MOST):
+        text = strip_label(line.text)
+        if text.strip() == _TRACE_ENDS:
+            return found
+        if called and text.strip():
+            found = replace(clue, position=position, line=line)
+        called = _CALL.match(text) is not None
+    return None
 
 
 def message_of_graph(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
