@@ -53,7 +53,7 @@ def prepared(monkeypatch):
             monkeypatch.setenv(name, value)
         config = Config(gpus)
         monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
-        rank = SimpleNamespace(local_rank=local_rank, local_size=local_size, wanted=wanted)
+        rank = SimpleNamespace(local_rank=local_rank, local_size=local_size, requested_devices=wanted)
         threads = prepare_devices(rank)
         assert config.threads == {"intra": threads, "inter": 2}
         return config
@@ -86,7 +86,7 @@ def test_a_rank_that_is_shown_its_own_gpu_only_takes_it(prepared, environment):
 
 
 def test_all_gpus_of_the_node_are_not_a_ranks_own():
-    two = SimpleNamespace(local_size=2, wanted=1)
+    two = SimpleNamespace(local_size=2, requested_devices=1)
     assert not gpus_are_own({"SLURM_GPUS_ON_NODE": "1"}, two, 1, 1)
     assert not gpus_are_own({}, two, 1, 1)
 

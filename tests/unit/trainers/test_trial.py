@@ -50,13 +50,13 @@ def test_a_batch_is_a_number_or_auto(text, value):
 
 
 def test_a_step_takes_no_more_samples_than_there_are_unless_they_are_repeated():
-    assert largest(1024, 60000, 4, repeated=False) == (1024, "the limit is 1024")
-    assert largest(1024, 128, 2, repeated=False) == (
+    assert largest(1024, 60000, 4, repeats_allowed=False) == (1024, "the limit is 1024")
+    assert largest(1024, 128, 2, repeats_allowed=False) == (
         64,
         "a batch of 64 on each rank uses all samples in one step",
     )
-    assert largest(1024, 128, 200, repeated=False)[0] == 1
-    assert largest(1024, 128, 200, repeated=True) == (1024, "the limit is 1024")
+    assert largest(1024, 128, 200, repeats_allowed=False)[0] == 1
+    assert largest(1024, 128, 200, repeats_allowed=True) == (1024, "the limit is 1024")
 
 
 def test_a_benchmark_repeats_its_images(monkeypatch):
@@ -73,7 +73,7 @@ def test_a_benchmark_repeats_its_images(monkeypatch):
         benchmark.measure(
             benchmark.Protocol(), replace(TRAINER, load=lambda _: ([], [])), OPTIONS, Single(), 1
         )
-    assert asked == {"repeated": True}
+    assert asked == {"repeats_allowed": True}
 
 
 def test_nothing_larger_is_tried_where_a_step_takes_too_long(monkeypatch):

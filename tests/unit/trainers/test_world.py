@@ -184,6 +184,6 @@ def test_a_world_of_several_devices_is_as_wide_as_all_of_them(monkeypatch):
     for name in ("OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS", "HOROVOD_SIZE"):
         monkeypatch.delenv(name, raising=False)
     one = world.open_world("mirrored", RankSpread(devices=3))
-    assert (one.wanted, one.alone) == (3, True)
+    assert (one.requested_devices, one.alone) == (3, True)
     one.devices = 3
     assert (one.width, one.averaged) == (3, 3)

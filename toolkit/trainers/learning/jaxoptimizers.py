@@ -50,9 +50,9 @@ def _adam(
     )
     length, root = rate / (1 - _MEAN**step), jnp.sqrt(1 - _SQUARE**step)
 
-    def moved(one: Tree, first: Tree, second: Tree) -> Tree:
-        kept = one * (1 - rate * _decay(learning, one))
-        return kept - length * first / (jnp.sqrt(second) / root + _EPSILON)
+    def moved(parameter: Tree, gradient_mean: Tree, gradient_square: Tree) -> Tree:
+        decayed = parameter * (1 - rate * _decay(learning, parameter))
+        return decayed - length * gradient_mean / (jnp.sqrt(gradient_square) / root + _EPSILON)
 
     return jax.tree.map(moved, parameters, mean, square), {"mean": mean, "square": square, "step": step}
 

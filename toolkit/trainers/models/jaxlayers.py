@@ -130,19 +130,19 @@ def convolution(
         own = {"weight": draw(key, (size, size, in_channels, filters))}
         return own | ({"bias": jax.numpy.zeros(filters)} if bias else {})
 
-    def apply(own: dict[str, Array], images: Array) -> Array:
+    def apply(parameters: dict[str, Array], images: Array) -> Array:
         import jax
 
         # Pad both sides by size // 2, as PyTorch does. XLA's SAME may pad the two sides differently.
         around = [(size // 2, size // 2)] * 2 if padding == "SAME" else padding
         found = jax.lax.conv_general_dilated(
             images,
-            own["weight"],
+            parameters["weight"],
             (stride, stride),
             around,
             dimension_numbers=("NHWC", "HWIO", "NHWC"),
         )
-        return found + own["bias"] if bias else found
+        return found + parameters["bias"] if bias else found
 
     return plain(init, apply)
 

@@ -32,9 +32,9 @@ def prepare_devices(world: World) -> int:
         own = gpus_are_own(os.environ, world, len(gpus), len(openable(DEVICES)))
         taken = choose_gpus(world, len(gpus), exclusive=own, node=_of_slurm(os.environ))
         tf.config.set_visible_devices([gpus[number] for number in taken], "GPU")
-    elif world.wanted > 1:
+    elif world.requested_devices > 1:
         (cpu,) = tf.config.list_physical_devices("CPU")
-        parts = [tf.config.LogicalDeviceConfiguration()] * world.wanted
+        parts = [tf.config.LogicalDeviceConfiguration()] * world.requested_devices
         tf.config.set_logical_device_configuration(cpu, parts)
     return threads
 
@@ -71,7 +71,7 @@ def choose_gpus(world: World, visible_count: int, *, exclusive: bool, node: int 
     else:
         have = visible_count // world.local_size
         first = world.local_rank * have
-    wanted = world.wanted or max(1, have)
+    wanted = world.requested_devices or max(1, have)
     if wanted > have:
         there = f"{visible_count} GPU{'s' * (visible_count > 1)}"
         if world.local_size > 1 and visible_count < node and wanted <= node // world.local_size:
@@ -80,7 +80,7 @@ def choose_gpus(world: World, visible_count: int, *, exclusive: bool, node: int 
                 "several ranks would use the same GPU; give each rank one GPU: "
                 f"--gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
             )
-        if world.wanted > 1:
+        if world.requested_devices > 1:
             raise Trouble(
                 f"--devices {wanted}: this node has only {there} for {world.local_size} "
                 f"rank{'s' * (world.local_size > 1)}"
@@ -110,12 +110,12 @@ def gpus_are_own(
         # Several ranks see the same GPUs, because the node has fewer GPUs than its ranks see in total.
         # With --gpu-bind=none, several ranks see the same GPUs although Slurm sets SLURM_GPUS_PER_TASK.
         return False
-    if visible_count < world.local_size * max(1, world.wanted):
+    if visible_count < world.local_size * max(1, world.requested_devices):
         return True
     # If this rank wants all GPUs that it sees, no other rank sees these GPUs in two cases: Slurm allocated
     # the same number of GPUs to each task, or the kernel blocks the node's other GPUs.
     # CUDA_VISIBLE_DEVICES alone proves nothing, because all ranks may have the same value.
-    return world.wanted == 0 and (visible_count == each or visible_count == openable_count < node)
+    return world.requested_devices == 0 and (visible_count == each or visible_count == openable_count < node)
 
 
 def _of_slurm(environment: Mapping[str, str]) -> int:

@@ -52,7 +52,7 @@ class World(Protocol):
     devices: int = 1
     """The number of this rank's devices. In each training step, each device computes with one batch."""
 
-    wanted: int = 1
+    requested_devices: int = 1
     """The number of GPUs that this rank should use, or 0 for all GPUs that the rank may use. On a node
     without GPUs, this field is the number of logical CPU devices.
     """

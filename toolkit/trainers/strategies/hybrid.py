@@ -20,7 +20,7 @@ class Hybrid(Horovod, Replicas):
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
         super().__init__(spread)
-        self.wanted = spread.devices
+        self.requested_devices = spread.devices
 
     def begin(self) -> None:
         self.strategy = mirror()

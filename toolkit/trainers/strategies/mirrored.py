@@ -57,7 +57,7 @@ class Mirrored(Replicas):
 
     def __init__(self, spread: RankSpread = PLAIN) -> None:
         self.versions = {}
-        self.wanted = spread.devices
+        self.requested_devices = spread.devices
         if started_size(os.environ) > 1:
             complain_once(
                 f"{started_size(os.environ)} processes were started, but --strategy mirrored trains in "

@@ -21,7 +21,7 @@ class MultiWorker(TcpWorld, Replicas):
     node.
     """
 
-    wanted = 0
+    requested_devices = 0
 
     def __init__(self, _: RankSpread = PLAIN) -> None:
         super().__init__("multiworker")

@@ -61,8 +61,8 @@ class Numbers:
     columns of the row.
     """
 
-    def __init__(self, held: tuple[Any, ...], table: "numpy.ndarray") -> None:
-        self._held, self._table = held, table
+    def __init__(self, tensors: tuple[Any, ...], table: "numpy.ndarray") -> None:
+        self._held, self._table = tensors, table
 
     def take(self, start: int, stop: int) -> "Numbers":
         return Numbers(self._held, self._table[start:stop])

@@ -90,7 +90,7 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
     tf.keras.utils.set_random_seed(options.seed)
     samples, _ = trainer.load(options.data or Path())
     # A benchmark may use an image several times in a step, so a batch may be larger than the data set.
-    options = with_batch(trainer, options, world, samples, repeated=True)
+    options = with_batch(trainer, options, world, samples, repeats_allowed=True)
     loop = Loop(
         trainer.keras_model,
         samples,

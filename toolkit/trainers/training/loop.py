@@ -180,7 +180,8 @@ def _batches(data: Data, rank: int, size: int) -> Iterator[tuple[Any, Any]]:
 
 def _change(augment: Augment, seed: int, rank: int) -> "Callable[[tf.Tensor, tf.Tensor], tf.Tensor]":
     """Return a function that augments a batch. The returned function has two arguments: the inputs, and the
-    training's progress in epochs. It computes the random seed from ``seed``, ``rank`` and the progress.
+    training's progress in epochs. The returned function computes its random seed from ``seed``, ``rank`` and
+    the progress.
     """
     import tensorflow as tf
 

@@ -19,8 +19,8 @@ def resident() -> int:
 
 
 def available() -> int:
-    """Return the memory in bytes that this process can still use. This is the free memory of the node, or
-    less if a cgroup of this process has less free memory.
+    """Return the memory in bytes that this process can still use: the free memory of the node or, if a cgroup
+    of this process has less free memory, the free memory of the cgroup.
     """
     lines = dict(line.split(":", 1) for line in Path("/proc/meminfo").read_text().splitlines())
     node = int(lines["MemAvailable"].split()[0]) * 1024

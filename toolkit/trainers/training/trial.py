@@ -68,15 +68,15 @@ def with_batch(
     data: Data,
     earlier_settings: Settings | None = None,
     *,
-    repeated: bool = False,
+    repeats_allowed: bool = False,
 ) -> Options:
     """Return the options with a batch size. If the user sets a batch size, return the options unchanged.
 
     If the user sets no batch size, a resumed training uses the batch size in ``earlier_settings``, the
     settings of the earlier run. A new training finds the batch size by trial.
 
-    ``repeated`` allows a batch of all ranks that is larger than the data set, so that one step trains some
-    samples several times.
+    If ``repeats_allowed`` is true, the batch of all ranks may be larger than the data set. One step then
+    trains some samples several times.
 
     Raises:
         Trouble: if not even the smallest batch fits into the memory.
@@ -92,7 +92,7 @@ def with_batch(
         options.learning,
         limit=options.batch_limit,
         seed=options.seed,
-        repeated=repeated,
+        repeats_allowed=repeats_allowed,
     )
     return replace(options, batch_size=found)
 
@@ -105,19 +105,19 @@ def batch_size(
     *,
     limit: int,
     seed: int,
-    repeated: bool = False,
+    repeats_allowed: bool = False,
 ) -> int:
     """Find a batch size per device by trial, at most ``limit``. All ranks return the same batch size.
 
-    ``repeated`` allows a batch of all ranks that is larger than the data set, so that one step trains some
-    samples several times.
+    If ``repeats_allowed`` is true, the batch of all ranks may be larger than the data set. One step then
+    trains some samples several times.
 
     Raises:
         Trouble: if not even the smallest batch fits into the memory.
     """
     import tensorflow as tf
 
-    limit, most = largest(limit, len(data), world.width, repeated=repeated)
+    limit, most = largest(limit, len(data), world.width, repeats_allowed=repeats_allowed)
     alone = replace(learning, accumulate=1, compression="none", sync_batch_norm=False)
     world_of_one: World = Alone()  # type: ignore[abstract]  # its empty methods suffice
     loop = Loop(model, data, world_of_one, alone, batch=min(SMALLEST, limit), epochs=1, seed=seed)
@@ -135,13 +135,13 @@ def batch_size(
     return best
 
 
-def largest(limit: int, samples: int, width: int, *, repeated: bool) -> tuple[int, str]:
+def largest(limit: int, samples: int, width: int, *, repeats_allowed: bool) -> tuple[int, str]:
     """Return the largest batch size that toolkit tries, and a text for the log that says why toolkit tries no
     larger batch size. ``samples`` is the number of samples in the data set; ``width`` is the number of all
     devices.
     """
     share = max(1, samples // width)
-    if repeated or limit <= share:
+    if repeats_allowed or limit <= share:
         return limit, f"the limit is {limit}"
     return share, f"a batch of {share} on each rank uses all samples in one step"
 
