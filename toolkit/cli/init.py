@@ -93,20 +93,20 @@ def command(
     say(f"  launch:   toolkit launch mnist --site {where}{place}")
 
 
-def _probe_cluster(runner: "Runner", partition: str, wait: int) -> "Bundle":
+def _probe_cluster(runner: "Runner", partition: str, seconds: int) -> "Bundle":
     """Return the facts of a cluster, from Slurm and from one node of ``partition``.
 
-    ``wait`` is the time limit for a free node, in seconds. If ``partition`` is empty, toolkit probes a node
+    ``seconds`` is the longest time to wait for a free node. If ``partition`` is empty, toolkit probes a node
     of the default partition. If Slurm has no default partition, toolkit uses the first partition that is up.
     """
     from toolkit.probe.asking import NodeChoice, SiteWords
     from toolkit.probe.probe import gather
 
-    bundle = gather(runner, NodeChoice("1", wait, partition, site=SiteWords()))
+    bundle = gather(runner, NodeChoice("1", seconds, partition, site=SiteWords()))
     parts = [part for part in bundle.site.partitions or () if part.up]
     if partition or bundle.groups or not parts or any(part.default for part in parts):
         return bundle
-    return gather(runner, NodeChoice("1", wait, parts[0].name, site=SiteWords()))
+    return gather(runner, NodeChoice("1", seconds, parts[0].name, site=SiteWords()))
 
 
 def _today() -> str:

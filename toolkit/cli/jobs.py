@@ -214,9 +214,9 @@ def cancel(jobs: tuple[str, ...], as_json: bool) -> None:
     from toolkit.job.running.cancel import CancelResult, cancel_all, failure
     from toolkit.job.running.reach import find_all
 
-    def tell(one: CancelResult) -> None:
+    def tell(result: CancelResult) -> None:
         if not as_json:
-            say(f"job {one.record.id or one.record.key} {one.message}")
+            say(f"job {result.record.id or result.record.key} {result.message}")
 
     tried = cancel_all(find_all(jobs, Progress()), tell)
     if as_json and (len(tried) > 1 or tried[0].error is None):

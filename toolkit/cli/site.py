@@ -190,7 +190,7 @@ def _probe_site(
     cluster: str | None,
     ssh_config: Path | None,
     facts: Path | None,
-    wait: int,
+    seconds: int,
 ) -> "Bundle":
     """Return the facts of a cluster from the file ``facts`` or, without a file, from a probe of the cluster.
 
@@ -213,7 +213,7 @@ def _probe_site(
         )
     runner = open_runner(host or (site.host or None if cluster is None else None), cluster, ssh_config)
     try:
-        return gather(runner, NodeChoice("1", wait, site.defaults.partition, site=words(site)))
+        return gather(runner, NodeChoice("1", seconds, site.defaults.partition, site=words(site)))
     finally:
         runner.close()
 

@@ -120,7 +120,7 @@ def check_not_there(job: JobFile) -> None:
 
 
 def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> StartableImage:
-    """Return a job's image. If the image is not on this machine, toolkit assumes the facts about the image,
+    """Return a job's image with its facts. If the image is not on this machine, the facts are assumptions,
     usually from the recipe with the image's name.
 
     Raises:

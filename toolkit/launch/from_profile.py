@@ -127,9 +127,10 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site profile; if the job's folder contains a variable, set ``directory`` to this folder.
+    """Return the site profile. If the path of the job's folder contains a variable, the field ``directory``
+    of the result is this path.
 
-    This is necessary, because the job script expands variables only in values of the site profile.
+    The job script expands variables only in values of the site profile, not in values of the job.
     """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site

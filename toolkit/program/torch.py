@@ -48,7 +48,8 @@ _STRATEGIES = (
     "| --config[-_]file | --config[-_]file=*"
 )
 """Options, as a pattern of a shell's ``case``, with which ``accelerate launch`` starts several processes.
-Without one of these options, and with fewer than two GPUs on a node, it starts a single process.
+Without one of these options, and with fewer than two GPUs on a node, ``accelerate launch`` starts a single
+process.
 """
 
 _MODULES: dict[str, Starter] = {

@@ -29,8 +29,8 @@ _LASTING = re.compile(
 """A pattern for messages of Python 3.11 about syntax errors that every release of Python 3 reports."""
 _F_STRING = re.compile(r"\b[rR]?[fFtT][rR]?['\"]")
 _NEWER_PYTHON = tuple(sys.version_info[:2])
-_SHORTEST = 4
-"""toolkit suggests a similar name only for a module whose name is longer than this number of letters."""
+_SHORTEST = 5
+"""The shortest length, in letters, of a module name for which toolkit suggests a similar name."""
 _PREFIXES = {"time", "nice", "stdbuf"}
 _OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}
@@ -162,7 +162,7 @@ def _imports(code: Code, job: JobFile, image: str, contents: Contents) -> Iterat
         if imported.optional or imported.package in known or imported.package in reported:
             continue
         reported.add(imported.package)
-        hint = suggest_near(imported.package, contents.modules) if len(imported.package) > _SHORTEST else ""
+        hint = suggest_near(imported.package, contents.modules) if len(imported.package) >= _SHORTEST else ""
         fix = elsewhere.fix_for_module(code, imported.package) or starts.fix_in_image(
             contents, imported.package
         )

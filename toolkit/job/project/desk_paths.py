@@ -58,10 +58,10 @@ def _count_present(paths: list[str], runner: Runner) -> int:
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:
-    """Yield absolute paths of files on this machine, each with the place that names the path.
+    """Yield absolute paths of files on this machine, each with a text that says which line names the path.
 
-    The place is ``FILE:LINE: `` for a path that a script certainly reads. For a path in the command, the
-    place is empty; the function omits paths in the command that are inside the project.
+    The text is ``FILE:LINE: `` for a path that a script certainly reads. For a path in the command, the text
+    is empty. The function omits paths in the command that are inside the project.
     """
     for facts in code.facts.facts:
         for need in facts.needs:

@@ -42,7 +42,7 @@ def check_words(request: JobRequest, flags: Flags) -> Fix | None:
     job = request.job
     name_of(job)
     known = trainers.find(job.trainer) if job.trainer else None
-    if known and known.bring and not job.data:
+    if known and known.data_required and not job.data:
         raise BadInput(
             f"{known.name}: the option --data is missing; give the folder with the training images",
             fix="add `--data DIR`; docs/data.md describes the files in this folder",

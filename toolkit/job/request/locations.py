@@ -59,7 +59,7 @@ def image_here(name: str) -> Path | None:
 
     Raises:
         BadInput: if ``name`` is a folder, a device, or an image in a Docker engine or a registry. Also if
-            ``name`` is not a path, and another user owns the file that toolkit found or can change it.
+            ``name`` is not a path, and another user owns or can change the file that toolkit found.
     """
     path = at_home(name)
     if path.is_file():

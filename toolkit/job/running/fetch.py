@@ -44,8 +44,8 @@ class ResultFile:
 def list_results(runner: Runner, record: JobRecord) -> list[ResultFile]:
     """Return the files that a job wrote to its folder, sorted by path.
 
-    The result omits the files that toolkit writes for its own use. It also omits the files of the user's
-    project that toolkit copied to the job's folder, unless the job changed them.
+    The result omits the files that toolkit writes for its own use. The result also omits the files of the
+    user's project that toolkit copied to the job's folder, unless the job changed these files.
 
     Raises:
         CheckFailed: if toolkit cannot list the folder.

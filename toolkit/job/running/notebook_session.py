@@ -101,8 +101,8 @@ def _use(
 ) -> None:
     """Wait for Jupyter, and keep the tunnel open until the job ends or the user presses Ctrl-C."""
 
-    def lost(why: str) -> None:
-        tell.step(f"{why}; job {record.id} may still run, and toolkit reconnects")
+    def lost(reason: str) -> None:
+        tell.step(f"{reason}; job {record.id} may still run, and toolkit reconnects")
 
     patient = PatientRunner(runner, lost)
     try:

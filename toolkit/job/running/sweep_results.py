@@ -11,7 +11,7 @@ from toolkit.study.figures import best
 from toolkit.study.tasks import SweepResult, TaskResult, figures_of
 
 _MOST = 4 << 20
-"""The number of bytes that toolkit reads from the beginning of a task's output."""
+"""The largest number of bytes that toolkit reads from the beginning of a task's output."""
 
 
 def find_sweep(job: str | None) -> JobRecord | None:

@@ -22,14 +22,14 @@ class TrainerProgram:
     """A trainer and its command.
 
     ``program`` contains the arguments of Python: ``-m`` and a module in the image, or a file. ``dataset`` is
-    the name of a data set for ``toolkit data get``, or empty. ``bring`` is true if the user must provide the
-    data. ``own`` is true for a user's file, which toolkit copies to the cluster.
+    the name of a data set for ``toolkit data get``, or empty. ``data_required`` is true if the user must
+    provide the data. ``own`` is true for a user's file, which toolkit copies to the cluster.
     """
 
     name: str
     program: tuple[str, ...]
     dataset: str = ""
-    bring: bool = False
+    data_required: bool = False
     own: bool = False
 
     def command(self, data: str, output: str, strategy: str, arguments: tuple[str, ...]) -> tuple[str, ...]:

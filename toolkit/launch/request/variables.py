@@ -15,7 +15,9 @@ from toolkit.model.hidden import Hidden
 from toolkit.model.job import JobSpec
 
 FILE = "variables.sh"
-"""The script in the job's folder that sets the variables and starts the command; the job script writes it."""
+"""The script in the job's folder that sets the variables and starts the command. The job script writes this
+file.
+"""
 
 SECRETS = "secrets.sh"
 """The file in the job's folder with the secret variables; toolkit writes this file before the submission."""

@@ -261,9 +261,9 @@ def _exit_code(text: str) -> int | None:
 def output_path(directory: str, output: str, number: str, name: str, task: str | None = None) -> str:
     """Return the path of a job's output file. ``output`` is the value of sbatch's option ``--output``.
 
-    The function replaces ``%j`` and ``%A`` (job number), ``%x`` (job name) and ``%%``. For an array task, it
-    replaces ``%a`` by the task index ``task``, and keeps ``%j``. It also keeps all other patterns. Only Slurm
-    knows the values of the kept patterns.
+    The function replaces ``%j`` and ``%A`` (job number), ``%x`` (job name) and ``%%``. For an array task, the
+    function replaces ``%a`` by the task index ``task``, and keeps ``%j``. The function keeps all other
+    patterns, because only Slurm knows the values of these patterns.
     """
     values = {"j": number, "A": number, "x": name}
     if task is not None:

@@ -48,7 +48,7 @@ def require_slurm(script: str) -> None:
 def submit(
     runner: Runner, record: JobRecord, script: str, secrets: Mapping[str, Hidden] = NO_SECRETS
 ) -> JobRecord:
-    """Write the script to the job's folder, submit it, and return the record with its Slurm number.
+    """Write the script to the job's folder, submit the script, and return the record with its Slurm number.
 
     ``secrets`` are variables that toolkit writes to a file that only the user can read. After sbatch starts,
     a job may exist, so toolkit deletes the record only if sbatch itself refuses the job.

@@ -20,7 +20,7 @@ _EPOCH = re.compile(
 )
 """A pattern for a line such as ``1: Epoch 1/5``: the rank from ``srun --label``, and the epoch."""
 _MOST = 4 << 20
-"""The number of characters of the output that toolkit searches, from the beginning."""
+"""The largest number of characters that toolkit searches, from the beginning of the output."""
 
 
 def all_alone(text: str, record: JobRecord) -> bool:

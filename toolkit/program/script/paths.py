@@ -43,8 +43,8 @@ class Paths:
         if depth > _DEEPEST:
             return None
 
-        def below(one: ast.AST) -> str | None:
-            return self.path(one, depth + 1)
+        def below(operand: ast.AST) -> str | None:
+            return self.path(operand, depth + 1)
 
         if isinstance(node, ast.Constant):
             return node.value if isinstance(node.value, str) else None

@@ -13,8 +13,8 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""If the next command needs several lines, it starts on the same line as the answer only if the answer is at
-most one third as wide as the page.
+"""If the next command needs several lines, the command starts on the same line as the answer only if the
+answer is at most one third as wide as the page.
 """
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 

@@ -51,8 +51,8 @@ def way(
 
 
 def _arrow(words: list[str], width: int) -> list[str]:
-    """Return the lines of a launch command. If the command fits on one line, it starts in the same column as
-    the reason above it. A longer command starts further left.
+    """Return the lines of a launch command. If the command fits on one line, the command starts in the same
+    column as the reason on the previous line. A longer command starts further left.
     """
     beside = command_lines(words, _INDENT - len(_ARROW), width, prefix=_ARROW)
     return (

@@ -46,7 +46,7 @@ def test_each_trainer_is_a_module_of_its_own_with_the_same_name_and_data():
         trainer = importlib.import_module(known.program[1]).TRAINER
         assert trainer.name == name
         assert (trainer.data if trainer.fetched else "") == known.dataset
-        assert known.bring == (not trainer.fetched)
+        assert known.data_required == (not trainer.fetched)
 
 
 def test_the_strategies_are_those_of_the_trainers():
