@@ -41,7 +41,7 @@ def built(tmp_path_factory):
     with pytest.MonkeyPatch.context() as patch:
         only_wheels_here(patch, folder)
         image = write_image(folder / "centre.sif", {"numpy": "1.26.4", "mpi4py": "3.1.6"})
-        made(folder, image, "mpi4py==4.1.1", replaced=frozenset({"mpi4py"}))
+        made(folder, image, "mpi4py==4.1.1", replaceable=frozenset({"mpi4py"}))
     return folder
 
 
