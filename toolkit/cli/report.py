@@ -155,8 +155,8 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 def _printed(folder: Path, output: Path | None, *, as_json: bool) -> bool:
     """Print the metrics in a job's output, and write the metrics to the folder ``output`` if given.
 
-    Return whether the function printed metrics. It prints nothing if ``folder`` has no job record, no output
-    or a metrics file, or if the output contains no metrics.
+    Return whether the function printed metrics. The function prints nothing if ``folder`` contains no job
+    record, no output file, or a metrics file, and if the output contains no metrics.
     """
     import msgspec
 

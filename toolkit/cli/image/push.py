@@ -123,8 +123,9 @@ def command(
 def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = False) -> Copied:
     """Copy a file to ``path`` on the host, unless the host has an identical file there.
 
-    A ``path`` that ends with ``/`` is a folder. If ``facts`` is true, also write the image's facts file. If a
-    user has no local copy of the image, toolkit reads the facts file instead of the image.
+    A ``path`` that ends with ``/`` is a folder. If ``facts`` is true, the function writes the image's facts
+    file beside the copy. toolkit reads the facts file instead of the image if a user has no local copy of the
+    image.
 
     Raises:
         BadInput: if ``facts`` is true and the file is not an image.
