@@ -79,7 +79,7 @@ def test_the_pmi_that_open_mpi_misses_is_not_an_error_of_mpich():
     assert [one.title for one in found.findings if one.role == "cause"] == [known.title]
 
 
-@every_row("start", ["", "tables.exceptions.HDF5ExtError: ", "OSError: "])
+@every_row("start", ["", "tables.exceptions.HDF5ExtError: ", "the reader failed: "])
 def test_the_last_call_of_an_error_stack_of_pytables_is_the_root_line(start):
     log = PYTABLES.format(start)
     reason = "truncated file: eof = 96, stored_eof = 2048"
@@ -88,6 +88,25 @@ def test_the_last_call_of_an_error_stack_of_pytables_is_the_root_line(start):
     assert told(head + PYTABLES.format("tables.exceptions.HDF5ExtError: "))[0] == reason
     cut = log.partition("End of")[0]
     assert told(cut)[0] == f"{start}HDF5 error back trace"
+
+
+HDF5_2 = """\
+#0 H5F.c:827 (H5Fopen): unable to synchronously open file
+  class: HDF5
+  major: File accessibility
+  minor: Unable to open file
+#1 src/H5FD.c:787 (H5FD_open): cannot read the signature
+  class: HDF5
+  major: Virtual File Layer
+  minor: Unable to open file
+"""
+
+
+def test_the_last_level_of_an_error_stack_of_hdf5_2_is_the_root_line():
+    assert told(f"step 1\n{HDF5_2}")[:2] == (
+        "#1 src/H5FD.c:787 (H5FD_open): cannot read the signature",
+        "file-system-or-quota",
+    )
 
 
 FRAMES = """\
@@ -204,6 +223,7 @@ def test_the_report_of_a_failed_build_step_is_the_root_line_of_a_silent_step(sum
         ),
         ("AssertionError: num_gpus (3) is not a multiple of pp_size (2)", "user-configuration"),
         ("ValueError: batch_size 30 cannot fit: 30 is not equal to 4 * world_size 8", "user-configuration"),
+        ("AssertionError: tp_size * pp_size must be equal to world_size", "user-configuration"),
         ("RuntimeError: the mesh is larger than the world size: 8 ranks", "user-configuration"),
         ("ValueError: checkpoint has world size 16, but this job has 8", "user-configuration"),
         ("RuntimeError: world size 4 when the state was saved, not 2", "user-configuration"),

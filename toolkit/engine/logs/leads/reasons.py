@@ -10,20 +10,21 @@ from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.line_class import classify
 
-_STACK = re.compile(r"^HDF5-DIAG: Error detected in |^\s*#0\d\d: \S{1,200}\.c line \d+ in ")
-_LEVEL = re.compile(r"^\s*#\d{3}: \S{1,200}\.c line \d+ in ")
+_LEVEL_OF_2 = r"^(?:#\d{1,3} )?\S{0,200}\bH5\w{0,40}\.c:\d+ \(\w+\): "
+_STACK = re.compile(r"^HDF5-DIAG: Error detected in |^\s*#0\d\d: \S{1,200}\.c line \d+ in |" + _LEVEL_OF_2)
+_LEVEL = re.compile(r"^\s*#\d{3}: \S{1,200}\.c line \d+ in |" + _LEVEL_OF_2)
 """Patterns for the first line and for a level of an error stack from HDF5. The outermost level is first; the
-last level has the reason.
+last level has the reason. HDF5 2 writes the levels in another form than HDF5 1.
 """
 
-_TRACE = re.compile(r"^(?:[\w.]{1,80}: )?HDF5 error back trace$")
+_TRACE = re.compile(r"^(?:.{1,120}: )?HDF5 error back trace$")
 _CALL = re.compile(r'^\s*File "[^"]{1,200}\.c", line \d+, in \w+$')
 _TRACE_ENDS = "End of HDF5 error back trace"
 """The heading, a call and the end of an error stack that PyTables prints. The message of a call is on the
 next line; the last call has the reason.
 """
 
-_DETAIL = re.compile(r"^\s+(?:major|minor): ")
+_DETAIL = re.compile(r"^\s+(?:class|major|minor): ")
 _MOST = 60
 """Maximum number of lines of an error stack."""
 
