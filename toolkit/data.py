@@ -105,10 +105,10 @@ def _folders(kind: str) -> tuple[Path, Path]:
     return config_dir() / kind, shipped_folder(kind)
 
 
-def _xdg(variable: str, below_home: str) -> Path:
+def _xdg(variable: str, default: str) -> Path:
     base = os.environ.get(variable, "")
     # The XDG Base Directory Specification says that a program must ignore a relative path in an XDG variable.
-    root = Path(base) if base.startswith("/") else _home(variable) / below_home
+    root = Path(base) if base.startswith("/") else _home(variable) / default
     return root / "toolkit"
 
 

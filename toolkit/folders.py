@@ -20,7 +20,7 @@ def is_below(path: str, folder: str) -> bool:
 
 @lru_cache(4096)
 def is_system(folder: str) -> bool:
-    """Return whether a folder is a system folder, which every image also has: ``/usr``, ``/lib``, ``/lib64``
+    """Return whether a folder is a system folder, which every image has: ``/usr``, ``/lib``, ``/lib64``
     or a folder below them. Of ``/usr/local``, only this folder, its ``lib`` and its ``lib64`` count.
     """
     if folder.rstrip("/") in _LOCAL:

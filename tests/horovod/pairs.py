@@ -4,7 +4,7 @@ from pathlib import Path
 
 import msgspec
 
-from toolkit.image.locks.recipe import Named, parse
+from toolkit.image.locks.recipe import NamedRecipe, parse
 from toolkit.image.locks.recipe import load as load_recipe
 from toolkit.knowledge.stacks import stacks
 
@@ -29,7 +29,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     base: str = ""
     indexes: tuple[str, ...] = ()
 
-    def recipe(self) -> Named:
+    def recipe(self) -> NamedRecipe:
         """Return the recipe of this pair, with the newest compatible Open MPI of Debian."""
         if self.shipped:
             return load_recipe(self.shipped, stacks())
@@ -42,7 +42,7 @@ class Pair(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
             "[want]",
             *(f'{name} = "{wish}"' for name, wish in want.items()),
         ]
-        return Named(f"horovod-{self.name}", parse("\n".join(lines), self.name, stacks()))
+        return NamedRecipe(f"horovod-{self.name}", parse("\n".join(lines), self.name, stacks()))
 
 
 class Learned(msgspec.Struct, frozen=True, kw_only=True):

@@ -25,7 +25,7 @@ from toolkit.errors import CheckFailed, ToolkitError
 from toolkit.image.builds.build import build
 from toolkit.image.locks.lock import load_lock
 from toolkit.image.locks.locking import lock_of
-from toolkit.image.locks.recipe import Named, recipe_sha256
+from toolkit.image.locks.recipe import NamedRecipe, recipe_sha256
 from toolkit.model.lock import Lock
 from toolkit.model.progress import Tell
 from toolkit.report.progress import Progress
@@ -53,7 +53,7 @@ _STARTS = {
 }
 
 
-def lock_for(client: "DockerClient", named: Named, tell: Tell) -> Lock:
+def lock_for(client: "DockerClient", named: NamedRecipe, tell: Tell) -> Lock:
     """Return the lock of a pair; create it if build/horovod has none for this recipe."""
     file = _LOCKS / f"{named.name}.lock.json"
     if file.is_file():
@@ -127,7 +127,7 @@ def _program() -> bytes:
     return buffer.getvalue()
 
 
-def _forget(client: "DockerClient", named: Named) -> None:
+def _forget(client: "DockerClient", named: NamedRecipe) -> None:
     if find_image(client, named.tag) is not None:
         untag_image(client, named.tag)
     for name in named_like(client, f"toolkit-stack:{named.name}-"):

@@ -85,17 +85,17 @@ def open_image(
         Missing: if the Docker engine is needed and does not respond.
     """
     reference = refer(image)
-    budget = Budget(reference.shown)
+    budget = Budget(reference.label)
     with ExitStack() as stack:
         try:
             opened_image = _open(reference, platform, tell or Silent(), budget, stack)
             tree = (
                 _with_env(opened_image.tree, Path(view.env), budget, stack) if view.env else opened_image.tree
             )
-            facts = _facts(opened_image, tree, reference.shown, budget, view)
+            facts = _facts(opened_image, tree, reference.label, budget, view)
         except OSError as error:
             raise BadInput(
-                f"{reference.shown}: {error.strerror}", fix="give the path of an image that you can read"
+                f"{reference.label}: {error.strerror}", fix="give the path of an image that you can read"
             ) from error
         _check_platform(facts, platform)
         yield tree, _with_compression(facts, opened_image.tree)
@@ -138,18 +138,18 @@ def _open(ref: Reference, platform: str, tell: Tell, budget: Budget, stack: Exit
     if ref.transport == "docker-daemon":
         file = stack.enter_context(open_engine_image(ref.tag, tell))
         size = file.seek(0, 2)
-        blobs = ArchiveBlobs(FileSource(file), size, ref.shown, budget)
+        blobs = ArchiveBlobs(FileSource(file), size, ref.label, budget)
         return _open_layers(blobs, dockersave.choose(blobs, ""), "docker-daemon", budget)
     if ref.path.is_dir():
         if ref.transport == "oci" or (ref.transport is None and (ref.path / oci.MARK).is_file()):
-            folder = FolderBlobs(ref.path, ref.shown, budget, stack)
+            folder = FolderBlobs(ref.path, ref.label, budget, stack)
             return _open_layers(folder, oci.choose(folder, ref.tag, platform), "oci-layout", budget)
         if ref.transport is not None:
-            raise BadInput(f"{ref.shown}: this is a folder, but {ref.transport} needs a file")
+            raise BadInput(f"{ref.label}: this is a folder, but {ref.transport} needs a file")
         return _Opened(_sandbox(ref.path), "sandbox")
     if ref.transport == "oci":
         raise BadInput(
-            f"{ref.shown}: this is a file, but oci: needs a folder",
+            f"{ref.label}: this is a file, but oci: needs a folder",
             fix="if the file is an OCI archive, write `oci-archive:FILE`",
         )
     fix = "give the path of an image that you can read"
@@ -172,31 +172,31 @@ def _sandbox(path: Path) -> FolderTree:
 def _file(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Opened:
     head = file.read(_HEAD)
     if not head:
-        raise Damaged(f"{ref.shown}: the file is empty", fix="copy or build the image again")
+        raise Damaged(f"{ref.label}: the file is empty", fix="copy or build the image again")
     if ref.transport or is_tar(head) or is_packed(head):
         check_digest(ref.path)
         return _archive(file, ref, platform, budget)
     if not is_sif(head) and not head.startswith(SQUASHFS):
         raise BadInput(
-            f"{ref.shown}: not an image; toolkit reads SIF and squashfs files, sandboxes, "
+            f"{ref.label}: not an image; toolkit reads SIF and squashfs files, sandboxes, "
             "Docker and OCI archives",
             fix="make a SIF file with `apptainer build`, or from a Docker image with `toolkit image sif`",
         )
     digest = _digest(ref.path)
     if not is_sif(head):
-        return _Opened(SquashTree(file, 0, ref.shown, budget), "squashfs", digest)
+        return _Opened(SquashTree(file, 0, ref.label, budget), "squashfs", digest)
     sif = read_sif(file, ref.path)
-    return _Opened(SquashTree(file, sif.root.offset, ref.shown, budget), "sif", digest, sif.architecture)
+    return _Opened(SquashTree(file, sif.root.offset, ref.label, budget), "sif", digest, sif.architecture)
 
 
 def _archive(file: BinaryIO, ref: Reference, platform: str, budget: Budget) -> _Opened:
-    blobs = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, budget)
+    blobs = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.label, budget)
     # Since Docker 25, `docker save` writes OCI archives that also contain manifest.json.
     if ref.transport == "docker-archive" or (ref.transport is None and blobs.part(dockersave.MANIFEST)):
         return _open_layers(blobs, dockersave.choose(blobs, ref.tag), "docker-archive", budget)
     if ref.transport is None and not blobs.part(oci.INDEX):
         raise BadInput(
-            f"{ref.shown}: this tar archive is not an image: it contains neither {dockersave.MANIFEST} nor "
+            f"{ref.label}: this tar archive is not an image: it contains neither {dockersave.MANIFEST} nor "
             f"{oci.INDEX}",
             fix="write the archive with `docker save`: `docker export` leaves out the settings of the image",
         )

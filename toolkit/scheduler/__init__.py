@@ -1,7 +1,7 @@
 """The schedulers that toolkit supports. The module of each scheduler provides the header and the variables of
 a job script.
 
-To add a scheduler, add a module to this package and a template to ``slurm/``. Add the module also to
+To add a scheduler, add a module to this package and a template to ``slurm/``. Then add the module to
 ``SCHEDULERS``, and the scheduler's name to ``Site.scheduler`` in ``model/site.py``.
 """
 

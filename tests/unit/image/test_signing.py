@@ -96,7 +96,7 @@ def test_a_flipped_byte_in_any_object_is_found_and_named(keys: Keys, sif: Path, 
     (one,) = checked(sif)
     assert one.signature.state == "good"
     assert not one.holds
-    assert one.differences == (f"{entry.shown}: its content has changed since it was signed",)
+    assert one.differences == (f"{entry.label}: its content has changed since it was signed",)
 
 
 def test_a_flipped_byte_in_the_signature_is_bad_or_unreadable(keys: Keys, sif: Path):

@@ -18,7 +18,7 @@ from toolkit.image.builds.emit import Making
 from toolkit.image.builds.identity import labels, source_hash, stack_hash
 from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.lock import files_of
-from toolkit.image.locks.recipe import Named
+from toolkit.image.locks.recipe import NamedRecipe
 from toolkit.model.lock import CompiledComponent, Lock
 from toolkit.model.progress import Tell
 from toolkit.run.docker.engine import (
@@ -62,7 +62,7 @@ class Built(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def build(
-    client: "DockerClient", named_recipe: Named, lock: Lock, tell: Tell, *, fresh: bool = False
+    client: "DockerClient", named_recipe: NamedRecipe, lock: Lock, tell: Tell, *, fresh: bool = False
 ) -> Built:
     """Build and test a recipe's image from its lock. If the engine has an image with the recipe's tag that
     was built from the same inputs, return that image without a build.
@@ -108,7 +108,7 @@ def build(
     return _describe_built(client, named_recipe, reused=False)
 
 
-def find(client: "DockerClient", named_recipe: Named) -> Built | None:
+def find(client: "DockerClient", named_recipe: NamedRecipe) -> Built | None:
     """Return the image with a recipe's tag, or None if no image has the tag. toolkit may have built the
     image from an earlier lock, or with an earlier version of toolkit.
     """
@@ -120,7 +120,7 @@ def find(client: "DockerClient", named_recipe: Named) -> Built | None:
 
 
 def _stack(
-    client: "DockerClient", named_recipe: Named, making: Making, tell: Tell, options: BuildOptions
+    client: "DockerClient", named_recipe: NamedRecipe, making: Making, tell: Tell, options: BuildOptions
 ) -> str:
     """Return the name of the stack (the image without the trainers); build the stack if the engine lacks
     it.
@@ -147,7 +147,7 @@ def _names(results: dict[CompiledComponent, Made]) -> dict[CompiledComponent, st
     return {component: result.path.name for component, result in results.items()}
 
 
-def _forget_other_stacks(client: "DockerClient", named_recipe: Named, stack: str) -> None:
+def _forget_other_stacks(client: "DockerClient", named_recipe: NamedRecipe, stack: str) -> None:
     """Remove the recipe's stacks, except ``stack``, from the engine. The engine keeps the layers that another
     image uses.
     """
@@ -156,7 +156,7 @@ def _forget_other_stacks(client: "DockerClient", named_recipe: Named, stack: str
             untag_image(client, name)
 
 
-def _describe_built(client: "DockerClient", named_recipe: Named, *, reused: bool) -> Built:
+def _describe_built(client: "DockerClient", named_recipe: NamedRecipe, *, reused: bool) -> Built:
     image = find_image(client, named_recipe.tag)
     if image is None:
         raise Missing(

@@ -33,7 +33,7 @@ def pypi(file: LockedFile) -> str:
 
 
 def wheel(name: str, version: str) -> str:
-    """Return the package URL of a Python package; the URL contains the name as PyPI normalises it."""
+    """Return the package URL of a Python package; the URL contains the normalised name, as on PyPI."""
     return f"pkg:pypi/{_quoted(re.sub(r'[-_.]+', '-', name).lower())}@{_quoted(version)}"
 
 

@@ -43,8 +43,9 @@ class InsideImage:
         """Run the command ``words`` in the image, with ``folder`` mounted at ``/toolkit-work``.
 
         ``env`` are variables to set in the container. ``uv`` is the path of uv on this machine; toolkit
-        mounts uv at ``/toolkit-uv``, or does not mount uv if ``uv`` is empty. ``folders`` are folders of this
-        machine that the command also reads; toolkit mounts each folder read-only at its path on this machine.
+        mounts uv at ``/toolkit-uv``, or does not mount uv if ``uv`` is empty. ``folders`` are further folders
+        of this machine that the command reads; toolkit mounts each folder read-only at its path on this
+        machine.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{folder}:{folder}:ro" for folder in folders if Path(folder).is_dir()]

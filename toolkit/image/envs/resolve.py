@@ -107,7 +107,12 @@ class _Search:
         earlier_versions: Mapping[str, str],
         folder: Path,
     ) -> None:
-        self.wanted, self.python, self.replaced, self.kept = request, python, replaceable, earlier_versions
+        self.request, self.python, self.replaceable, self.earlier_versions = (
+            request,
+            python,
+            replaceable,
+            earlier_versions,
+        )
         self.stays = {name: package for name, package in python.packages.items() if name not in replaceable}
         self._stubs = {name: write_stub(folder, package) for name, package in self.stays.items()}
         self._base = empty_question(python, (*request.options, "--find-links", str(folder)))
@@ -135,9 +140,9 @@ class _Search:
         lines = [f"{name} @ file://{self._stubs[name]}" for name in fixed_names]
         return replace(
             self._base,
-            requirements=(*self.wanted.requirements, *roots),
-            constraints=(*self.wanted.constraints, *lines),
-            preferences={**versions, **self.kept},
+            requirements=(*self.request.requirements, *roots),
+            constraints=(*self.request.constraints, *lines),
+            preferences={**versions, **self.earlier_versions},
         )
 
     def _dependents(self) -> tuple[str, ...]:
@@ -149,7 +154,7 @@ class _Search:
                 for line in package.requirements
                 if "extra" not in line
             }
-            if needs & self.replaced:
+            if needs & self.replaceable:
                 names.append(name)
         return tuple(names)
 

@@ -57,7 +57,7 @@ class _Leaf:
     ``layer`` is the number of the layer that added the file, and ``source`` is the number of the layer that
     contains the file's bytes. For a hard link, ``layer`` and ``source`` may differ. ``offset`` and ``size``
     are the position of these bytes in that layer's tar. ``fault`` says why toolkit cannot read the file, and
-    is empty for a readable file. ``copy`` is a compressed copy of the content, if toolkit cached it.
+    is empty for a readable file. ``copy`` is a compressed copy of the content, if toolkit cached the content.
     """
 
     kind: Kind

@@ -30,12 +30,12 @@ _NAME = re.compile(
 class Reference:
     """A parsed image name.
 
-    ``shown`` is the name in messages. ``transport`` is the prefix of the name, such as ``oci``. It is None if
+    ``label`` is the name in messages. ``transport`` is the prefix of the name, such as ``oci``. It is None if
     the name is a path; toolkit then reads the file to find its format. ``tag`` selects one image of an
     archive with several images, or is the image's name in the Docker engine.
     """
 
-    shown: str
+    label: str
     transport: Transport | None
     path: Path
     tag: str = ""

@@ -225,7 +225,7 @@ class Loader:
             self._pages.popitem(last=False)
         return self._pages[real]
 
-    def looked_at(self) -> dict[str, Elf]:
+    def headers(self) -> dict[str, Elf]:
         """Return the headers of all programs and libraries that toolkit has read so far, by real path."""
         return {path: elf for path, elf in self._elves.items() if elf is not None}
 

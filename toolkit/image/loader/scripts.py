@@ -101,7 +101,7 @@ class ImageShell:
         self.exported = {*variables, *_PATHS}
         self.begun = False
         """Whether the image has set its own PATH in place of Apptainer's default PATH."""
-        self.why: dict[str, str] = {}
+        self.reasons: dict[str, str] = {}
         self.script = ""
         self.all = False
         self.sourced = 0
@@ -211,7 +211,7 @@ class ImageShell:
             written = self.values[name].split(":")
             parts = [part for part in written if UNTOLD not in part]
             if len(parts) < len(written):
-                undecided[name] = self.why[name]
+                undecided[name] = self.reasons[name]
             if len(parts) == len(written) or any(parts):
                 values[name] = ":".join(parts)
         return Environment({"PATH": BEGINNING, **values}, undecided)
@@ -253,14 +253,14 @@ class ImageShell:
     def _set(self, name: str, value: str, word: str, *, certain: bool) -> None:
         value = value[:LONGEST]
         if not certain:
-            self.why[name] = f"{self.script} sets {name} only under a condition"
+            self.reasons[name] = f"{self.script} sets {name} only under a condition"
             value = f"{value}:{UNTOLD}"
         elif UNTOLD in value:
-            self.why.setdefault(
+            self.reasons.setdefault(
                 name, (f"{self.script} sets {name} to a value that is known only at run time: {word[:200]}")
             )
         else:
-            self.why.pop(name, None)
+            self.reasons.pop(name, None)
         self.values[name] = value
         self.begun = self.begun or name == "PATH"
 
@@ -290,5 +290,5 @@ class ImageShell:
 
     def _run(self, command: str) -> None:
         for name in _PATHS:
-            self.why[name] = f"{self.script} runs {command[:200]}, whose effect is known only at run time"
+            self.reasons[name] = f"{self.script} runs {command[:200]}, whose effect is known only at run time"
             self.values[name] = f"{self.values.get(name, '')}:{UNTOLD}"

@@ -82,7 +82,7 @@ _MOST_LISTED = 400
 class SearchFolders:
     """The folders of an image with libraries, with programs and with Python packages (``sites``).
 
-    ``loose`` are the paths of possible programs that are not in a folder with the name ``bin``.
+    ``other_programs`` are the paths of possible programs that are not in a folder with the name ``bin``.
 
     ``whole`` is false if toolkit stopped the search at a limit.
     """
@@ -90,7 +90,7 @@ class SearchFolders:
     libraries: tuple[str, ...]
     programs: tuple[str, ...]
     sites: tuple[str, ...]
-    loose: tuple[str, ...]
+    other_programs: tuple[str, ...]
     whole: bool
 
 
@@ -100,7 +100,7 @@ class _Walk:
         self.libraries: list[str] = []
         self.programs: list[str] = []
         self.sites: list[str] = []
-        self.loose: list[str] = []
+        self.other_programs: list[str] = []
         self.entered: set[str] = set()
         self.names = 0
         self.cut = False
@@ -168,8 +168,8 @@ class _Walk:
                     self._list_file(below, depth, pattern)
 
     def _list_file(self, path: str, depth: int, pattern: "re.Pattern[str] | None") -> None:
-        if depth <= _LOOSE and pattern is None and len(self.loose) < _MOST_LISTED:
-            self.loose.append(path)
+        if depth <= _LOOSE and pattern is None and len(self.other_programs) < _MOST_LISTED:
+            self.other_programs.append(path)
 
     def _folders(self, path: str) -> Iterator[str]:
         for name in files.names(self.tree, path):
@@ -197,7 +197,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
     named = tuple(dict.fromkeys(_named_prefixes(environment)))
     for path in own:
         if files.is_file(tree, path) and not _FILE.match(path):
-            walk.loose.append(path)
+            walk.other_programs.append(path)
     walk.run(tuple(dict.fromkeys((*named, *_ROOTS, *own))))
     with skip_forbidden_folders(tree):
         walk.run(_HOMES)
@@ -210,7 +210,7 @@ def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
         libraries=tuple(walk.libraries),
         programs=tuple(walk.programs),
         sites=tuple(sorted(walk.sites, key=rank)),
-        loose=tuple(walk.loose),
+        other_programs=tuple(walk.other_programs),
         whole=not walk.cut,
     )
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from toolkit.image.locks.ingredients import AFTER, Ingredients
 from toolkit.image.locks.patches import patch_sha256
-from toolkit.image.locks.recipe import Named, recipe_sha256
+from toolkit.image.locks.recipe import NamedRecipe, recipe_sha256
 from toolkit.knowledge.licences import terms
 from toolkit.model.lock import (
     PYTHON_PACKAGES,
@@ -21,7 +21,7 @@ from toolkit.model.solution import Solution
 
 
 def complete(
-    named_recipe: Named,
+    named_recipe: NamedRecipe,
     solution: Solution,
     inputs: Ingredients,
     *,

@@ -14,7 +14,7 @@ from toolkit.decoding import DECODE_ERRORS
 from toolkit.errors import BadInput, CheckFailed, Missing
 from toolkit.files import read_given, write_whole
 from toolkit.image.locks.origins import hosts_of, require_accepted
-from toolkit.image.locks.recipe import Named, recipe_sha256
+from toolkit.image.locks.recipe import NamedRecipe, recipe_sha256
 from toolkit.model import lock_grammar
 from toolkit.model.lock import SCHEMA, Lock, LockedFile, encode_lock
 from toolkit.model.recipe import Recipe
@@ -80,7 +80,7 @@ def decode_lock(content: bytes, name: str, *, fix: str = "") -> Lock:
 
     Args:
         content: the lock as JSON.
-        name: the lock's file name; error messages begin with it.
+        name: the lock's file name; error messages begin with this name.
         fix: the hint that the error message shows.
 
     Raises:
@@ -116,7 +116,7 @@ def load_lock(name: str) -> Lock | None:
     )
 
 
-def fitting_lock(named_recipe: Named, reference: str, accepted_hosts: Collection[str] = ()) -> Lock:
+def fitting_lock(named_recipe: NamedRecipe, reference: str, accepted_hosts: Collection[str] = ()) -> Lock:
     """Return the lock of the recipe with the name or path ``reference``; check first that the lock fits the
     recipe.
 

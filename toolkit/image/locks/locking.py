@@ -7,7 +7,7 @@ from toolkit.errors import BadInput
 from toolkit.image.locks.fetch import cost
 from toolkit.image.locks.ingredients import ingredients
 from toolkit.image.locks.lock import files_of, fitting_lock, load_lock, lock_path, save_lock
-from toolkit.image.locks.recipe import Named
+from toolkit.image.locks.recipe import NamedRecipe
 from toolkit.image.locks.resolve import resolve
 from toolkit.image.locks.solve_recipe import solve_recipe_rows
 from toolkit.knowledge.stacks import stacks
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 def lock_of(
     client: "DockerClient",
-    named_recipe: Named,
+    named_recipe: NamedRecipe,
     tell: Tell,
     host: HostFacts | None = None,
     *,
@@ -53,7 +53,7 @@ def lock_of(
 
 def ensure_lock(
     client: "DockerClient",
-    named_recipe: Named,
+    named_recipe: NamedRecipe,
     reference: str,
     tell: Tell,
     accepted_hosts: Collection[str] = (),

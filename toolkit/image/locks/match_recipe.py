@@ -25,7 +25,8 @@ def match_recipe(
     host's facts.
 
     The result is None if toolkit cannot build any image that has these frameworks and works on the host. The
-    result is also None if the program needs no MPI, because another image does not help such a program.
+    result is also None if the program needs no MPI, because this function looks for an image with another
+    MPI.
     """
     if not program_of_name(programs_of(image, request)[0]).BY_MPI:
         return None

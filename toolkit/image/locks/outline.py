@@ -3,14 +3,14 @@
 from toolkit.image.locks.complete import complete
 from toolkit.image.locks.ingredients import Ingredients, ingredients
 from toolkit.image.locks.origins import of_index
-from toolkit.image.locks.recipe import Named
+from toolkit.image.locks.recipe import NamedRecipe
 from toolkit.image.locks.solve_recipe import solve_recipe_rows
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.solution import Component
 
 
-def outline_recipe(named_recipe: Named) -> Lock:
+def outline_recipe(named_recipe: NamedRecipe) -> Lock:
     """Return a lock with only the fields that follow from the recipe and the rows of ``stacks.toml``.
 
     The base image has a name but no digest. Source archives have the hashes in ``stacks.toml``; source

@@ -32,7 +32,7 @@ _INDEX = re.compile(r"https://[A-Za-z0-9.-]+(?::[0-9]{1,5})?(?:/[A-Za-z0-9._~%+/
 _PINNED = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*(?:\[[A-Za-z0-9,._-]+\])?==[A-Za-z0-9.+!]+")
 
 
-class Named(NamedTuple):
+class NamedRecipe(NamedTuple):
     """A recipe and its name, which is the file name without its suffix and the name of the image."""
 
     name: str
@@ -49,7 +49,7 @@ def names() -> list[str]:
     return data.names("recipes", ".toml")
 
 
-def load(name: str, table: Stacks | None = None) -> Named:
+def load(name: str, table: Stacks | None = None) -> NamedRecipe:
     """Read a recipe by its name or path, and check its values.
 
     ``table`` contains the known bases and architectures. If ``table`` is given, the recipe's base and
@@ -66,7 +66,7 @@ def load(name: str, table: Stacks | None = None) -> Named:
             "separated by single dots, dashes or underscores",
             fix="rename the file",
         )
-    return Named(stem, parse(text_of(path), str(path), table))
+    return NamedRecipe(stem, parse(text_of(path), str(path), table))
 
 
 def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:

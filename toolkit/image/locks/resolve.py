@@ -23,7 +23,7 @@ from toolkit.image.locks.fetch import fetch_files
 from toolkit.image.locks.ingredients import Ingredients
 from toolkit.image.locks.origins import hosts_of
 from toolkit.image.locks.pylock import DatedFile
-from toolkit.image.locks.recipe import Named
+from toolkit.image.locks.recipe import NamedRecipe
 from toolkit.model.lock import Lock, LockedBase, LockedFile, Stage
 from toolkit.model.progress import Tell
 from toolkit.model.solution import Component, Solution
@@ -51,7 +51,7 @@ _UV_GLIBC = (17, *range(28, 32), *range(32, 41))
 
 def resolve(
     client: "DockerClient",
-    named_recipe: Named,
+    named_recipe: NamedRecipe,
     solution: Solution,
     inputs: Ingredients,
     tell: Tell,

@@ -5,14 +5,14 @@ import msgspec
 from toolkit.engine.solver.search import ChosenRows
 from toolkit.engine.solver.solve import Conflict, solve_rows
 from toolkit.errors import CheckFailed
-from toolkit.image.locks.recipe import Named
+from toolkit.image.locks.recipe import NamedRecipe
 from toolkit.knowledge.stacks import stacks
 from toolkit.model.facts import HostFacts
 from toolkit.model.recipe import MPIS, MpiWish, Recipe
 from toolkit.model.solution import Solution
 
 
-def solve_recipe(named_recipe: Named, host: HostFacts | None = None) -> Solution:
+def solve_recipe(named_recipe: NamedRecipe, host: HostFacts | None = None) -> Solution:
     """Return the versions that toolkit chooses for a recipe.
 
     If ``host`` (the facts of a cluster) is given, the chosen versions work on this cluster.
@@ -20,7 +20,9 @@ def solve_recipe(named_recipe: Named, host: HostFacts | None = None) -> Solution
     return solve_recipe_rows(named_recipe, host)[0]
 
 
-def solve_recipe_rows(named_recipe: Named, host: HostFacts | None = None) -> tuple[Solution, ChosenRows]:
+def solve_recipe_rows(
+    named_recipe: NamedRecipe, host: HostFacts | None = None
+) -> tuple[Solution, ChosenRows]:
     """Return the versions that toolkit chooses for a recipe, and the row of ``stacks.toml`` for each version.
 
     If ``host`` (the facts of a cluster) is given, the chosen versions work on this cluster.

@@ -160,7 +160,7 @@ def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], 
 
 
 def _find(loader: Loader, word: str, program: StartedProgram) -> str | None:
-    """Return the path of the program ``word`` in the image, or None if the image does not contain it."""
+    """Return the path of the program ``word`` in the image, or None if the image lacks the program."""
     if "/" in word:
         return word if word.startswith("/") and files.is_file(loader.tree, word) else None
     return Loader(loader.tree, dict(program.environment)).program(word)

@@ -35,7 +35,8 @@ _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 
 
 def library(finder: Finder, name: str) -> PackageVersion | None:
-    """Return the version of a CUDA library from its file name or its wheel, or None if the image lacks it.
+    """Return the version of a CUDA library from its file name or its wheel, or None if the image lacks the
+    library.
 
     Libraries from wheels have priority, because packages such as PyTorch load these libraries first.
     """

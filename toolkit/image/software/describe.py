@@ -294,18 +294,18 @@ def _learning(
 
 
 def _demands(facts: ImageFacts, loader: Loader, log: ImageEvidence) -> ImageFacts:
-    """Add the glibc version and x86-64 level that the files in ``loader.looked_at()`` need."""
-    looked_at = loader.looked_at()
+    """Add the glibc version and x86-64 level that the files in ``loader.headers()`` need."""
+    headers = loader.headers()
     return msgspec.structs.replace(
         facts,
         glibc_needed=log.take(
             "glibc_needed",
-            needs.glibc_needed(looked_at),
+            needs.glibc_needed(headers),
             "the programs that toolkit read need no symbol version GLIBC_*",
         ),
         cpu_level=log.take(
             "cpu_level",
-            needs.cpu_level(looked_at),
+            needs.cpu_level(headers),
             "the programs that toolkit read do not state an x86-64 level",
         ),
     )

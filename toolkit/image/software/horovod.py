@@ -40,9 +40,9 @@ class HorovodPackage:
     operations: frozenset[str] | None
 
 
-def read(loader: Loader, places: tuple[str, ...]) -> HorovodPackage:
-    """Return the first Horovod in the package folders ``places`` that has native libraries."""
-    for site in places:
+def read(loader: Loader, package_folders: tuple[str, ...]) -> HorovodPackage:
+    """Return the first Horovod in ``package_folders`` that has native libraries."""
+    for site in package_folders:
         libraries = {
             framework: path
             for framework in _FRAMEWORKS

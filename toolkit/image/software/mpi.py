@@ -89,7 +89,7 @@ def find_mpis(
 def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) -> list[tuple[str, str]]:
     """Return the path of each MPI library, and how toolkit found the library.
 
-    Libraries that programs load come first, then libraries that ld.so finds, then libraries in ``places``.
+    Libraries that programs load come first, then libraries that ld.so finds, then files in ``places``.
     """
     listed: list[tuple[str, str]] = []
     loaded = favourite(programs)

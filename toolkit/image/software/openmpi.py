@@ -134,8 +134,8 @@ def find_moved(loader: Loader, openmpi: OpenMpi, closure: dict[str, str | None])
     """Return the facts of an Open MPI that searches for its plugins in a wrong folder.
 
     The wrong folder comes from the configuration of Open MPI's build, or from OPAL_PREFIX in the image. The
-    result is None if Open MPI searches the folder with its plugins. It is also None if the image sets a
-    different variable for the plugin folder.
+    result is None if Open MPI searches the folder with its plugins. The result is also None if the image sets
+    a different variable for the plugin folder.
 
     The library in HPC-X names a folder of the build machine. The library in a conda package also names such a
     folder if conda did not replace the prefix in the package's files (conda/conda#10284). If Open MPI's
@@ -254,7 +254,8 @@ def _full(number: str, contents: list[bytes]) -> str:
 
 
 def _text(release: str, contents: list[bytes]) -> str | None:
-    """Return the text that MPI_Get_library_version would return, or None if the libraries lack a part of it.
+    """Return the text that MPI_Get_library_version would return, or None if the libraries lack a part of the
+    text.
 
     Source: open-mpi/ompi:ompi/mpi/c/get_library_version.c.
     """

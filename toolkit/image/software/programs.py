@@ -67,10 +67,11 @@ _MOST_READ = 48 << 20
 
 
 def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
-    """Return the real path of the MPI that each program in ``places`` loads, by the program's path.
+    """Return the real path of the MPI that each program in the search folders ``places`` loads, by the
+    program's path.
 
     An empty path means that ld.so does not find the MPI. The result omits programs that need no MPI.
-    ``entrypoint`` is the image's start command; toolkit also reads its program.
+    ``entrypoint`` is the image's start command; toolkit reads the first program of this command, too.
     """
     extensions = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**extensions, **_all_loading(loader, _candidates(loader, places, entrypoint))}
@@ -84,7 +85,7 @@ def of_wrappers(loader: Loader, places: SearchFolders, programs: dict[str, str])
     :func:`loaded_mpis`.
     """
     lost = {files.resolve(loader.tree, path): path for path, library in programs.items() if not library}
-    scripts = (*places.loose, *_programs(loader, places.programs)) if lost else ()
+    scripts = (*places.other_programs, *_programs(loader, places.programs)) if lost else ()
     found: dict[str, str] = {}
     left = _MOST_SCRIPTS
     # If toolkit reaches its limit for the bytes to read (CheckFailed), return the result for the scripts that
@@ -290,7 +291,7 @@ def _candidates(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ..
         first = entrypoint[0]
         path = first if first.startswith("/") else loader.program(first)
         yield from [path] if path else []
-    yield from places.loose
+    yield from places.other_programs
     yield from _programs(loader, places.programs)
 
 

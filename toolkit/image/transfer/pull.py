@@ -125,7 +125,7 @@ def _fits(image_platform: Platform, platform: Platform) -> bool:
 def _choose_platform(
     session: RegistrySession, source: RegistryName, platform: str
 ) -> tuple[bytes, ImageManifest]:
-    text, manifest = fetch_manifest(session, source, source.wanted)
+    text, manifest = fetch_manifest(session, source, source.reference)
     if manifest.manifests:
         chosen = choose(manifest, str(source), platform)
         text, manifest = fetch_manifest(session, source, chosen.digest)
@@ -228,8 +228,8 @@ def _fetch(
     before = 0
     for blob in blobs:
 
-        def on_got(done: int, before: int = before) -> None:
-            tell.detail(f"{(before + done) / max(total, 1):.0%}")
+        def on_got(size: int, base_size: int = before) -> None:
+            tell.detail(f"{(base_size + size) / max(total, 1):.0%}")
 
         whole = part_folder / blob.digest.removeprefix("sha256:")
         if not whole.exists():

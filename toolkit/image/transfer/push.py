@@ -45,7 +45,7 @@ def push(
     Raises:
         BadInput: if the image does not exist, or ``target`` contains a digest.
         Missing: if the registry is unreachable or refuses access; the next call resumes the upload.
-        CheckFailed: if the image is damaged, or the registry rejects it.
+        CheckFailed: if the image is damaged, or the registry rejects the image.
     """
     if target.digest:
         raise BadInput(f"{target}: give a tag, not a digest; toolkit computes the digest from the image")
@@ -84,10 +84,10 @@ def _send(
         before, sent = 0, []
         for blob in upload.blobs:
 
-            def on_sent(done: int, before: int = before) -> None:
+            def on_sent(size: int, base_size: int = before) -> None:
                 if stopped.is_set():
                     raise KeyboardInterrupt
-                tell.detail(f"{(before + done) / max(total, 1):.0%}")
+                tell.detail(f"{(base_size + size) / max(total, 1):.0%}")
 
             if send_blob(session, target, blob, on_sent):
                 sent.append(blob)

@@ -37,7 +37,7 @@ class Unbundled(msgspec.Struct, frozen=True, kw_only=True):
     are the names of the recipes and locks that toolkit wrote. ``replaced`` are the names of recipes whose
     content toolkit replaced. ``images`` are the images that toolkit loaded into the Docker engine.
     ``waiting`` are the images that toolkit did not load, because no Docker engine responded. ``sifs`` are the
-    SIF files in the bundle; toolkit does not copy them.
+    SIF files in the bundle; toolkit does not copy these files.
     """
 
     schema: str = "toolkit.unbundled/1"

@@ -103,7 +103,7 @@ def _open(ref: Reference, platform: str, has_blob: Present, tell: Tell, stack: E
     if ref.transport == "docker-daemon":
         return _of_engine(ref, has_blob, tell, stack)
     if ref.path.is_dir():
-        blobs = FolderBlobs(ref.path, ref.shown, Budget(ref.shown), stack)
+        blobs = FolderBlobs(ref.path, ref.label, Budget(ref.label), stack)
         return _of_layout(blobs, ref, platform, "oci-layout")
     file = stack.enter_context(open_given(ref.path))
     head = file.read(_HEAD)
@@ -111,12 +111,12 @@ def _open(ref: Reference, platform: str, has_blob: Present, tell: Tell, stack: E
         return _of_sif(file, ref.path, tell)
     if not is_tar(head) and not is_packed(head):
         raise BadInput(
-            f"{ref.shown}: not an image that toolkit can push; give a SIF, an OCI layout, "
+            f"{ref.label}: not an image that toolkit can push; give a SIF, an OCI layout, "
             "an OCI archive or a Docker archive",
             fix="see what the file contains: `toolkit image inspect`",
         )
     check_digest(ref.path)
-    archive = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.shown, Budget(ref.shown))
+    archive = ArchiveBlobs(FileSource(file), ref.path.stat().st_size, ref.label, Budget(ref.label))
     if archive.part(oci.INDEX):
         image_upload = _of_layout(archive, ref, platform, "oci-archive")
         if archive.packed or not archive.part(MANIFEST):
@@ -124,7 +124,7 @@ def _open(ref: Reference, platform: str, has_blob: Present, tell: Tell, stack: E
         return _compress_layers(image_upload, stack.enter_context(workspace.folder()), has_blob, tell, stack)
     if not archive.part(MANIFEST) or archive.packed:
         raise BadInput(
-            f"{ref.shown}: toolkit cannot push this archive, because it is neither an OCI archive nor an "
+            f"{ref.label}: toolkit cannot push this archive, because it is neither an OCI archive nor an "
             "uncompressed archive of `docker save`",
             fix="load the archive with `docker load`, then push docker-daemon:NAME:TAG",
         )
@@ -146,13 +146,13 @@ def _of_sif(file: BinaryIO, path: Path, tell: Tell) -> ImageUpload:
 def _of_layout(blobs: Blobs, ref: Reference, platform: str, form: str) -> ImageUpload:
     chosen = oci.choose(blobs, ref.tag, platform)
     text = content(blobs, f"blobs/{chosen.digest.replace(':', '/')}") or b""
-    manifest = read_manifest(text, ref.shown)
+    manifest = read_manifest(text, ref.label)
     parts = []
     for blob in manifest.blobs:
         part = blobs.part(f"blobs/{blob.digest.replace(':', '/')}")
         if part is None or part.size != blob.size:
             raise Damaged(
-                f"{ref.shown}: the image is incomplete: the blob {blob.digest[:19]}… is missing or has the "
+                f"{ref.label}: the image is incomplete: the blob {blob.digest[:19]}… is missing or has the "
                 "wrong size",
                 fix="copy or save the image again",
             )
@@ -182,9 +182,9 @@ def _of_save(
     work = stack.enter_context(workspace.folder())
     with full_disks(work):
         write_layout(chunks, work / "layout", tell)
-    blobs = FolderBlobs(work / "layout", ref.shown, Budget(ref.shown), stack)
+    blobs = FolderBlobs(work / "layout", ref.label, Budget(ref.label), stack)
     saved = _of_layout(
-        blobs, ref if not ref.tag else Reference(ref.shown, None, ref.path), "", "docker-daemon"
+        blobs, ref if not ref.tag else Reference(ref.label, None, ref.path), "", "docker-daemon"
     )
     return _compress_layers(saved, work, has_blob, tell, stack)
 

@@ -62,7 +62,7 @@ def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
     for entry in table.used:
         if not entry.group and entry.kind != SIGNATURE:
             raise CheckFailed(
-                f"{path}: no signature can cover {entry.shown}, because this object is in no group",
+                f"{path}: no signature can cover {entry.label}, because this object is in no group",
                 fix="build the image again",
             )
     return tuple(sorted({entry.group for entry in table.used if entry.kind != SIGNATURE}))
@@ -91,7 +91,7 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
         yield "the SIF header differs from the signed header"
     for entry in entries:
         if entry.number not in listed:
-            yield f"{entry.shown} was added after signing"
+            yield f"{entry.label} was added after signing"
         else:
             yield from _changes(file, entry, first, listed.pop(entry.number))
     for number in sorted(listed):
@@ -100,10 +100,10 @@ def differences(text: bytes, file: BinaryIO, table: Table, group: int) -> Iterat
 
 def _changes(file: BinaryIO, entry: SifDescriptor, first_number: int, item: _Object) -> Iterator[str]:
     if not _has_digest_of(item.descriptor_digest, entry.fixed(first_number)):
-        yield f"{entry.shown}: its descriptor differs from the signed descriptor"
+        yield f"{entry.label}: its descriptor differs from the signed descriptor"
     algorithm = item.object_digest.partition(":")[0]
     if algorithm not in _ALGORITHMS or _digest(file, entry, algorithm) != item.object_digest.lower():
-        yield f"{entry.shown}: its content has changed since it was signed"
+        yield f"{entry.label}: its content has changed since it was signed"
 
 
 def _has_digest_of(digest: str, content: bytes) -> bool:

@@ -257,7 +257,9 @@ def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
 
 
 def untag_image(client: "DockerClient", tag: str) -> None:
-    """Remove a tag of an image. If the image has no other tag, and no container uses it, also remove it."""
+    """Remove a tag of an image. If the image then has no tag, and no container uses the image, remove the
+    image.
+    """
     import docker
 
     with contextlib.suppress(docker.errors.APIError, OSError):

@@ -34,7 +34,7 @@ class RegistryName:
     digest: str = ""
 
     @property
-    def wanted(self) -> str:
+    def reference(self) -> str:
         """The reference with which toolkit requests the manifest: the digest if the name has a digest,
         otherwise the tag.
         """

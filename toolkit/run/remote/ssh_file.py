@@ -46,7 +46,7 @@ rhostsrsaauthentication rsaauthentication setuptimeout skeyauthentication smartc
 tisauthentication useblacklistedkeys usekeychain useprivilegedport userknownhostsfile2 useroaming usersh
 """
 _ACCEPTED = frozenset(_OLD.split())
-"""Keywords that toolkit also accepts: obsolete keywords of OpenSSH (readconf.c), and keywords that vendors
+"""Further keywords that toolkit accepts: obsolete keywords of OpenSSH (readconf.c), and keywords that vendors
 such as Linux distributions add to OpenSSH, for example with the GSSAPI patch.
 """
 

@@ -34,8 +34,8 @@ class Redirects:
         """Resolve ``location``, the address in a redirect, relative to the last address of the chain.
 
         Raises:
-            BadRedirect: if the address is invalid, is already in the chain, or leads from TLS to plain HTTP;
-                also if the chain already has ten redirects.
+            BadRedirect: if the address is invalid, is already in the chain, or leads from TLS to plain HTTP,
+                or if the chain already has ten redirects.
         """
         address = self._seen[-1]
         try:

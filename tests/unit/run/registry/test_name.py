@@ -27,7 +27,7 @@ def test_a_name_is_taken_apart(text, host, repository, tag, digest):
     name = parse_name(text)
     assert (name.host, name.repository, name.tag, name.digest) == (host, repository, tag, digest)
     assert parse_name(str(name)) == name
-    assert name.wanted == (digest or tag)
+    assert name.reference == (digest or tag)
 
 
 @every_row(

@@ -1,7 +1,7 @@
 """Decompress one block into a limited number of bytes, whatever size the block claims to have.
 
-``zstandard.decompress(max_output_size=…)`` trusts the size in a zstd frame, so this module does not use it.
-Each decoder of this module writes into a limited buffer and stops at the end of the buffer.
+``zstandard.decompress(max_output_size=…)`` trusts the size in a zstd frame, so this module does not use that
+function. Each decoder of this module writes into a limited buffer and stops at the end of the buffer.
 """
 
 import io

@@ -93,7 +93,7 @@ class SifDescriptor:
         return self.link_field & ~_GROUP if self.link_field & _GROUP == _GROUP else 0
 
     @property
-    def shown(self) -> str:
+    def label(self) -> str:
         """The name of the object in error messages."""
         text = self.name.rstrip(b"\0").decode("utf-8", "replace")
         return f"object {self.number}" + (f" ({text})" if text.isprintable() and text else "")
@@ -165,9 +165,9 @@ def _check(entries: tuple[SifDescriptor, ...], path: Path, size: int) -> None:
         raise _damage(path, "two objects have the same number")
     for entry in entries:
         if entry.offset < _HEADER.size or entry.size < 0:
-            raise _damage(path, f"{entry.shown} has an impossible offset or size")
+            raise _damage(path, f"{entry.label} has an impossible offset or size")
         if entry.offset + entry.size > size:
-            raise _cut(path, entry.shown, entry.offset + entry.size, size)
+            raise _cut(path, entry.label, entry.offset + entry.size, size)
 
 
 def _damage(path: Path, fault: str) -> Damaged:
