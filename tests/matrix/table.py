@@ -82,7 +82,7 @@ def _flavour(truth: Truth, flavour: str) -> str:
     mpis = ", ".join(mpi_name(mpi) for mpi in host.mpis or ()) or "no MPI"
     types = " ".join(sorted((slurm.mpi_types if slurm else None) or ()))
     default = slurm.mpi_default if slurm else None
-    offers = f"Slurm {slurm.version if slurm else '?'} offers {types}, by default {default}; "
+    offers = f"Slurm {slurm.version if slurm else '?'} accepts `--mpi` with {types}; default {default}; "
     lines = [f"## {flavour}", "", f"{offers}PMIx {host.pmix or 'none'}; on the nodes: {mpis}."]
     for form in _SHAPES:
         cells = [c for c in truth.cells if c.flavour == flavour and shape(c.request) == form]

@@ -61,7 +61,7 @@ def download(url: str, store: Path, tell: Tell, *, size: int, sha256: str = "") 
         try:
             yield part
         except (CheckFailed, Missing):
-            part.truncate(0)  # the download is complete, but its content is wrong
+            part.truncate(0)  # the caller rejects the content of the complete file: start again
             raise
         Path(str(part.name)).unlink(missing_ok=True)
 

@@ -297,7 +297,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(effect: Effect) -> Effect:
-    """Return ``effect``; an ``init-failure`` gets the stage ``START``, because MPI_Init opens components."""
+    """Return ``effect`` with the stage at which Open MPI opens its components, ``START`` (MPI_Init)."""
     return replace(effect, stage=LaunchStage.START if effect.outcome == "init-failure" else None)
 
 

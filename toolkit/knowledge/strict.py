@@ -102,7 +102,7 @@ def field_error(objection: FieldFault, text: str, file: str) -> BadInput:
 
 
 def _one_line(text: str) -> str:
-    """Return a text with at most 200 characters and ``…``; ``?`` replaces unprintable characters."""
+    """Return ``text`` with ``?`` instead of each unprintable character, cut after 200 characters."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain if len(plain) <= _WIDEST else f"{plain[:_WIDEST]}…"
 

@@ -24,9 +24,9 @@ class Answers:
     """The answers to a probe. ``login`` is the answer of the contacted machine, usually a login node.
     ``nodes`` maps the names of compute nodes to their answers.
 
-    ``silent`` maps each node without a complete answer to the reason. ``trouble`` says why no compute node
-    answered; it is empty if a node answered. ``ended`` is false if the output stops before the end of the
-    nodes' answers.
+    The keys of ``silent`` are the nodes that did not answer completely; each value is the reason. ``trouble``
+    says why no compute node answered; it is empty if a node answered. ``ended`` is false if the output stops
+    before the end of the nodes' answers.
     """
 
     login: str

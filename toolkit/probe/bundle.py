@@ -41,8 +41,9 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The facts about a cluster and the output of the probe script, which ``toolkit probe -o`` writes.
 
     ``host`` contains the facts that toolkit's rules use. ``login`` has the facts about the contacted machine
-    (usually a login node), and ``groups`` the facts about the compute nodes. ``silent`` maps each compute
-    node without a complete answer to the reason. ``site`` describes the whole cluster; toolkit uses most
+    (usually a login node), and ``groups`` the facts about the compute nodes. The keys of ``silent``
+    are the compute nodes that did not answer completely; each value is the reason. ``site`` describes
+    the whole cluster; toolkit uses most
     of ``site`` only to write or check a site profile (the file that describes a cluster). ``raw`` is the
     output of the probe script. Facts files of the earlier schema ``toolkit.facts/1`` have only the fields
     ``host`` and ``raw``.

@@ -167,11 +167,11 @@ def _launchers(section: _Ask, book: HostEvidence) -> tuple[HostMpi, ...] | None:
         book.note("mpis", "mpirun, mpiexec: not found on PATH without loaded modules")
         return mpis
     first = mpis[0]
-    leaks = ", ".join(first.leaks) if first.leaks else ("nothing" if first.leaks == () else "not known")
+    leaks = ", ".join(first.leaks) if first.leaks else ("none" if first.leaks == () else "not known")
     book.note(
         "mpis",
         f"{first.launcher} --version: {first.implementation} {first.version or '?'}"
-        f"; variables that name its installation: {leaks}",
+        f"; environment variables with the path of this MPI: {leaks}",
     )
     for mpi in mpis:
         if mpi.library is None:

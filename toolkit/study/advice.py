@@ -120,7 +120,7 @@ def _reasons(advice: Advice) -> list[str]:
     if at_once:
         lines.append(f"{looks}a longer cycle than {advice.cycle:g} ms would only delay the reductions")
     else:
-        lines.append(f"{looks}in {advice.cycle:g} ms enough gradients become ready for one reduction")
+        lines.append(f"{looks}in {advice.cycle:g} ms, the gradients for one reduction become ready")
     return lines
 
 

@@ -181,7 +181,7 @@ def libfabric_lacks_provider(case: Case) -> Hit | None:
     evidence = _evidence(case, row, "image.libfabric_providers")
     inside = _contains_libfabric(case.image_facts.mpi)
     where = "inside the image's MPICH" if inside else "in the image"
-    title = f"The libfabric {where} has none of the providers {', '.join(row.providers)} for {row.shown}"
+    title = f"The libfabric {where} has no provider for {row.shown} ({', '.join(row.providers)})"
     return Hit(evidence, title=title, fix=_ANOTHER_MPICH if inside else row.fix, source=row.source)
 
 

@@ -63,18 +63,18 @@ def brought(
 
 
 def only_for(component: Component, row: Version) -> Fact:
-    """Return the fact that a row exists only for some architectures."""
+    """Return a :class:`Fact`: the version ``row`` of ``component`` exists only for some architectures."""
     return Fact(component, row.version, f"exists only for {' and '.join(row.architectures)}{_note(row)}")
 
 
 def excludes(component: Component, row: Version, other: Component) -> Fact:
-    """Return the fact that a row cannot be combined with a component."""
+    """Return a :class:`Fact`: the version ``row`` of ``component`` excludes the component ``other``."""
     return Fact(component, row.version, f"from {row.provider} cannot be combined with {other}{_note(row)}")
 
 
 def needs_asking(component: Component, row: Version, other: Component) -> Fact:
-    """Return the fact that a row needs another component, although the recipe does not name this component.
-    The solver uses such a component only if the recipe names it.
+    """Return a :class:`Fact`: the version ``row`` of ``component`` needs the component ``other``, which the
+    recipe does not name. The solver adds some components only if the recipe names them.
     """
     return Fact(component, row.version, f"needs {other}, which the recipe does not name")
 

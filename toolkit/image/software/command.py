@@ -277,7 +277,7 @@ def _of_shell(
     loader: Loader, words: list[str], program: StartedProgram
 ) -> StartedProgram | tuple[list[str], StartedProgram]:
     """Return the command that a shell starts last, and the program with the variables that the shell sets
-    before this command. If toolkit cannot find the command, return the program with the reason.
+    before this command. If toolkit cannot determine the command, return ``program`` with a ``reason``.
 
     ``words`` is the command line of the shell, for example ``sh script.sh x`` or ``sh -c 'a; b'``.
     """

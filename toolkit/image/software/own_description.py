@@ -109,8 +109,8 @@ def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
 
 
 def _operations(stack: Stack, image_values: ComparedVersions) -> list[str]:
-    """Return a message if Horovod's libraries in stack.json (MPI, Gloo, NCCL) differ from the image's
-    Horovod.
+    """Compare which of MPI, Gloo and NCCL stack.json lists for Horovod with those that the image's Horovod
+    uses. Return a list with one message if they differ.
 
     The list is empty if they are the same, or if toolkit cannot read Horovod's libraries in the image.
     """

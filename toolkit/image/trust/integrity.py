@@ -54,7 +54,7 @@ def metadata(file: BinaryIO, table: Table, group: int) -> bytes:
 def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
     """Return the numbers of the groups that signatures must cover.
 
-    A signature must cover each group that contains an object other than a signature.
+    Each group needs a signature that covers it, except a group that contains only signatures.
 
     Raises:
         CheckFailed: if an object is not in a group, because no signature can cover such an object.

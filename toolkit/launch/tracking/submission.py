@@ -125,7 +125,7 @@ def resubmit(
             f"{runner.place}: the job script {path} no longer exists",
             fix=f"launch the job again: `toolkit launch --from-job {record.key}`",
         )
-    if later := _active_successors(runner, record):  # for example, the user ran sbatch
+    if later := _active_successors(runner, record):  # another job continues this job
         return successors.continue_under(record, later)
     # Override the begin time in the script, because the user wants to resume the job now.
     now = ("--begin=now",) if record.spec.begin else ()

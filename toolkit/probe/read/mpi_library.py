@@ -271,8 +271,8 @@ def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | N
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return the sonames of the libraries in :attr:`MpiLibrary.component_libraries`, by component; None if
-    the list is incomplete.
+    """Return for each component of an MPI library the sonames of the libraries that the component needs;
+    None if toolkit did not find all these libraries.
     """
     if not library.is_followed:
         return None

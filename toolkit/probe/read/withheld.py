@@ -25,7 +25,7 @@ _LISTS = {"_BIND": ",", "_BINDPATH": ",", "ENV_LD_LIBRARY_PATH": ":"}
 """The separators of lists of folders in Apptainer's variables, by the ending of the variable's name. A
 site's modules set these variables.
 
-toolkit replaces a folder that may identify the user with ``-``.
+In these lists, toolkit writes ``-`` instead of a folder whose name may identify the user.
 """
 _OF_RUNTIME = re.compile(rf"(?:APPTAINER|SINGULARITY)({'|'.join(_LISTS)})")
 

@@ -11,8 +11,8 @@ Array = Any
 """A JAX array."""
 
 _KEPT = 0.9
-"""The share of the old moving average that a batch normalisation keeps in each step. Keras calls this share
-momentum.
+"""The share of the old moving average that a batch normalisation keeps in each step. Keras names this
+share ``momentum``.
 """
 
 _EPSILON = 1e-3

@@ -35,7 +35,8 @@ message.
 
 _FAR = 200
 """Number of lines before a root line (the first line that reports the failure) in which toolkit counts the
-lines of dashes. Each message starts and ends with a line of dashes.
+lines of dashes. Open MPI prints such a line before and after each message, so the root line is inside a
+message if the count is odd.
 """
 
 _LAST = 4

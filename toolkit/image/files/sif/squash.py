@@ -136,7 +136,7 @@ class SquashTree:
                 self._budget.look()
                 self._budget.keep(len(name))
                 if "/" in name or length >= _MAX_NAME or len(entries) >= _MAX_NAMES:
-                    raise self._broken("it has a folder with an impossible name or too many names")
+                    raise self._broken("a folder in it has too many entries or an entry with an invalid name")
                 entries[name] = start << 16 | offset
                 if left <= 0:
                     break
