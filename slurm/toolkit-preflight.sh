@@ -1,11 +1,13 @@
 #!/bin/sh
 # Check the world size of the MPI library that the program loads. Every rank runs this in the image before the program:
 #
-#     sh toolkit-preflight.sh [--library FILE] [--python FILE] [--mpi4py yes] [--speaks pmi1,pmix] [--path DIRS] --tasks N
+#     sh toolkit-preflight.sh [--library FILE] [--python FILE] [--mpi4py yes] [--speaks pmi1,pmix] [--path DIRS]
+#                             [--together N] --tasks N
 #
 # Python in the image initializes MPI and reads the world size. Without Python, the script checks whether the variables of
 # the launcher offer an interface that the MPI library supports. Exit status 1: the ranks do not form one world.
-library='' python='' mpi4py='' speaks='' path='' tasks=1
+# --together N: the N ranks of a node share one container (`apptainer exec --sharens`), so none may end before all started.
+library='' python='' mpi4py='' speaks='' path='' together=1 tasks=1
 while [ $# -gt 1 ]; do
     case $1 in
         --library) library=$2 ;;
@@ -13,6 +15,7 @@ while [ $# -gt 1 ]; do
         --mpi4py) mpi4py=$2 ;;
         --speaks) speaks=$2 ;;
         --path) path=$2 ;;
+        --together) together=$2 ;;
         --tasks) tasks=$2 ;;
     esac
     shift 2
@@ -37,7 +40,23 @@ served() {
     return 1
 }
 
+# meet: wait until all ranks of this node have started, at most 30 s. Each rank adds a file to a folder of the node; the
+# rank that is last to see all files removes the folder.
+meet() {
+    [ "$together" -gt 1 ] || return 0
+    folder=$0-$(uname -n) turns=0
+    mkdir -p "$folder" && : > "$folder/$rank" || return 0
+    until set -- "$folder"/[0-9]* && [ $# -ge "$together" ] || [ "$turns" -ge 300 ]; do
+        sleep 0.1
+        turns=$((turns + 1))
+    done
+    : > "$folder/met-$rank"
+    set -- "$folder"/met-*
+    [ $# -lt "$together" ] || rm -rf "$folder"
+} 2> /dev/null
+
 by_variables() {
+    meet
     if [ "$tasks" -le 1 ] || [ -z "$speaks" ]; then
         say "the world of the program's MPI is not checked: the image has no Python that can start this MPI."
     elif served; then

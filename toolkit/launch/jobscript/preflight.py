@@ -122,7 +122,9 @@ def words(
         options = _of_program(image, user_site=spec.user_site)
         if plan is not None and plan.mode == "bind":
             options = _with_soname(options, image)
-        return ("sh", posixpath.join(spec.directory, FILE), *options)
+        shares = plan is not None and "--sharens" in plan.container and spec.ranks_per_node > 1
+        together = ("--together", str(spec.ranks_per_node)) if shares else ()
+        return ("sh", posixpath.join(spec.directory, FILE), *options, *together)
     if image is None or "toolkit" not in (image.stack or {}):
         return (*PREFLIGHT, *_limits_alone(spec))
     gpus = spec.gpus_per_node or 0

@@ -109,6 +109,29 @@ def test_without_a_python_the_variables_of_the_launcher_decide(speaks, env, stat
     assert ("would be a world of one" in said) == (status == 1)
 
 
+def test_no_rank_of_a_shared_container_ends_before_the_last_has_started(tmp_path):
+    script = tmp_path / FILE
+    script.write_bytes(SCRIPT.read_bytes())
+    words = ["/bin/sh", str(script), "--speaks", "pmi1", "--together", "2", "--tasks", "2"]
+    env = {"PATH": "/usr/bin:/bin", "PMI_FD": "5", "PMI_SIZE": "2"}
+    first = subprocess.Popen(words, env={**env, "PMI_RANK": "0"})
+    while not list(tmp_path.glob("*/0")):
+        assert first.poll() is None
+    last = subprocess.run(words, env={**env, "PMI_RANK": "1"}, timeout=60, check=False)
+    assert (first.wait(60), last.returncode) == (0, 0)
+    assert list(tmp_path.iterdir()) == [script]
+
+
+def test_ranks_of_a_shared_container_are_counted_by_node():
+    shared = msgspec.structs.replace(SRUN, container=("--sharens",))
+    for job, plan, counted in (
+        (spec(ranks_per_node=4), shared, True),
+        (spec(ranks_per_node=1), shared, False),
+        (spec(ranks_per_node=4), SRUN, False),
+    ):
+        assert (words(job, None, running(), plan)[-2:] == ("--together", "4")) is counted
+
+
 @every_row(("size", "status"), [(2, 0), (1, 1), (4, 1)])
 def test_mpi4py_of_the_interpreter_says_the_size(tmp_path, size, status):
     package = tmp_path / "mpi4py"
