@@ -87,9 +87,9 @@ def _is_own(image: ImageFacts, *, trainer: bool) -> bool:
 def _of_program(image: ImageFacts, *, user_site: bool = False) -> tuple[str, ...]:
     """Return the options for the script that checks the MPI that the program loads.
 
-    The result is empty if toolkit does not know which MPI the program loads. If the program links its MPI
-    statically, or Python cannot load the MPI, the script checks only PMI. If ``user_site`` is true, the
-    script may import mpi4py from the user's home folder.
+    If toolkit does not know which MPI the program loads, the result is empty, except with ``user_site``: then
+    the script imports mpi4py from the user's home folder or from the image. If the program links its MPI
+    statically, or Python cannot load the MPI, the script checks only PMI.
     """
     program, mpi = image.program, image.mpi
     if mpi is None or (program is not None and not program.mpi) or families(image):

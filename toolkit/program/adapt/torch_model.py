@@ -99,8 +99,9 @@ def _key(work: Work, node: ast.expr) -> _Key | None:
 def _places(
     work: Work, model: ast.expr, location: ast.stmt, backward: frozenset[ast.AST], depth: int = 0
 ) -> Iterator[tuple[_Key, ast.stmt, ast.expr]]:
-    """Yield each place where the script must wrap a model: the model's variable or attribute, the statement
-    after which toolkit inserts the line that wraps the model, and the expression to wrap.
+    """Yield the places where toolkit wraps a model. A place has three parts: the variable or attribute that
+    contains the model, the statement after which toolkit inserts the wrapping line, and the expression that
+    this line wraps.
 
     ``location`` is the statement in which the script uses the model.
     """
