@@ -155,7 +155,7 @@ def test_a_connection_that_breaks_off_leaves_no_part(folder):
 
 def test_a_server_that_stalls_is_given_up(folder, monkeypatch):
     opened = http.open_address
-    monkeypatch.setattr(http, "open_address", lambda url, **more: opened(url, stalled=0.1, **more))
+    monkeypatch.setattr(http, "open_address", lambda url, **more: opened(url, silence=0.1, **more))
     with (
         serving({**GOOD, "/images.gz": stalling(packed(IMAGES), 0.5)}) as (slow, _),
         pytest.raises(Missing) as told,
