@@ -12,8 +12,17 @@ RANK = RankWords(
     "${OMPI_COMM_WORLD_RANK:-$PMI_RANK}",
     "${OMPI_COMM_WORLD_LOCAL_RANK:-$MPI_LOCALRANKID}",
     "$((${OMPI_COMM_WORLD_RANK:-$PMI_RANK} / local_ranks))",
+    (
+        'if [ -n "${SLURM_JOB_ID:-}" ]; then',
+        '    export SLURM_PROCID="$rank" SLURM_LOCALID="$local_rank" SLURM_NODEID="$node_rank"',
+        '    export SLURM_NTASKS="$ranks" SLURM_NPROCS="$ranks"',
+        "fi",
+    ),
 )
 """Shell words for a rank's numbers, from the variables of Open MPI or Hydra.
+
+In a Slurm job, mpirun's daemons pass on their own values of Slurm's variables. Without the exports, all ranks
+of a node would read the same number there.
 
 Sources: mpirun(1) of Open MPI; for Hydra's ``PMI_RANK`` and ``MPI_LOCALRANKID``, pmodels/mpich:src/pm/hydra.
 """

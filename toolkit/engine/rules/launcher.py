@@ -27,6 +27,8 @@ from toolkit.folders import is_below
 from toolkit.knowledge import counts
 from toolkit.knowledge.mpi import Inside
 from toolkit.model.mpifacts import HostMpi, ImageMpi
+from toolkit.model.prediction import PROGRAMS
+from toolkit.program import program_of_name
 from toolkit.versions import is_same_version, parse
 
 _WHOLE_PREFIX = {"OPAL_PREFIX", "PMIX_INSTALL_PREFIX"}
@@ -192,11 +194,15 @@ def launcher_of_batch_system(case: Case) -> Hit | None:
     source="Apptainer user guide, MPI",
     facts=("image.mpi", "image.mpi.launcher", "image.mpirun"),
     modes=("mpirun-container",),
+    programs=PROGRAMS,
 )
 def container_launcher_absent(case: Case) -> Hit | None:
     """The launch starts mpirun inside the container. The image must therefore have an mpirun: on its PATH, or
     at the path that the launch gives.
     """
+    without_mpi = {case.state("image.mpi"), case.state("image.mpirun")} == {"absent"}
+    if without_mpi and not program_of_name(case.plan.program).BY_MPI:
+        return Hit(case.cite("image.mpirun"), "unavailable")
     case.ask("image.mpi", "image.mpi.launcher")
     launcher = case.image.mpi.launcher if case.image.mpi else None
     if not launcher:

@@ -20,7 +20,7 @@ def values(spec: JobSpec, plan: Plan, scheduler: Scheduler | None) -> dict[str, 
     place = (f'rank="{own.rank}"', f'local_rank="{own.local_rank}"', f'node_rank="{own.node_rank}"')
     return {
         "ranks_file": RANKS_FILE,
-        "ranks_lines": "\n".join((*place, *program_of_name(plan.program).peers(plan.starter))),
+        "ranks_lines": "\n".join((*place, *own.lines, *program_of_name(plan.program).peers(plan.starter))),
         "ranks_per_node": spec.ranks_per_node,
         "ranks_elastic": spec.elastic,
         "ranks_ports": spec.ranks_per_node if plan.program == "tf-config" else 1,

@@ -110,6 +110,7 @@ FIRES = {
             mode="mpirun-container",
         ),
         case(of=NO_MPIRUN, mode="mpirun-container", nodes=1, launcher=("mpirun",)),
+        case(of=absent(absent(IMAGE, "mpi"), "mpirun"), mode="mpirun-container", program="torch"),
         case(of=OPEN_MPI_ONLY, mode="mpirun-container", nodes=1, launcher=("mpirun", "-launcher", "fork")),
     ],
     "container-launcher-fails": [

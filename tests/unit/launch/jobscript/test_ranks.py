@@ -56,6 +56,17 @@ def test_pytorch_is_told_the_first_node_and_its_place(tmp_path):
     assert {name: found[name] for name in place} == place
 
 
+def test_a_script_that_reads_slurms_variables_gets_its_number_from_mpirun(tmp_path):
+    plan = msgspec.structs.replace(plan_of("torch"), mode="mpirun-host", launcher=("mpirun",))
+    daemon = {"SLURM_PROCID": "1", "SLURM_LOCALID": "0", "SLURM_NTASKS": "2"}
+    number = {"OMPI_COMM_WORLD_RANK": "3", "OMPI_COMM_WORLD_LOCAL_RANK": "1"}
+    found, _ = told(tmp_path, plan, **daemon, **number, SLURM_JOB_ID="77")
+    rank = {"SLURM_PROCID": "3", "SLURM_LOCALID": "1", "SLURM_NODEID": "1", "SLURM_NTASKS": "4"}
+    assert {name: found[name] for name in (*rank, "RANK")} == {**rank, "RANK": "3"}
+    found, _ = told(tmp_path, plan, **daemon, **number, SLURM_JOB_ID="")
+    assert (found["SLURM_PROCID"], found["RANK"]) == ("1", "3")
+
+
 def test_jobs_have_ports_of_their_own(tmp_path):
     ports = {told(tmp_path, plan_of("torch"), SLURM_JOB_ID=str(n))[0]["MASTER_PORT"] for n in range(70, 75)}
     assert len(ports) == 5
