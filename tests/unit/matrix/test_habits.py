@@ -13,6 +13,8 @@ FLAVOURS = ("bare", "hydra", "newest", "older", "pmix")
 
 UNDECIDED = {
     "fresh-trap-dlopen-plugin": "the program opens the library of its MPI at run time",
+    "mpich-5.0.2-sid": "this MPICH sends uninitialised memory through PMI",
+    "two-programs": "this MPICH hangs in MPI_Finalize in some launches",
     "next-conda-activate": "a script of Intel MPI sets PATH only under a condition",
     "next-python-reexec": "the program starts itself again with only some of its variables",
     "fresh-trap-preload-newer": "the image's mpirun starts ranks of another release of Open MPI",
@@ -41,7 +43,7 @@ def test_a_launch_is_predicted_as_it_happened(flavour: str):
 
 
 def test_the_record_has_what_works_and_every_kind_of_failure():
-    assert len(TRUTH.cells) >= 991
+    assert len(TRUTH.cells) >= 1827
     found = {cell.outcome for cell in TRUTH.cells}
     assert found >= {
         "ok",
