@@ -1,5 +1,7 @@
 """A job and plans for the tests of this folder, and job scripts of them."""
 
+from typing import Any
+
 import msgspec
 
 from toolkit.engine.planning.site_additions import add_site_settings
@@ -85,10 +87,18 @@ def launch(
 
 
 def job_script(
-    what: JobSpec, plan: Plan, because: str, runtime: str = "singularity", site: Site | None = None
+    what: JobSpec,
+    plan: Plan,
+    because: str,
+    runtime: str = "singularity",
+    site: Site | None = None,
+    **more: Any,
 ) -> str:
-    return script.job_script(what, launch(what, plan, site), because, runtime, site)
+    return script.job_script(what, launch(what, plan, site), because, runtime, site, **more)
 
 
-def local_script(what: JobSpec, plan: Plan, because: str, image: ImageFacts = NO_IMAGE) -> str:
-    return localscript.local_script(what, launch(what, plan, image=image), because)
+def local_script(
+    what: JobSpec, plan: Plan, because: str, image: ImageFacts = NO_IMAGE, runtime: str = localscript.RUNTIME
+) -> str:
+    known = None if image is NO_IMAGE else image
+    return localscript.local_script(what, launch(what, plan, image=image), because, runtime, known)

@@ -6,6 +6,7 @@ python -m tests.unit.launch.scripts     writes the scripts again; review them be
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import msgspec
 
@@ -25,6 +26,9 @@ from tests.unit.launch.examples import (
     spec,
 )
 from toolkit import __version__
+from toolkit.knowledge import sites
+from toolkit.launch import notebook
+from toolkit.model.site import Site
 from toolkit.runtime import runtime_of_name
 
 GOLDEN = Path(__file__).parents[2] / "golden"
@@ -78,6 +82,10 @@ EVERYTHING = spec(
 )
 """A job with a value in every field."""
 
+ENV = "/work/ada/my.env"
+ENV_BIND = f"{ENV}:/opt/toolkit-env:image-src=/,ro"
+WITH_ENV = msgspec.structs.replace(SRUN, binds=(*SPEC.binds, ENV_BIND))
+
 CASES = {
     "job-srun-pmix.sh": (spec(cpus_per_rank=4, partition="gpu", account="train"), SRUN),
     "job-mpirun-host.sh": (spec(preflight=False), MPIRUN),
@@ -105,6 +113,18 @@ CASES = {
         ),
         GLOO,
     ),
+    "job-carried.sh": (spec(ranks_per_node=2), CARRIED),
+    "job-deepspeed.sh": (
+        spec(ranks_per_node=2, command=("deepspeed", "train.py")),
+        msgspec.structs.replace(TORCH, starter="deepspeed"),
+    ),
+    "job-elastic-torch.sh": (
+        spec(nodes=4, ranks_per_node=2, trainer="mnist", elastic=True, min_nodes=2, requeue=True),
+        TORCH,
+    ),
+    "job-broadcast.sh": (spec(env_image=ENV, binds=(*SPEC.binds, ENV_BIND), broadcast="on"), WITH_ENV),
+    "job-project.sh": (spec(project="/work/ada/toolkit/projects/my.tar", modules=("GCC/12.3.0",)), SRUN),
+    "job-pbs-podman.sh": (spec(ranks_per_node=2, runtime="podman"), GLOO),
     "job-podman.sh": (
         msgspec.structs.replace(SPEC, image="/work/ada/toolkit/images/my-0123456789ab.tar", runtime="podman"),
         PODMAN,
@@ -124,6 +144,19 @@ CASES = {
         for name, end in DESCRIBED.items()
     },
 }
+MORE: dict[str, dict[str, Any]] = {
+    "job-broadcast.sh": {
+        "copies": {SPEC.image: (f"sha256:{'ab' * 32}", 1000), ENV: (f"sha256:{'cd' * 32}", 5)},
+        "notes": ["The image is copied to the nodes."],
+    },
+    "job-project.sh": {"site": Site(schema="site/1", title="a site", purge=True)},
+    "job-pbs-podman.sh": {"site": sites.site("polaris"), "notes": ["PBS starts this script."]},
+}
+"""More arguments for the scripts of some cases."""
+
+RELAY = "relay.sh"
+"""The program that a notebook's SSH tunnel starts on the node of the job."""
+
 __all__ = ["CARRIED", "CASES", "EVERYTHING", "GOLDEN", "made", "run"]
 
 _STAND_IN = """#!/bin/bash
@@ -150,7 +183,12 @@ class Ran:
 def made(name: str) -> str:
     case, plan = CASES[name]
     runtime = case.runtime or "singularity"
-    return job_script(case, plan, BECAUSE, runtime).replace(f"toolkit {__version__}.", "toolkit.")
+    script = job_script(case, plan, BECAUSE, runtime, **MORE.get(name, {}))
+    return script.replace(f"toolkit {__version__}.", "toolkit.")
+
+
+def relay() -> str:
+    return notebook.files(SPEC, "apptainer")[RELAY].decode()
 
 
 def run(script: str, folder: Path, *, ends: int = 0, **environment: str) -> Ran:
@@ -203,3 +241,4 @@ def _calls(recorded: bytes) -> list[list[str]]:
 if __name__ == "__main__":
     for name in CASES:
         (GOLDEN / name).write_text(made(name))
+    (GOLDEN / RELAY).write_text(relay())

@@ -8,6 +8,7 @@ import subprocess
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -22,6 +23,7 @@ from toolkit.errors import BadInput, CheckFailed, Interrupted, Missing
 from toolkit.launch.jobscript.localscript import choose_here, without_queue
 from toolkit.launch.tracking import jobs, process, records
 from toolkit.launch.tracking.local_run import run_again, run_local
+from toolkit.model.facts import ImageFacts
 from toolkit.model.hidden import Hidden
 from toolkit.model.job import FINAL_STATES
 from toolkit.model.jobfile import JobFile
@@ -45,7 +47,20 @@ CASES = {
         ),
         DIRECT,
     ),
+    "local-carried.sh": (spec(nodes=1, ranks_per_node=2, runtime="podman"), CARRIED),
+    "local-program.sh": (spec(nodes=1, ranks_per_node=2, command=("/opt/app",)), CONTAINED),
 }
+MORE: dict[str, dict[str, Any]] = {
+    "local-carried.sh": {"runtime": "podman"},
+    "local-program.sh": {"image": ImageFacts(path="x", format="sif", mpi=IMAGE.mpi)},
+}
+"""More arguments for the scripts of some cases."""
+
+
+def local_golden(name: str) -> str:
+    """Return the script of a case, which a file in tests/golden records."""
+    return local_script(*CASES[name], "the launcher in the image starts them", **MORE.get(name, {}))
+
 
 # A stand-in for the container runtime: it runs the command after the image on this machine.
 RUNTIME = '#!/bin/bash\nwhile [ "$1" != "$IMAGE" ]; do shift; done; shift; exec "$@"\n'
@@ -118,8 +133,7 @@ def test_a_secret_arrives_and_its_file_goes_with_the_job(here):
 
 @every_row("name", CASES)
 def test_script_is_the_golden_one(name):
-    what, made = CASES[name]
-    assert local_script(what, made, "the launcher in the image starts them") == (GOLDEN / name).read_text()
+    assert local_golden(name) == (GOLDEN / name).read_text()
 
 
 @every_row("name", CASES)

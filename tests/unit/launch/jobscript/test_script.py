@@ -10,7 +10,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from tests.unit.launch.examples import BIND, CARRIED, GLOO, SPEC, SRUN, job_script, spec
-from tests.unit.launch.scripts import CASES, GOLDEN, given_to, made, run
+from tests.unit.launch.scripts import CASES, GOLDEN, RELAY, given_to, made, relay, run
 from tests.unit.tables import every_row
 from tests.unit.thorough import count
 from toolkit.data import shipped_folder
@@ -33,7 +33,8 @@ def test_a_shell_takes_the_golden_script(name):
 
 
 def test_golden_scripts_are_clean_shell():
-    files = [GOLDEN / name for name in CASES]
+    assert relay() == (GOLDEN / RELAY).read_text()
+    files = [GOLDEN / name for name in (*CASES, RELAY)]
     subprocess.run([shutil.which("shellcheck") or "shellcheck", *files], check=True)
 
 

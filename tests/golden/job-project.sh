@@ -1,0 +1,124 @@
+#!/bin/bash
+# Made by toolkit. Needs only Slurm, singularity and the image. Submit with: sbatch job.sh
+#
+# Launch mode srun-pmix: Open MPI 4.1.4 in the image uses PMIx 4.2.2; Slurm offers PMIx 5.0.7
+#
+#SBATCH --job-name=mnist
+#SBATCH --nodes=2
+#SBATCH --ntasks=2
+#SBATCH --ntasks-per-node=1
+#SBATCH --time=01:00:00
+#SBATCH --output=output.log
+#SBATCH --open-mode=append
+
+set -u
+# After sbatch --export=NONE, srun would pass no variable of this shell to its steps, not even PATH (srun(1), --export).
+unset SLURM_EXPORT_ENV
+
+# toolkit writes the files of this job to this folder.
+job_dir=/work/ada/toolkit/runs/mnist-1
+mkdir -p -- "$job_dir" || exit 1
+cd -- "$job_dir" || exit 1
+
+# Record the time at which each part of the start begins, for `toolkit bench start`.
+rm -f start-times
+mark() { echo "$1 ${EPOCHREALTIME:-$(date +%s)}" >> start-times; }
+# Record the number of bytes of output that this node wrote, so that a reader on another node can wait for all bytes.
+leave_size() { echo "output $(stat -Lc %s "/proc/$$/fd/1" 2> /dev/null)" >> start-times; }
+mark script
+# This folder is a copy of your project, which toolkit made when you launched the job.
+if [ ! -d project ]; then
+    rm -rf project.part
+    mkdir project.part && tar -xf /work/ada/toolkit/projects/my.tar -C project.part && mv project.part project || exit 1
+fi
+
+# Write the exit status to a file, because not every cluster keeps accounting records. Slurm starts a job
+# again after a node failure: remove the exit status of the first start.
+rm -f exit-code stop-asked
+leave_status() {
+    local status=$?
+    # If a signal ends this shell during a foreground command, $? is the status of the previous command, and `jobs -r`
+    # lists the foreground command without an &. A trap for the signal would run only after this command.
+    case "$(jobs -r)" in "" | *"&") ;; *) status=143 ;; esac
+    rm -f .secret
+    leave_size
+    echo "$status" > exit-code.part && mv exit-code.part exit-code
+}
+trap leave_status EXIT
+
+# Ranks that communicate over TCP share this secret, and refuse connections without the secret.
+rm -f .secret
+(umask 077 && head -c 32 /dev/urandom | od -An -v -tx1 | tr -d ' \n' > .secret) || exit 1
+
+# A batch shell may lack the command `module`. The file that defines the command differs between centres.
+set +u
+if ! command -v module > /dev/null; then
+    for file in "${LMOD_PKG:-}/init/bash" "${MODULESHOME:-}/init/bash" /etc/profile.d/lmod.sh \
+        /etc/profile.d/z00_lmod.sh /etc/profile.d/modules.sh /usr/share/lmod/lmod/init/bash \
+        /usr/share/Modules/init/bash /opt/modules/default/init/bash /opt/cray/pe/modules/default/init/bash; do
+        if [ -r "$file" ]; then
+            # shellcheck disable=SC1090
+            . "$file"
+            break
+        fi
+    done
+fi
+module purge
+module load GCC/12.3.0 || {
+    echo "job: on $(hostname), this command failed: module" load GCC/12.3.0 >&2
+    exit 1
+}
+set -u
+
+command -v singularity > /dev/null || {
+    echo "job: singularity is not on PATH of $(hostname); load the module of singularity or ask the centre" >&2
+    exit 127
+}
+
+echo "job: $SLURM_JOB_ID, $SLURM_NTASKS ranks on $SLURM_JOB_NODELIST, mode srun-pmix"
+
+# Unset variables that modules and login files set for the host's MPI and Python, because the image has its own MPI and Python.
+foreign=()
+for name in \
+    "${!OMPI_MCA_@}" \
+    "${!PMIX_MCA_@}" \
+    "${!PRTE_MCA_@}" \
+    "${!UCX_@}" \
+    "${!FI_@}" \
+    "${!MPIR_@}" \
+    "${!MPICH_@}" \
+    "${!I_MPI_@}" \
+    "${!MV2_@}" \
+    "${!HYDRA_@}" \
+    {APPTAINER,SINGULARITY}_{CLEANENV,CONTAIN,CONTAINALL,COMPAT,NO_MOUNT,NET,UNSHARE_NET,PID,UNSHARE_PID,IPC,UNSHARE_IPC,USERNS,UNSHARE_USERNS,FAKEROOT,OCI} \
+    OPAL_PREFIX OPAL_LIBDIR PMIX_PREFIX PMIX_INSTALL_PREFIX PRTE_PREFIX PYTHONPATH PYTHONHOME; do
+    # Keep variables that the network driver in the container needs, and variables of the site profile.
+    case "$name" in FI_CXI_* | FI_EFA_* | FI_OPX_* | FI_PSM2_* | FI_VERBS_* | UCX_DC_* | UCX_IB_* | UCX_RC_* | UCX_UD_*) continue ;; esac
+    if [ -n "${!name+set}" ]; then foreign+=(-u "$name"); fi
+done
+
+mark preflight
+# Check whether MPI reports the number of ranks that were started. If not, stop before the training starts.
+# --foreground sends one signal, to the launcher only, because an mpirun that gets two signals does not stop its ranks.
+timeout --foreground --kill-after=10 300 \
+    srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
+        env ${foreign[@]+"${foreign[@]}"} -u OMPI_MCA_btl \
+        singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+        /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+        env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 'A=1 2' \
+        python -m toolkit.trainers.preflight --tasks "${SLURM_NTASKS:-2}"
+status=$?
+if [ "$status" -eq 124 ]; then
+    echo "job: preflight: MPI did not start within 300 s; the job stops" >&2
+elif [ "$status" -ne 0 ]; then
+    echo "job: preflight failed with status $status; the job stops before the training" >&2
+fi
+[ "$status" -eq 0 ] || exit "$status"
+
+mark ranks
+srun --nodes=2 --ntasks=2 --ntasks-per-node=1 --kill-on-bad-exit=1 --label --mpi=pmix \
+    env ${foreign[@]+"${foreign[@]}"} -u OMPI_MCA_btl \
+    singularity exec --bind /work/ada/toolkit/runs/mnist-1 \
+    /work/ada/toolkit/images/tf2.15-cpu-0123456789ab.sif \
+    env TOOLKIT_JOB_DIR=/work/ada/toolkit/runs/mnist-1 'A=1 2' \
+    python -m toolkit.trainers.mnist --data /work/ada/toolkit/data/mnist
