@@ -146,8 +146,9 @@ def _has(facts: Any, field: str) -> bool:
     first, _, rest = field.partition(".")
     inner = getattr(facts, first)
     # An image always has an environment, whose unknown variables are listed by name. toolkit assumes that a
-    # program that it cannot find keeps the launcher's variables.
-    if field in {"path", "format", "environment", "program"} or field in facts.unknown:
+    # program that it cannot find keeps the launcher's variables. toolkit assumes that users can open /dev/fuse
+    # unless a probe saw the contrary: nodes with Apptainer usually allow it.
+    if field in {"path", "format", "environment", "program", "fuse_device"} or field in facts.unknown:
         return False
     return (inner is not None and hasattr(inner, rest)) if rest else True
 
