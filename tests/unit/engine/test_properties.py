@@ -146,7 +146,7 @@ def _has(facts: Any, field: str) -> bool:
     first, _, rest = field.partition(".")
     inner = getattr(facts, first)
     # An image always has an environment, whose unknown variables are listed by name. toolkit assumes that a
-    # program that it cannot find keeps the launcher's variables. toolkit assumes that users can open /dev/fuse
+    # program that it cannot find keeps the launcher's variables. It assumes that users can open /dev/fuse
     # unless a probe saw the contrary: nodes with Apptainer usually allow it.
     if field in {"path", "format", "environment", "program", "fuse_device"} or field in facts.unknown:
         return False
