@@ -2,6 +2,7 @@
 
 import gc
 import random
+import signal
 from itertools import groupby
 from pathlib import Path
 
@@ -22,6 +23,10 @@ def pytest_configure(config: pytest.Config) -> None:
     # With the default thresholds, the garbage collector scans all collected tests too often: this takes a
     # tenth of the run time.
     gc.set_threshold(20_000, 20, 50)
+    # A shell without job control starts background commands with SIGINT ignored, and programs of the tests
+    # would inherit this.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     WALKS.only = config.getoption("--row")
     WALKS.seed = config.getoption("--shuffle")
 
