@@ -58,11 +58,12 @@ PRINTED = frozenset(
         "self.net",
         "runtime.nvidia.com",
         "software.eessi.io",
+        "t.local",
         "type.googleapis.com",
     }
 )
-"""Words in logs that look like host names: this machine, packages, nodes, types, registries, devices, and a
-CVMFS folder.
+"""Words that look like host names, in logs: this machine, packages, nodes, types, registries, devices, and a
+CVMFS folder; in golden scripts: an attribute in Python code.
 """
 RESERVED = re.compile(r"(?:.+\.)?(?:example(?:\.(?:com|net|org))?|invalid|test|localhost)")
 """Names that RFC 2606 and RFC 6761 reserve for examples."""

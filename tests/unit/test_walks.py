@@ -132,7 +132,8 @@ def test_every_recorded_launch_is_replayed_once_by_its_flavour():
 def test_no_golden_file_is_left_out():
     """The golden scripts of jobs, of local runs and of sites are rows of table tests.
 
-    tests/unit/cli checks the golden Dockerfile, and tests/unit/program/adapt checks its golden files.
+    tests/unit/cli checks the golden Dockerfile, tests/unit/program/adapt checks its golden files, and a test of
+    job scripts checks the golden relay.
     """
     folder = ROOT / "tests" / "golden"
     kept = {file.relative_to(folder).as_posix() for file in folder.rglob("*.*") if file.parent != ADAPTED}
@@ -140,5 +141,5 @@ def test_no_golden_file_is_left_out():
     checked = {row.values["name"] for test in golden for row in rows_of(test)}
     sites = rows_of(test_site_scripts.test_the_script_of_a_site_is_the_one_that_was_read)
     checked |= {f"scripts/{row.values['name']}.sh" for row in sites}
-    assert kept - checked == {"tf2.15-cpu.Dockerfile"}
+    assert kept - checked == {"tf2.15-cpu.Dockerfile", test_script.RELAY}
     assert checked <= kept
