@@ -132,8 +132,8 @@ def test_every_recorded_launch_is_replayed_once_by_its_flavour():
 def test_no_golden_file_is_left_out():
     """The golden scripts of jobs, of local runs and of sites are rows of table tests.
 
-    tests/unit/cli checks the golden Dockerfile, tests/unit/program/adapt checks its golden files, and a test of
-    job scripts checks the golden relay.
+    tests/unit/cli checks the golden Dockerfile, tests/unit/program/adapt checks its golden files, and
+    the tests of job scripts check the golden relay.
     """
     folder = ROOT / "tests" / "golden"
     kept = {file.relative_to(folder).as_posix() for file in folder.rglob("*.*") if file.parent != ADAPTED}
