@@ -5,7 +5,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from tests.unit.knowledge.rows import VERSION, Row, order, tables
-from tests.unit.tables import every_row
 
 FILES = ("fabric", "mpi", "pmix", "remedies", "reported", "runtime", "settings")
 TEXTS = ("because", "fix", "means", "need", "source", "text", "title", "why")
