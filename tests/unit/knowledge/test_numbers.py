@@ -5,6 +5,7 @@ import os
 import signal
 
 from tests.unit.tables import every_row
+from toolkit.engine.logs.codes import code_in
 from toolkit.knowledge.signatures import families
 
 DOCUMENTED = {
@@ -41,3 +42,41 @@ def test_a_family_has_the_numbers_of_its_documentation(family: str):
 def test_no_family_with_numbers_is_left_out():
     numbered = {name for name, family in families().items() if any(c.number for c in family.code)}
     assert numbered == {*DOCUMENTED, "errno", "signal"}
+
+
+GENERAL = {
+    "errno": "1 2 11 13 16 17 18 32 98 104 107 110 111 113",
+    "cuda": "1 2 3 4 714 716 800 801 999",
+}
+"""Codes with a text that other systems print too, or that other rows of faultlines.toml explain."""
+
+
+def test_a_text_tells_its_code_unless_it_is_general():
+    for name, general in GENERAL.items():
+        texts = [code for code in families()[name].code if code.text and not code.telling]
+        assert [code.number for code in texts] == [int(word) for word in general.split()]
+
+
+def test_a_telling_text_alone_in_a_line_names_its_code():
+    for name, family in families().items():
+        for code in (code for code in family.code if code.telling):
+            assert code_in(f"error: {code.text}", name) == code
+
+
+LINES = {
+    "errno": ("[Errno {}]", "errno = {}"),
+    "cuda": ("CUDA error {}", "cudaError({})"),
+    "cuda-old": ("cuda runtime error ({})",),
+    "hip": ("HIP error {}",),
+    "xid": ("NVRM: Xid (PCI:0000:01:00): {}", "caused by previous Xid {}", "Xid error: {}"),
+    "signal": ("exitcode : -{}", "signal {}", "exit code -{}"),
+    "exit": ("exited with exit code {}",),
+}
+"""Lines in which programs print the number of a code."""
+
+
+@every_row("family", sorted(LINES))
+def test_a_number_in_a_line_names_its_code(family: str):
+    for code in families()[family].code:
+        for line in LINES[family]:
+            assert code_in(line.format(code.number), family) == code, line
