@@ -59,7 +59,7 @@ def inside(recipe: str, program: str, *words: str) -> list[dict[str, Any]]:
     with contextlib.closing(connect(timeout=600)) as client:
         done = run_once(client, box, ("python", f"/bench/{program}.py", "/data", *words))
     if not done.ok:
-        raise CheckFailed(f"{program}: exited with status {done.status}", hint="\n".join(done.lines[-5:]))
+        raise CheckFailed(f"{program}: exited with status {done.status}", fix="\n".join(done.lines[-5:]))
     return [json.loads(line) for line in done.lines if line.startswith("{")]
 
 
