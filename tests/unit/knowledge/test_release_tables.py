@@ -1,5 +1,6 @@
 """Test that the tables of releases agree with each other, and that their releases are in order."""
 
+from collections.abc import Callable
 from itertools import pairwise
 
 from tests.unit.knowledge.rows import VERSION, ascend, order, series, tables, text
@@ -28,30 +29,30 @@ def test_library_files_of_one_series_are_of_one_series_of_releases(library: str)
     assert len({next(iter(found)) for found in files.values()}) == len(files)
 
 
-def test_the_newest_pmix_of_a_file_is_named_by_a_source():
+def the_newest_pmix_of_a_file_is_named_by_a_source() -> None:
     newest = list(PMIX["library_file"].values())[-1]
     assert f"v{newest}" in text("pmix")
 
 
-def test_open_mpi_bundles_a_pmix_that_is_not_newer_than_itself():
+def open_mpi_bundles_a_pmix_that_is_not_newer_than_itself() -> None:
     assert ascend(list(BUNDLED))
     assert [mpi for mpi, pmix in BUNDLED.items() if order(pmix)[0] > order(mpi)[0]] == []
 
 
-def test_a_newer_open_mpi_of_a_series_does_not_bundle_an_older_pmix():
+def a_newer_open_mpi_of_a_series_does_not_bundle_an_older_pmix() -> None:
     for (old, before), (new, after) in pairwise(BUNDLED.items()):
         if series(old) == series(new):
             assert order(before) <= order(after), new
         assert order(before)[0] <= order(after)[0], new
 
 
-def test_a_newer_cuda_needs_a_newer_driver():
+def a_newer_cuda_needs_a_newer_driver() -> None:
     assert ascend(list(DRIVERS))
     assert ascend(list(DRIVERS.values()))
     assert ascend(list(MAJOR_DRIVERS.values()))
 
 
-def test_minor_version_compatibility_begins_with_the_branch_of_the_first_minor_release():
+def minor_version_compatibility_begins_with_the_branch_of_the_first_minor_release() -> None:
     for major, driver in MAJOR_DRIVERS.items():
         assert order(driver)[0] == order(DRIVERS[f"{major}.0"])[0]
 
@@ -72,13 +73,13 @@ def test_the_drivers_of_a_cuda_compat_are_older_branches_in_order(row: dict[str,
     assert len(VERSION.findall(row["drivers"][-1])) == 1
 
 
-def test_the_rows_of_cuda_compat_are_releases_with_a_driver_in_order():
+def the_rows_of_cuda_compat_are_releases_with_a_driver_in_order() -> None:
     releases = [row["cuda"] for row in CUDA["compat"]]
     assert ascend(releases)
     assert set(releases) <= set(DRIVERS)
 
 
-def test_the_gpu_code_of_tensorflow_is_for_known_gpus_and_compilers():
+def the_gpu_code_of_tensorflow_is_for_known_gpus_and_compilers() -> None:
     known = {row["compute"] for row in CUDA["gpu"]}
     ranges = [VERSION.findall(row["versions"]) for row in CUDA["tensorflow"]]
     assert [high for _, high in ranges[:-1]] == [low for low, _ in ranges[1:]]
@@ -94,7 +95,7 @@ def test_the_gpu_code_of_tensorflow_is_for_known_gpus_and_compilers():
         assert releases == sorted(releases)
 
 
-def test_the_release_without_a_fault_of_nccl_ends_the_faulty_releases():
+def the_release_without_a_fault_of_nccl_ends_the_faulty_releases() -> None:
     for row in CUDA["nccl_bad"]:
         low, high = VERSION.findall(row["versions"])
         assert high == row["instead"]
@@ -102,7 +103,7 @@ def test_the_release_without_a_fault_of_nccl_ends_the_faulty_releases():
         assert series(low) == series(high)
 
 
-def test_each_cuda_has_newer_nccl_and_the_source_names_its_first_release():
+def each_cuda_has_newer_nccl_and_the_source_names_its_first_release() -> None:
     majors = [str(order(cuda)[0]) for cuda in MAJOR_DRIVERS]
     assert [row["cuda"] for row in CUDA["nccl"]] == majors
     lows = [VERSION.findall(row["versions"])[0] for row in CUDA["nccl"]]
@@ -111,7 +112,7 @@ def test_each_cuda_has_newer_nccl_and_the_source_names_its_first_release():
         assert series(low) in {series(named) for named in VERSION.findall(row["source"])}
 
 
-def test_bounds_of_gpus_are_compute_capabilities_of_a_gpu():
+def bounds_of_gpus_are_compute_capabilities_of_a_gpu() -> None:
     known = {order(row["compute"]) for row in CUDA["gpu"]}
     for table in ("nccl_gpu", "cudnn_gpu", "pytorch_gpu"):
         for row in CUDA[table]:
@@ -120,7 +121,7 @@ def test_bounds_of_gpus_are_compute_capabilities_of_a_gpu():
             assert release in row["source"]
 
 
-def test_the_first_rocm_of_a_gpu_is_the_release_of_the_source():
+def the_first_rocm_of_a_gpu_is_the_release_of_the_source() -> None:
     for row in CUDA["amd_gpu"]:
         assert f"ROCm {row['first']}.0 " in row["source"]
 
@@ -129,7 +130,7 @@ BASES = {row["name"]: row for row in tables("stacks")["base"]}
 """The bases of images, by name."""
 
 
-def test_a_distribution_has_one_c_library_in_all_tables():
+def a_distribution_has_one_c_library_in_all_tables() -> None:
     usual = {
         f"{name} {release['release']}": release
         for row in USUAL["distribution"]
@@ -151,7 +152,7 @@ def test_a_distribution_has_one_c_library_in_all_tables():
     assert order(image["glibc_needed"]) <= order(image["glibc"])
 
 
-def test_debian_has_one_release_of_each_component_in_all_tables():
+def debian_has_one_release_of_each_component_in_all_tables() -> None:
     stacks = tables("stacks")
     for row in tables("buildfiles")["distribution"]:
         for base in BASES.values():
@@ -165,3 +166,25 @@ def test_debian_has_one_release_of_each_component_in_all_tables():
                     if one["provider"] == "debian" and one["requires"]["base"] == base["name"]
                 ]
                 assert row.get(component, of_base[0]) == of_base[0], (row["title"], component)
+
+
+CHECKS = [
+    the_newest_pmix_of_a_file_is_named_by_a_source,
+    open_mpi_bundles_a_pmix_that_is_not_newer_than_itself,
+    a_newer_open_mpi_of_a_series_does_not_bundle_an_older_pmix,
+    a_newer_cuda_needs_a_newer_driver,
+    minor_version_compatibility_begins_with_the_branch_of_the_first_minor_release,
+    the_rows_of_cuda_compat_are_releases_with_a_driver_in_order,
+    the_gpu_code_of_tensorflow_is_for_known_gpus_and_compilers,
+    the_release_without_a_fault_of_nccl_ends_the_faulty_releases,
+    each_cuda_has_newer_nccl_and_the_source_names_its_first_release,
+    bounds_of_gpus_are_compute_capabilities_of_a_gpu,
+    the_first_rocm_of_a_gpu_is_the_release_of_the_source,
+    a_distribution_has_one_c_library_in_all_tables,
+    debian_has_one_release_of_each_component_in_all_tables,
+]
+
+
+@every_row("check", CHECKS)
+def test_the_tables_of_releases_agree(check: Callable[[], None]):
+    check()

