@@ -101,11 +101,14 @@ class Tables:
         for kind, offset, _, size, _ in self._segments:
             if kind != _DYNAMIC:
                 continue
-            for n in range(min(size // step, _TAGS)):
-                tag, value = self._take(shape, offset + n * step)
+            count = min(size // step, _TAGS)
+            raw = self._pages.take(offset, count * step)
+            for tag, value in struct.iter_unpack(self._order + shape, raw):
                 if tag == 0:
                     return tags
                 tags.append((tag, value))
+            if len(raw) < count * step:
+                raise ValueError("the file ends inside its dynamic section")
         return tags
 
     def _first(self, dynamic_tag: int) -> int | None:

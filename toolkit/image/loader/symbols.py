@@ -1,6 +1,7 @@
 """Read the symbols and symbol versions that ld.so checks before it starts a program (elf(5))."""
 
 import struct
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolkit.image.files.pages import Pages
@@ -44,14 +45,12 @@ def read_symbols(pages: Pages) -> Symbols | None:
         names, entries = _names(file_tables), _entries(file_tables)
         bound = _bound(file_tables)
         exports, imports = set(), set()
-        for number, (name, info, _, section, _, _) in enumerate(entries):
-            if info >> 4 == 0:
-                continue
-            text = names[name : names.find(b"\0", name)]
-            if section:
-                exports.add(text)
-            elif number in bound and info >> 4 != _WEAK:
-                imports.add(text)
+        for number, (name, info, section) in enumerate(entries):
+            binding = info >> 4
+            if section and binding:
+                exports.add(names[name : names.find(b"\0", name)])
+            elif binding not in {0, _WEAK} and number in bound:
+                imports.add(names[name : names.find(b"\0", name)])
         return Symbols(frozenset(exports), frozenset(imports), _needs(file_tables), _defines(file_tables))
     except (ValueError, struct.error, OverflowError, IndexError):
         return None
@@ -62,10 +61,11 @@ def _names(file: Tables) -> bytes:
     return file.pages.take(at, min(file.first(_STRSZ) or 0, _MOST_BYTES)) if at is not None else b""
 
 
-def _entries(file: Tables) -> list[tuple[int, int, int, int, int, int]]:
+def _entries(file: Tables) -> Iterable[tuple[int, int, int]]:
+    """Return the name's offset, the binding and type, and the section of each symbol (elf(5), Elf64_Sym)."""
     at, count = file.offset(_SYMTAB), min(_count(file), _MOST_SYMBOLS)
     raw = file.pages.take(at, count * _ENTRY) if at is not None else b""
-    return list(struct.iter_unpack("<IBBHQQ", raw[: len(raw) // _ENTRY * _ENTRY]))
+    return struct.iter_unpack("<IBxH16x", raw[: len(raw) // _ENTRY * _ENTRY])
 
 
 def _count(file: Tables) -> int:
@@ -107,7 +107,8 @@ def _referenced_symbols(file: Tables, table: int, size: int) -> set[int]:
         return set()
     raw = file.pages.take(at, min(file.first(size) or 0, _MOST_BYTES) // _RELATIVE * _RELATIVE)
     words = memoryview(raw[: len(raw) // 8 * 8]).cast("Q")
-    return {int(info) >> 32 for info in words[1::3]} - {0}
+    # Most relocations have the same info word, because they refer to no symbol.
+    return {info >> 32 for info in set(words[1::3].tolist())} - {0}
 
 
 def _needs(file: Tables) -> dict[str, tuple[str, ...]]:
