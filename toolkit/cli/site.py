@@ -141,7 +141,7 @@ def check(
         ctx.exit(1)
 
 
-@command.command("share", short_help="Print the facts of a cluster without names")
+@command.command("share", short_help="Print a cluster's facts without host and user names")
 @click.argument("name", required=False)
 @place_options
 @_facts_option

@@ -42,7 +42,9 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     """
     asked = launch_search_path(host, plan)
     if asked is None and _distribution_first(host, image, plan):
-        return with_unknown_mpi(image, "the runtime makes the loader search the distribution's folders first")
+        return with_unknown_mpi(
+            image, "the runtime sets LD_LIBRARY_PATH to folders that come before DT_RUNPATH"
+        )
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
     if not asked and "LD_LIBRARY_PATH" not in plan.env:

@@ -38,9 +38,10 @@ _SEED = 20261121
 class Fit:
     """The scaling model, fitted to one curve.
 
-    ``weights`` are the fitted factors of the model's three terms: ``P``, ``K``, and ``W`` or ``L`` in
-    :mod:`toolkit.study.model`. Each of the ``draws`` has the relative error of a future run, and the fitted
-    factors of one random repetition of the fit. ``base_ranks`` is the smallest measured number of ranks.
+    ``weights`` are the model's three fitted factors, which :mod:`toolkit.study.model` calls ``P``, ``K``, and
+    (depending on the model's terms) ``W`` or ``L``. Each of the ``draws`` has the relative error of a
+    future run, and the fitted factors of one random repetition of the fit. ``base_ranks`` is the smallest
+    measured number of ranks.
     """
 
     scaling: Scaling

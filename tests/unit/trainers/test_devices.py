@@ -109,7 +109,8 @@ def test_ranks_that_may_all_see_the_same_take_one_each(prepared, gpus, ranks, en
 
 def test_ranks_that_see_the_gpus_of_their_socket_only_are_refused_with_the_way_out(prepared):
     with pytest.raises(
-        Trouble, match=r"4 ranks on this node sees 2 GPUs of the job's 4, .*--gpu-bind=single:1"
+        Trouble,
+        match=r"4 ranks on this node all use the same 2 GPUs, although .* 4 .*--gpu-bind=single:1",
     ):
         prepared(2, 1, 4, SLURM_GPUS_ON_NODE="4")
     with pytest.raises(Trouble, match=r"--gpu-bind=single:1, with --gpus-per-task=2$"):

@@ -53,7 +53,7 @@ def seen(tmp_path, monkeypatch):
 
 def test_the_same_gpu_on_the_same_node_is_one_line_with_the_way_out(seen):
     seen([2, 3], 0)
-    with pytest.raises(Trouble, match=r"rank 2 on .* uses the same GPU as rank 1, .*--gpu-bind=single:1"):
+    with pytest.raises(Trouble, match=r"rank 2 on .* uses the same GPU as rank 1; .*--gpu-bind=single:1"):
         gpu_sharing.check_own_gpus(
             Rank(2, 3, [(0, gpu_sharing._node_id(), (0, 1)), (1, gpu_sharing._node_id(), (2, 3))])
         )

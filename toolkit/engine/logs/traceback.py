@@ -81,9 +81,7 @@ _INNERMOST = 8
 """Maximum number of innermost frames whose files toolkit stores, to find the library that failed."""
 
 _INTRODUCED = 6
-"""Maximum number of lines between an exception that wraps another exception and the traceback of this other
-exception.
-"""
+"""Maximum number of lines between the message of an exception and the traceback that this message quotes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,8 +199,8 @@ def _unlabelled(output: Output, position: int, head: str) -> Callable[[Line], st
 
 
 def _cut(line: Line, text: str) -> Line:
-    """Return a copy of a line that has only ``text``, the program's own words, as its text. The label before
-    ``text`` moves to the tag of the copy. If the line does not end with ``text``, return the line unchanged.
+    """Return a copy of ``line`` with only ``text``, the program's own words. The label before ``text``
+    moves to the copy's tag. If the line does not end with ``text``, return ``line`` itself.
     """
     if not line.text.endswith(text):
         return line

@@ -127,7 +127,7 @@ def objections(recipe: Recipe, table: Stacks | None) -> Iterator[FieldFault]:
 
 
 def _no_text(want: object) -> FieldFault | None:
-    """Return a fault for the first value in the table ``want`` that is not a string, or None.
+    """Return a fault for the first value in the table ``want`` that is not a string; None if all are strings.
 
     msgspec's own error message does not name the faulty key.
     """

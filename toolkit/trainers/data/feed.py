@@ -42,7 +42,7 @@ class Feed(Protocol):
 
 
 class Portions(Protocol):
-    """A table of sample numbers with one row per training step. A training loop takes several rows at a
+    """A table of sample indices with one row per training step. A training loop takes several rows at a
     time.
     """
 

@@ -76,8 +76,8 @@ def choose_gpus(world: World, visible_count: int, *, exclusive: bool, node: int 
         there = f"{visible_count} GPU{'s' * (visible_count > 1)}"
         if world.local_size > 1 and visible_count < node and wanted <= node // world.local_size:
             raise Trouble(
-                f"each of the {world.local_size} ranks on this node sees {there} of the job's {node}, so "
-                "several ranks would use the same GPU; give each rank one GPU: "
+                f"the {world.local_size} ranks on this node all use the same {there}, although the job has "
+                f"{node} GPUs on this node; give each rank its own: "
                 f"--gpu-bind=single:1{f', with --gpus-per-task={wanted}' * (wanted > 1)}"
             )
         if world.requested_devices > 1:

@@ -50,9 +50,9 @@ def find_shared_gpu(rank: int, rank_gpus: Sequence[tuple[str, tuple[int, ...]]])
     for other, (place, gpus) in enumerate(rank_gpus[:rank]):
         if place == node and not set(gpus).isdisjoint(own):
             return Trouble(
-                f"rank {rank} on {os.uname().nodename} uses the same GPU as rank {other}, because "
-                "this GPU is visible to both ranks; give each rank its own GPU with --gpu-bind=single:1, or "
-                "make all GPUs of the node visible to each rank with --gpu-bind=none"
+                f"rank {rank} on {os.uname().nodename} uses the same GPU as rank {other}; "
+                "give each rank its own GPU with --gpu-bind=single:1, or make all GPUs of the node visible "
+                "to each rank with --gpu-bind=none, so that each rank chooses another GPU"
             )
     return None
 
