@@ -200,8 +200,8 @@ def _with_reason(ok: Effect, row: Setting | Component) -> Effect:
 
 
 def _path(case: Case, mpi: ImageMpi, ok: Effect, bad: Effect) -> Effect:
-    """Return ``ok`` if the launch mounts the path that the setting names, if the image's MPI needs this path,
-    or if the MPI has no plugin files; otherwise ``bad``.
+    """Return ``ok`` if the path in a setting does no harm, otherwise ``bad``. A path does no harm if the
+    launch mounts it, if the image's MPI finds its own files through it, or if the MPI loads no plugin files.
     """
     if ok.value.rstrip("/") == mpi.led_by.get(ok.name) or _is_bound(case, ok.value):
         return ok

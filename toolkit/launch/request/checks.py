@@ -49,7 +49,7 @@ _FORMS: Mapping[str, ValueForm] = {
     "memory": _MEMORY,
     "constraint": ValueForm(
         r"[A-Za-z0-9(\[][A-Za-z0-9._+@=&|*:,()\[\]-]*",
-        "write features without spaces, and with &, | or , between features, as sbatch(1) describes",
+        "write features without spaces, and put `&`, `|` or `,` between features, as sbatch(1) describes",
     ),
     "nodes": _NODES,
     "licenses": ValueForm(
