@@ -30,11 +30,11 @@ def test_pytorch_says_in_its_own_words_that_there_is_no_gpu(line):
     assert [finding.id for finding in explain(line)] == ["cuda-no-device"]
 
 
-def test_a_newer_library_of_c_plus_plus_is_told_as_a_newer_c_library_is():
+def test_a_missing_symbol_of_libstdcxx_is_not_a_fault_of_glibc():
     line = (
         "ImportError: /opt/conda/lib/libstdc++.so.6: version `CXXABI_1.3.15' not found (required by ./a.so)"
     )
-    assert [finding.id for finding in explain(line)] == ["built-on-newer-system"]
+    assert [finding.id for finding in explain(line)] == ["symbol-of-newer-libstdcxx"]
 
 
 def test_a_step_that_was_never_made_is_the_cause_of_the_time_that_ran_out():

@@ -317,5 +317,5 @@ def _reason(output: Output, position: int) -> str:
             continue
         if level is None:
             break
-        reason = level[1].strip() or reason
+        reason = strip_label(line.text).strip() if level[1].strip() else reason
     return reason

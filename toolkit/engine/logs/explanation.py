@@ -47,7 +47,12 @@ peer.
 """
 
 _NEAR = 60
-"""Maximum number of lines between a root line and a known message about the same fault."""
+"""Maximum number of lines between a root line and a message that may explain the root line."""
+
+_SAME_FAULT = 12
+"""Maximum number of lines between a root line and a known message that reports the cause of the same fault.
+Farther messages only show possible causes.
+"""
 
 _ROLES: tuple[KnownRole, ...] = ("cause", "possible", "consequence", "harmless")
 
@@ -278,8 +283,9 @@ def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None)
     if match.position > root.clue.position and only_misses_gpu(match.lines[0].text):
         return "consequence"
     same = _class_of(match) == root.clue.class_
-    near = abs(match.lines[0].number - root.clue.line.number) <= _NEAR
-    if same and near:
+    own, line = root.clue.line, match.lines[0]
+    near = abs(line.number - own.number) <= _NEAR
+    if same and abs(line.number - own.number) <= _SAME_FAULT and (line.task == own.task or not own.task):
         return "cause"
     return "possible" if near or match.position < root.clue.position else "consequence"
 

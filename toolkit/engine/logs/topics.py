@@ -34,8 +34,11 @@ _OF_TOOL = re.compile(r"^(?:\S{1,120}(?:: ?| +))?(?:fatal(?: error)?|error) *: \
 _ERROR_WAS = re.compile(r"(?i)\b(?:error|reason|message) (?:was|is):$")
 """A pattern for the end of a heading whose next line is the error of a library."""
 
-_LAST_ERROR = re.compile(r"^\W{0,3}Last error:\s*$")
-"""A pattern for a line after which PyTorch quotes an error from NCCL."""
+_LAST_ERROR = re.compile(r"^(?:\[[^\]\s]{1,60}\]:? ?)?\W{0,3}Last error:\s*$|^`ptxas` stderr:\s*$")
+"""A pattern for a line after which PyTorch quotes an error from NCCL, or Triton the output of ptxas."""
+
+_NAME_OF_PACKAGE = re.compile(r"\((?:missing|no such package)\):$")
+"""A pattern for the end of a line in which apk names a package that it did not find."""
 
 _INNERMOST = 2
 """Number of a traceback's innermost files in which toolkit looks for the subject of the fault, such as a
@@ -161,7 +164,7 @@ def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
 
 def _has_detail(clue: Clue, heading: str, line: Line) -> bool:
     """Return whether ``line``, the line below a heading, has the words that the heading announces."""
-    if not line.text.strip() or line.task != clue.line.task:
+    if not line.text.strip() or line.task != clue.line.task or _NAME_OF_PACKAGE.search(line.text):
         return False
     indented = line.text[:1].isspace() and clue.class_ == "unknown-error" and heading.endswith(":")
     return indented or _ERROR_WAS.search(heading) is not None

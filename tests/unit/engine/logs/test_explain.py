@@ -193,11 +193,25 @@ def test_a_line_about_a_gpu_has_another_cause_than_a_line_about_the_host(line, i
         ("sh: 1: mpirun: not found", "mpirun-not-found"),
         ("slurmstepd: error: execve(): mpirun: No such file or directory", "mpirun-not-found"),
         ("srun: error: node1: execve(): /opt/bin/mpirun: No such file or directory", "mpirun-not-found"),
-        ("slurmstepd: error: execve(): date: No such file or directory", "program-not-found"),
+        ("slurmstepd: error: execve(): date: No such file or directory", "command-path"),
         ("slurmstepd: error: execve(): singularity: No such file or directory", "runtime-absent"),
+        ("slurm_script: line 4: mkdir: command not found", "command-path"),
+        (
+            "docker: toomanyrequests: You have reached your unauthenticated pull rate limit.",
+            "image-pull-limit",
+        ),
+        ("torch.distributed.elastic.rendezvous.api.RendezvousClosedError", "torch-rendezvous-incomplete"),
+        ("RuntimeError: received 3 items of ancdata", "too-many-files"),
+        (
+            "n1.net: Unable to create recv CQ of size 8 on mlx5_1: Cannot allocate memory",
+            "locked-memory-limited",
+        ),
+        ("RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED", "cudnn-call"),
+        ("MPID_Init(638): PMI2 init failed: 1", "image-lacks-pmix"),
+        ("ImportError: numpy.core.multiarray failed to import", "numpy-differs"),
     ],
 )
-def test_a_program_that_is_not_there_is_named_for_what_it_is(line, id_):
+def test_a_line_has_the_cause_that_is_true_for_it(line, id_):
     assert [f.id for f in explain(line)] == [id_]
 
 

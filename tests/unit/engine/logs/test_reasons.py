@@ -88,6 +88,38 @@ PLUGIN = """\
 !! ERROR - reading join.conf
 !! ERROR - cannot resolve host "n4"
 """
+PYXIS = """\
+slurmstepd: error: pyxis: child 77 failed with error code: 1
+slurmstepd: error: pyxis: failed to import docker image
+slurmstepd: error: pyxis: printing enroot log file:
+"""
+APK = """\
+fetch https://mirror.example/alpine/v3.20/main/x86_64/APKINDEX.tar.gz
+WARNING: fetching https://mirror.example/alpine/v3.20/main: temporary error (try again later)
+ERROR: unable to select packages:
+  git (no such package):
+    required by: world[git]
+"""
+MPICH = """\
+Fatal error in MPI_Init: Other MPI error, error stack:
+MPIR_Init_thread(392)...:
+MPID_Init(139)..........: channel initialization failed
+MPIDI_CH3_Init(38)......: the channel sock is not available
+"""
+RAY = """\
+WARNING worker.py:2037 -- The node n3 has been marked dead because the detector got no answer.
+(2) raylet has lagging heartbeats due to slow network or busy workload.
+"""
+LAST_ERROR = """\
+[job|2]:ncclSystemError: System call failed.
+[job|2]:Last error:
+[job|2]:ncclSocketInit: the family 3 is invalid
+"""
+PTXAS = """\
+triton.runtime.errors.PTXASError: PTXAS error: Internal Triton PTX codegen error
+`ptxas` stderr:
+ptxas fatal   : Value 'sm_121a' is not defined for option 'gpu-name'
+"""
 LABELS = """\
 [train][worker-0]     raise URLError(err)
 [train][worker-0] urllib.error.URLError: <urlopen error [Errno -3] no answer>
@@ -130,6 +162,13 @@ LABELS = """\
             "cuda-or-hip",
         ),
         (PLUGIN, "cannot resolve host", "network-or-dns"),
+        (PYXIS, "failed to import docker image", "container-runtime"),
+        (APK, "temporary error", "network-or-dns"),
+        (APK.split("\n", 2)[2], "unable to select packages", "unknown-error"),
+        (MPICH, "MPIDI_CH3_Init(38)......: the channel sock is not available", "mpi"),
+        (RAY, "has been marked dead", "ray"),
+        (LAST_ERROR, "ncclSocketInit", "nccl-or-rccl"),
+        (PTXAS, "'sm_121a' is not defined", "cuda-or-hip"),
     ],
 )
 def test_the_line_with_the_reason_is_the_root_line(log, root, class_):

@@ -539,16 +539,34 @@ def test_the_class_of_a_known_cause_replaces_a_general_class(line, class_):
         ),
         ("HIP error: hipErrorInvalidDeviceFunction", "rocm-no-gpu"),
         ("nvidia-container-cli: requirement error: unsatisfied condition: cuda>=12.4", "docker-without-gpu"),
+        ("n1: Unable to create send CQ on mlx5_0: Cannot allocate memory", "out-of-memory"),
+        ("F nvptx_compiler.cc:478] ptxas returned an error during compilation", "xla-libdevice"),
+        ("ImportError: libstdc++.so.6: version `GLIBCXX_3.4.30' not found", "built-on-newer-system"),
+        ("inotify_add_watch: No space left on device", "disk-full"),
+        ("ray: the worker crashed unexpectedly due to SIGSEGV or other errors", "crashed"),
+        ("ssh: Could not resolve hostname n3: Name or service not known", "ssh-refused"),
     ],
 )
 def test_a_signature_leaves_lines_of_other_programs_alone(line, cause):
     assert cause not in {known.id for known in explain_output(Output(f"{line}\n")).findings}
 
 
-def test_a_cause_beside_the_one_on_the_root_line_only_may_matter():
-    text = "CUDA out of memory. Tried 2 GiB\nslurmstepd: error: Detected 1 oom_kill event in 8.0.\n"
-    roles = {known.id: known.role for known in explain_output(Output(text)).findings}
-    assert roles == {"gpu-memory-full": "cause", "out-of-memory": "possible"}
+MISSING = "RuntimeError: init_process_group failed in rank 3\n{}rendezvous.api.RendezvousTimeoutError\n"
+
+
+@every_row(
+    ("text", "roles"),
+    [
+        (
+            "CUDA out of memory. Tried 2 GiB\nslurmstepd: error: Detected 1 oom_kill event in 8.0.\n",
+            {"gpu-memory-full": "cause", "out-of-memory": "possible"},
+        ),
+        (MISSING.format("late\n" * 3), {"torch-rendezvous-incomplete": "cause"}),
+        (MISSING.format("late\n" * 20), {"torch-rendezvous-incomplete": "possible"}),
+    ],
+)
+def test_a_cause_far_from_the_root_line_or_beside_another_cause_only_may_matter(text, roles):
+    assert {known.id: known.role for known in explain_output(Output(text)).findings} == roles
 
 
 def watchdog(rank: int, number: int, kind: str) -> str:

@@ -22,6 +22,7 @@ from toolkit.engine.logs.leads.reasons import (
     message_of_graph,
     reason_of_refusal,
     reason_of_task,
+    step_of_pyxis,
 )
 from toolkit.engine.logs.topics import message_below, quoted_fault
 
@@ -44,6 +45,7 @@ LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
     message_of_graph,
     reason_of_refusal,
     reason_of_task,
+    step_of_pyxis,
     death_of_worker,
     exception_of_child,
 )

@@ -47,6 +47,13 @@ Slurm gives its own reason for refusing the job.
 _PLUGIN = 10
 """Maximum number of messages from a site's plugin before Slurm's reason."""
 
+_CHILD_OF_PYXIS = re.compile(r"\bpyxis: child \d{1,10} failed with error code")
+_OF_PYXIS = re.compile(r"\bpyxis: (?:failed to|couldn.t) ")
+_NEXT = 3
+"""Patterns for the report of a failed child process of pyxis, and for the step of pyxis that failed, which
+pyxis names in one of the next lines.
+"""
+
 _TASK_FAILED = re.compile(r"Error executing process >|process > .{1,200}, failed: \d")
 _CAUSED_BY = re.compile(r"^\s*Caused by:\s*$")
 _SUMMARY = 30
@@ -146,3 +153,15 @@ def reason_of_task(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue |
             return Clue(position, line, row.class_ if row else "unknown-error", 3, "cause")
         below = below or _CAUSED_BY.match(text) is not None
     return None
+
+
+def step_of_pyxis(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """If the root line says that a child process of pyxis failed, return the next line that names the failed
+    step of pyxis; otherwise ``None``.
+    """
+    del causes
+    if not _CHILD_OF_PYXIS.search(clue.line.text):
+        return None
+    near = output.places_after(clue.position, _NEXT)
+    found = ((position, line) for position, line in near if _OF_PYXIS.search(line.text))
+    return next((replace(clue, position=position, line=line) for position, line in found), None)
