@@ -9,7 +9,7 @@ from toolkit.engine.logs.clues import Clue, clues, strip_label
 from toolkit.engine.logs.codes import code_in, error_codes
 from toolkit.engine.logs.endings import is_stopped
 from toolkit.engine.logs.frames import FRAME, is_raised_by_user
-from toolkit.engine.logs.joblines import Output
+from toolkit.engine.logs.joblines import Line, Output
 from toolkit.engine.logs.leads.gpuwords import only_misses_gpu
 from toolkit.engine.logs.line_class import classify, is_harmless
 from toolkit.engine.logs.root import RootClue, find_root
@@ -285,15 +285,30 @@ def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None)
     same = _class_of(match) == root.clue.class_
     own, line = root.clue.line, match.lines[0]
     near = abs(line.number - own.number) <= _NEAR
-    if same and abs(line.number - own.number) <= _SAME_FAULT and (line.task == own.task or not own.task):
+    if same and near and _continues(line, own):
         return "cause"
     return "possible" if near or match.position < root.clue.position else "consequence"
 
 
+def _continues(line: Line, root: Line) -> bool:
+    """Return whether a line is part of the message of the root line, or precedes this message.
+
+    The line must be of the same rank. If it comes after the root line, it must also start with the same word,
+    such as ``srun:``, because another program may have written the line.
+    """
+    if abs(line.number - root.number) > _SAME_FAULT or (root.task and line.task != root.task):
+        return False
+    return line.number < root.number or line.text.split()[:1] == root.text.split()[:1]
+
+
 def _is_near(match: SignatureMatch, root: RootClue) -> bool:
+    """Return whether a match of a log signature contains the root line, or a line that the root line
+    repeats.
+    """
     own = root.clue.line
     return any(
-        line.number == own.number or (line.number == own.number + 1 and line.text.strip() in own.text)
+        line.number == own.number
+        or (0 < line.number - own.number <= _SAME_FAULT and line.text.strip() in own.text)
         for line in match.lines
     )
 

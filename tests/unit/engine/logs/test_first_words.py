@@ -75,6 +75,7 @@ LINES = {
 """Lines with the first alternative of a pattern, by the id of the signature."""
 AFTER_OTHERS = {
     "cuda-no-device",
+    "cudnn-call",
     "horovod-other-tensorflow",
     "locked-memory",
     "loop-devices",

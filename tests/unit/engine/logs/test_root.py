@@ -551,7 +551,7 @@ def test_a_signature_leaves_lines_of_other_programs_alone(line, cause):
     assert cause not in {known.id for known in explain_output(Output(f"{line}\n")).findings}
 
 
-MISSING = "RuntimeError: init_process_group failed in rank 3\n{}rendezvous.api.RendezvousTimeoutError\n"
+MISSING = "sim: init_process_group failed in rank 3\n{}RendezvousTimeoutError\n"
 
 
 @every_row(
@@ -561,8 +561,9 @@ MISSING = "RuntimeError: init_process_group failed in rank 3\n{}rendezvous.api.R
             "CUDA out of memory. Tried 2 GiB\nslurmstepd: error: Detected 1 oom_kill event in 8.0.\n",
             {"gpu-memory-full": "cause", "out-of-memory": "possible"},
         ),
-        (MISSING.format("late\n" * 3), {"torch-rendezvous-incomplete": "cause"}),
-        (MISSING.format("late\n" * 20), {"torch-rendezvous-incomplete": "possible"}),
+        (MISSING.format("late\nsim: "), {"torch-rendezvous-incomplete": "cause"}),
+        (MISSING.format("late\n"), {"torch-rendezvous-incomplete": "possible"}),
+        (MISSING.format("late\n" * 20 + "sim: "), {"torch-rendezvous-incomplete": "possible"}),
     ],
 )
 def test_a_cause_far_from_the_root_line_or_beside_another_cause_only_may_matter(text, roles):
