@@ -256,6 +256,10 @@ def test_the_report_of_a_failed_build_step_is_the_root_line_of_a_silent_step(sum
         ("scipy 1.2 is older than required 1.9", "package"),
         ("The node n3 has been marked dead because the detector got no answer", "ray"),
         ("PMI2 init failed: 14", "pmi"),
+        ("ray.exceptions.RaySystemError: System error: Broken pipe", "ray"),
+        ("Proxy Call to rank 6 failed (Setup)", "nccl-or-rccl"),
+        ("srun: fatal: Can not execute vasp", "program-start"),
+        ("[3] Abort: Got FATAL event 2 at line 90", "ucx-or-libfabric"),
         ("sim: mlock failed for 64 pages: Cannot allocate memory", "ucx-or-libfabric"),
     ],
 )
