@@ -1,8 +1,14 @@
 """Change rows, rules and templates at random, and check that the unit tests fail: python -m tests.mutations.
 
 The program makes one edit at a time in the working tree, runs the tests that the edit affects until one
-fails, and undoes the edit. It prints the edits for which no test fails, and then exits with status 1. Texts
-for readers, and the samples that tests read, are not changed.
+fails, and undoes the edit. It prints the edits for which no test fails, and then exits with status 1.
+
+Three kinds of values are not changed, because no test of toolkit's behaviour can notice the edit:
+
+- texts that toolkit only prints, such as ``title``, ``fix``, ``means`` and ``note``
+- texts that toolkit does not read, such as ``source``, and samples, which only tests read
+- the bounds of a long range in a pattern, such as ``.{0,80}``: the range is longer than the text between the
+  two words in lines of real programs, so a slightly shorter or longer range finds the same lines
 """
 
 import argparse
@@ -19,7 +25,10 @@ import grimp
 
 from tests.changed import ROOT, reach
 
-_PROSE = re.compile(r"^(sample|source|title|why|because|fix|evidence|general|name|origin|file|todo|#)")
+_PROSE = re.compile(r"(sample|source|title|why|because|fix|means|note|evidence|todo) = |#")
+_KEY = re.compile(r"[\w.\"+:,-]+|\s+\{ \w+")
+# A range such as {0,80} in a pattern whose last bound has two digits or more, or a digit elsewhere.
+_DIGIT = re.compile(r"(?P<range>\{\d+,\d{2,}\})|\d")
 _SWAPS = (
     (" == ", " != "),
     (" != ", " == "),
@@ -56,17 +65,25 @@ class Edit:
 def rows(file: Path) -> Iterator[Edit]:
     """Yield edits of values in a TOML file: another word for a word, or another number for a number."""
     for number, line in enumerate(file.read_text().splitlines()):
-        if " = " not in line or _PROSE.match(line):
+        key, equals, value = line.partition(" = ")
+        if not equals or _PROSE.match(line) or not _KEY.fullmatch(key):
             continue
-        key, _, value = line.partition(" = ")
         if key == "pattern":
             changed = re.sub(r"[A-Za-z]{4}", "zzzz", value, count=1)
         elif value in {"true", "false"}:
             changed = "false" if value == "true" else "true"
         else:
-            changed = re.sub(r"\d", lambda digit: str((int(digit[0]) + 1) % 10), value, count=1)
+            changed = next_digit(value)
         if changed != value:
             yield Edit(_name(file), number, line, f"{key} = {changed}")
+
+
+def next_digit(value: str) -> str:
+    """Return a value with its first digit changed to the next digit, except in long ranges of patterns."""
+    for found in _DIGIT.finditer(value):
+        if not found["range"]:
+            return f"{value[: found.start()]}{(int(found[0]) + 1) % 10}{value[found.end() :]}"
+    return value
 
 
 def rules(file: Path) -> Iterator[Edit]:
