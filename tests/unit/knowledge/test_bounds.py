@@ -62,7 +62,7 @@ def test_the_list_names_rows_that_are_there_and_need_it():
     assert len(list(bounded())) >= 12
 
 
-RANGE = re.compile(r">=\s*(\d[\d.]*)\s*,\s*<=?\s*(\d[\d.]*)")
+RANGE = re.compile(r">=\s*(\d[\d.]*)(?:(?:a|b|rc)\d+)?\s*,\s*<=?\s*(\d[\d.]*)")
 GPUS = tomllib.loads((shipped_folder("recipes") / "knowledge" / "cuda.toml").read_text("utf-8"))["gpu"]
 
 

@@ -68,8 +68,13 @@ LINES = {
     "cuda": ("CUDA error {}", "cudaError({})"),
     "cuda-old": ("cuda runtime error ({})",),
     "hip": ("HIP error {}",),
-    "xid": ("NVRM: Xid (PCI:0000:01:00): {}", "caused by previous Xid {}", "Xid error: {}"),
-    "signal": ("exitcode : -{}", "signal {}", "exit code -{}"),
+    "xid": (
+        "NVRM: Xid (PCI:0000:01:00): {}",
+        "caused by previous Xid {}",
+        "Xid error: {}",
+        "NVRM: Xid (PCI:0000:01:00): 45, caused by previous Xid {}",
+    ),
+    "signal": ("exitcode : -{}", "signal {}", "exit code -{}", "signal 15, exitcode : -{}"),
     "exit": ("exited with exit code {}",),
 }
 """Lines in which programs print the number of a code."""

@@ -24,6 +24,7 @@ OF_ROW = {
 DRIVERS = tables("cuda")["major_driver"]["minimum"]
 RECORDS = json.loads((Path(__file__).parents[2] / "matrix" / "images.json").read_text("utf-8"))
 STACKS_TEXT = text("stacks")
+PATCHES = Path(__file__).parents[3] / "recipes" / "patches"
 NAMED = {version for *_, row in ROWS for version in VERSION.findall(row["source"])}
 """All versions that sources name: the source of a PyTorch names the versions of its CUDA libraries."""
 LOCKS = "\n".join(locks())
@@ -97,9 +98,12 @@ def an_mpi_library_has_one_soname_and_known_interfaces(name: str, row: Row) -> N
         assert speaks.get("own_shm") == (False if speaks.get("device") == "ch4:ucx" else None)
 
 
-def an_archive_has_the_hash_of_a_lock(name: str, row: Row) -> None:
+def archives_and_patches_are_those_of_locks(name: str, row: Row) -> None:
     if archive := row.get("archive"):
+        assert archive["origin"].endswith(f"/{archive['file']}")
+        assert f'"{archive["file"]}"' in LOCKS
         assert f'"{archive["sha256"]}"' in LOCKS
+    assert [patch for patch in row.get("patches", ()) if not (PATCHES / patch).is_file()] == []
 
 
 def a_row_says_asked_only_if_it_is_asked(name: str, row: Row) -> None:
@@ -176,7 +180,7 @@ CHECKS = [
     a_python_and_a_c_library_of_a_base_are_named_by_the_source,
     the_driver_of_a_cuda_is_the_driver_of_minor_version_compatibility,
     an_mpi_library_has_one_soname_and_known_interfaces,
-    an_archive_has_the_hash_of_a_lock,
+    archives_and_patches_are_those_of_locks,
     a_row_says_asked_only_if_it_is_asked,
     a_required_version_is_a_row,
     pythons_are_all_minor_releases_from_the_first_to_the_last,
