@@ -99,11 +99,10 @@ LINES = [
 
 def changed() -> dict[str, str]:
     """Return the first pattern with a digit of each row, and the pattern with the next digit."""
-    found = {}
+    found: dict[str, str] = {}
     for row in tables("faultlines")["line"]:
-        pairs = ((pattern, next_digit(pattern)) for pattern in row.get("patterns", ()))
-        found.update([next(((old, new) for old, new in pairs if old != new), ("", ""))])
-    del found[""]
+        pairs = [(pattern, next_digit(pattern)) for pattern in row.get("patterns", ())]
+        found.update([(old, new) for old, new in pairs if old != new][:1])
     return found
 
 

@@ -30,6 +30,7 @@ CAUSES = {
         "terminate called without an active exception",
         "The job will now be aborted.  Please check your code and/or",
         "JAVA BINDINGS FAILED TO LOAD REQUIRED LIBRARIES",
+        "Outdated Singularity installation found",
         "Called CmiAbort ------------ Reason: no memory",
     ],
     3: [  # errors that a program logs, which may continue
@@ -37,6 +38,7 @@ CAUSES = {
         "srun: error: spank: lua.so: Plugin file not found",
         "usage: train.py [-h] [--lr LR]",
         "ERROR: step 3",
+        "WARNING: Ignoring https://a.org/APKINDEX: temporary error",
         "the number of rows must be at least 4, not 0",
         "step 3 failed: builtins.KeyError: 'labels'",
         "failed call to cuInit: UNKNOWN ERROR (303)",
