@@ -156,12 +156,10 @@ def bind_glibc_older(case: Case) -> Hit | None:
     libraries with the same name, such as libfabric.so.1, the loader prefers the mounted library.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
-    host, mpi, glibc = provider_guarded(case), case.image.mpi, case.image.glibc
-    if host is None or mpi is None or not case.plan.binds:
+    host, glibc = provider_guarded(case), case.image.glibc
+    if host is None or host.glibc_needed is None or not _loads_mounted(case):
         return None
-    if not _loads_mounted(case):
-        return None
-    if host.glibc_needed is None or (glibc is not None and not older(glibc, host.glibc_needed)):
+    if glibc is not None and not older(glibc, host.glibc_needed):
         return None
     because = f"{host.library} needs glibc {host.glibc_needed}; the image has {glibc or 'no glibc'}"
     return Hit(case.cite("host.mpis", "image.glibc"), "loader-failure", because, because)

@@ -216,6 +216,14 @@ def test_a_library_is_no_fix_for_an_mpi_that_never_opens_it(on, of, opens):
     rules = tuple(r for r in RULES if r.id.endswith(("lacks-fabric", "lacks-provider")))
     _, (found,) = judge(case(on, of), rules)
     assert found.fix.startswith(opens)
+    # No module of UCX supports Slingshot, so the title names the MPI and not a missing module.
+    assert not found.title.startswith("The UCX in the image has no module")
+
+
+def test_a_ucx_without_a_module_for_infiniband_is_the_title():
+    rules = tuple(r for r in RULES if r.id == "ucx-lacks-fabric")
+    _, (found,) = judge(case(HOST, image(mpi=MPICH, ucx_transports=("tcp",))), rules)
+    assert found.title == "The UCX in the image has no module for InfiniBand"
 
 
 def test_roce_is_called_so():
