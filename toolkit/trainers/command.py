@@ -14,6 +14,7 @@ from toolkit.trainers.checks.node import DEVICES, openable
 from toolkit.trainers.frameworks import framework_of
 from toolkit.trainers.learning import options as learning_options
 from toolkit.trainers.learning.refusals import find_framework_refusal, find_refusal
+from toolkit.trainers.ranks.output import wait_for_reader
 from toolkit.trainers.ranks.spread import RankSpread
 from toolkit.trainers.ranks.tuning import UNTUNED, Tuning
 from toolkit.trainers.ranks.world import World, complain_once, open_world
@@ -241,5 +242,7 @@ def _end(world: World | None, code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     if world and not world.alone:
+        # The launcher loses output that it has not read when the abort arrives.
+        wait_for_reader(sys.stderr.fileno())
         world.abort(code)
     sys.exit(code)
