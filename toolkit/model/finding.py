@@ -35,9 +35,9 @@ image's author (``image``), or the site's administrators (``site``).
 ADVICE: dict[str, str] = {
     "transient": "Submit the same job again, without changes.",
     "node": "Submit the job again on other nodes (`--exclude`).",
-    "user": "Submitting the same job again will not help.",
-    "image": "Submitting the same job again will not help; change the image first.",
-    "site": "Submitting again will not help until the network, the service or the cluster has changed.",
+    "user": "Without a change, the same job will probably fail again.",
+    "image": "The same job will probably fail again; change the image or the installed software first.",
+    "site": "The same job will probably fail again until the network, the service or the cluster changes.",
 }
 """Value of :data:`Retry` → advice as a sentence."""
 

@@ -93,4 +93,4 @@ def test_the_user_hears_why_a_bug_is_not_submitted_again(submitted: list[tuple[s
     told = Told()
     run(BUG, ["failed"], told)
     assert submitted == []
-    assert told.notices == ["--requeue: no retry. Submitting the same job again will not help."]
+    assert told.notices == ["--requeue: no retry. Without a change, the same job will probably fail again."]

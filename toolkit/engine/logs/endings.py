@@ -50,6 +50,10 @@ _HELPER = re.compile(
 started.
 """
 
+_LABELS = re.compile(rb"(?m)^ *(\d+): ")
+_CTEST = re.compile(rb"(?m)^ *\d+: Test (?:command|timeout computed to be): ")
+"""Patterns for labels at the start of lines, and for a line that ctest prints with the number of a test."""
+
 
 def is_replaced(output: Output, ending: Clue) -> bool:
     """Return whether ``ending`` reports the exit of a helper process, such as a data loader, and the program
@@ -128,7 +132,7 @@ def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, s
         clue: the root line (the first line that reports the failure).
         endings: the lines in which launchers report that ranks exited.
     """
-    rank, node = clue.line.task, ""
+    rank, node = clue.line.task if _is_rank(output, clue, endings) else "", ""
     if _CANCELLED.search(clue.line.text):
         return "", ""
     if absent := _ABSENT.search(clue.line.text):
@@ -141,6 +145,25 @@ def failed_rank(output: Output, clue: Clue, endings: list[Clue]) -> tuple[str, s
             return named
     failed = _NODE.search(clue.line.text)
     return rank, node or (failed[1] if failed else "")
+
+
+def _is_rank(output: Output, clue: Clue, endings: list[Clue]) -> bool:
+    """Return whether the number at the start of the line ``clue`` is a rank. The label ``3: `` of ``srun
+    --label`` may also be the number of another item, such as a test of ctest.
+
+    Such a label is a rank if Slurm aligned it or wrote lines, if lines have several labels, or if a launcher
+    reports the rank.
+    """
+    if clue.line.tag or not clue.line.task:
+        return True
+    page = next((page for page in output.pages if page.start <= clue.position < page.end), None)
+    text = output.content(page) if page else b""
+    if _CTEST.search(text):
+        return False
+    if clue.line.text.startswith(" ") or b"slurmstepd" in text:
+        return True
+    labels = {found[1] for found in _LABELS.finditer(text)}
+    return len(labels) > 1 or any(rank_number(one) == clue.line.task for one in endings)
 
 
 def _were_killed_together(clue: Clue, endings: list[Clue]) -> bool:

@@ -275,19 +275,26 @@ def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None)
         return "cause"
     if finding.severity == "info" or match.signature.general:
         return "consequence"
-    if root is None or _is_near(match, root):
+    if root is None or (_is_near(match, root) and not _is_circumstance(match, root)):
         return "cause"
     row = classify(strip_label(match.lines[0].text))
     if row is not None and row.role == "consequence":
         return "consequence"
     if match.position > root.clue.position and only_misses_gpu(match.lines[0].text):
         return "consequence"
-    same = _class_of(match) == root.clue.class_
+    same = _class_of(match) == root.clue.class_ and match.signature.severity == "error"
     own, line = root.clue.line, match.lines[0]
     near = abs(line.number - own.number) <= _NEAR
     if same and near and _continues(line, own):
         return "cause"
     return "possible" if near or match.position < root.clue.position else "consequence"
+
+
+def _is_circumstance(match: SignatureMatch, root: RootClue) -> bool:
+    """Return whether a message in the root line only shows a circumstance of the failure: a warning about the
+    path in a frame of a traceback.
+    """
+    return match.signature.severity != "error" and FRAME.match(strip_label(root.clue.line.text)) is not None
 
 
 def _continues(line: Line, root: Line) -> bool:

@@ -9,6 +9,7 @@ from itertools import islice
 
 from toolkit.engine.logs.clues import Clue, strip_label
 from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.line_class import classify
 from toolkit.knowledge.signatures import classes
 
 GENERAL_CLASSES = ("unknown-error", "python-exception", "exit-status")
@@ -31,7 +32,9 @@ _THROWN = re.compile(r"terminate called after throwing an instance of")
 _OF_TOOL = re.compile(r"^(?:\S{1,120}(?:: ?| +))?(?:fatal(?: error)?|error) *: \S")
 """A pattern for an error of a compiler, assembler or linker, such as ``ptxas fatal   : ``."""
 
-_ERROR_WAS = re.compile(r"(?i)\b(?:error|reason|message) (?:was|is):$")
+_ERROR_WAS = re.compile(
+    r"(?i)\b(?:error|reason|message) (?:was|is):$|because of the following error\b.{0,60}:$"
+)
 """A pattern for the end of a heading whose next line is the error of a library."""
 
 _LAST_ERROR = re.compile(r"^(?:\[[^\]\s]{1,60}\]:? ?)?\W{0,3}Last error:\s*$|^`ptxas` stderr:\s*$")
@@ -155,7 +158,9 @@ def message_below(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
         introduces = heading.endswith(":")
         of_tool = introduces and _OF_TOOL.match(strip_label(line.text))
         if found is clue and (of_tool or _THROWN.match(heading) or _has_detail(clue, heading, line)):
-            return cause or Clue(position, line, clue.class_, clue.strength, "cause", clue.retry)
+            row = classify(strip_label(line.text)) if clue.class_ in GENERAL_CLASSES else None
+            class_ = row.class_ if row and row.class_ else clue.class_
+            return cause or Clue(position, line, class_, clue.strength, "cause", clue.retry)
         if not (cause and introduces and line.text[:1].isspace() and cause.class_ == clue.class_):
             break
         found = cause

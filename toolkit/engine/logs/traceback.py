@@ -18,7 +18,7 @@ _FRAME = re.compile(r'^\s*File "(?P<file>[^"]{1,300})", line (?P<line>\d+)(?:, i
 _CHAIN = re.compile(
     r"^(?:During handling of the above exception|The above exception was the direct cause)", re.MULTILINE
 )
-_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<frozen|/opt/conda/bin/|^<string>")
+_LIBRARY = re.compile(r"/(?:site|dist)-packages/|/lib/python\d|^<frozen|/bin/[\w-]{1,40}$|^<string>")
 _RAISED = re.compile(
     r"(?:[a-z_]\w{0,60}\.){0,9}[A-Z]\w{0,80}(?::|$)|(?:[a-z_]\w{0,60}\.){1,9}\w{1,80}(?::|$)"
     r"|(?:\w{1,60}\.){1,9}[A-Z]\w{0,80}(?:Error|Exception)(?::|$)"  # a module such as xml.etree.ElementTree

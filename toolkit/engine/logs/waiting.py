@@ -12,6 +12,9 @@ _TIMED_OUT = re.compile(
     r"|clients joined|stopped sending heartbeats|is stalled for longer than"
 )
 
+_JOINED = re.compile(r"\bworld_size=(?P<size>\d{1,9}), worker_count=(?P<joined>\d{1,9})\b")
+"""A pattern for the numbers of expected and joined ranks of PyTorch's store."""
+
 _COLLECTIVE = re.compile(
     r"\[Rank (\d{1,6})\] Watchdog caught collective operation timeout: "
     r"WorkNCCL\(SeqNum=(\d{1,12}), OpType=(\w{1,40})"
@@ -21,6 +24,9 @@ _COLLECTIVE = re.compile(
 def waited_for_ranks(clue: Clue) -> bool:
     """Return whether a line says that a time limit stopped a rank because other ranks were missing."""
     together = clue.class_ in {"rendezvous", "coordination", "nccl-or-rccl"}
+    joined = _JOINED.search(clue.line.text)
+    if joined and int(joined["joined"]) > int(joined["size"]):
+        return False  # more ranks than expected joined
     return together and _TIMED_OUT.search(clue.line.text) is not None
 
 

@@ -38,8 +38,6 @@ WRONG = {
     "n45-LlamaFactory-3839": {"root"},  # the reason is in the third line of an exception of Ascend
     "n46-PanguWeather-1": {"root"},  # several ranks write at once, and break the line
     "n45-horovod-2097": {"class"},  # the report breaks the line before its reason
-    "n49-12": {"root"},  # the message is five lines after the heading
-    "n49-31": {"root"},  # the reason is in the warning before the error
     "n49-32": {"root", "class"},  # the step was cancelled, and the program then failed in its own way
 }
 """Known errors of `toolkit explain` by the id of a record; a new entry needs a reason."""

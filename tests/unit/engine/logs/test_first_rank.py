@@ -253,6 +253,14 @@ def test_the_rank_of_torchruns_table_wins_over_the_local_rank(lines, rank):
     assert told(f"free(): double free detected in tcache 2\n{lines}")[1:] == ("signal", rank)
 
 
+@every_row(("joined", "waited"), [(3, True), (8, False)])
+def test_a_rank_waits_for_others_only_if_fewer_joined_than_expected(joined, waited):
+    said = "Timed out initializing process group in store based barrier on rank: 0"
+    found = explain_output(Output(f"RuntimeError: {said}, (world_size=4, worker_count={joined})\n"))
+    assert found.root is not None
+    assert found.root.waited is waited
+
+
 CHECKPOINT = """\
 [rank0]: Traceback (most recent call last):
 [rank0]:   File "/home/ada/train.py", line 13, in <module>

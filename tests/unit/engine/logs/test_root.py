@@ -223,7 +223,7 @@ def test_the_last_words_of_the_rank_that_failed_first_are_shown_where_no_line_ha
         ("slurmstepd: error: execve(): trainer: No such file or directory\n", "program-start", "user"),
         ("FATAL:   some new reason of a runtime\n", "container-runtime", "user"),
         ("./a.out: error while loading shared libraries: libx.so.1: cannot open\n", "loader", "image"),
-        ("n1:12:34 [0] misc/socket.cc:533 NCCL WARN something new\n", "nccl-or-rccl", "site"),
+        ("n1:12:34 [0] misc/socket.cc:533 NCCL WARN something new\n", "nccl-or-rccl", "user"),
         ("curl: (6) Could not resolve host: data.example\n", "network-or-dns", "site"),
         ("[n1:1:0:1] ib_mlx5.c:9 UCX  ERROR something new\n", "ucx-or-libfabric", "user"),
         ("Error response from daemon: something new\n", "container-runtime", "user"),
@@ -490,6 +490,81 @@ def test_a_text_that_two_families_have_is_shown_for_the_family_that_the_line_nam
             "killed by signal",
             "out-of-memory",
         ),
+        (
+            [
+                "[W] [c10d] The server socket has failed to bind to [::]:99 (errno: 98 - Address",
+                "[E] [c10d] The server socket has failed to listen on any local network address.",
+            ],
+            "[::]:99",
+            "rendezvous",
+        ),
+        (
+            [
+                "slurmstepd: error: pyxis: child 71 failed with error code: 1",
+                "slurmstepd: error: pyxis: failed to import docker image",
+                "slurmstepd: error: pyxis: printing enroot log file:",
+                "slurmstepd: error: pyxis:     [ERROR] URL https://a.org/v2/b returned error code: 403",
+            ],
+            "returned error code: 403",
+            "container-runtime",
+        ),
+        (
+            [
+                "/spool/slurm_script: line 8:  2411 Killed                  ./solver",
+                "slurmstepd: error: Detected 2 oom-kill event(s) in StepId=8.batch cgroup.",
+            ],
+            "oom-kill",
+            "out-of-memory",
+        ),
+        (
+            [
+                "RuntimeError: CUDA error: device-side assert triggered",
+                "a/Index.cu:7: f: block: [3,0,0], thread: [64,0,0] Assertion `index < size` failed.",
+            ],
+            "Assertion `index",
+            "cuda-or-hip",
+        ),
+        (
+            [
+                "Setting up postfix ...",
+                "postconf: failed to write /etc/postfix/main.cf",
+                "dpkg: error processing package postfix (--configure):",
+                "E: Sub-process /usr/bin/dpkg returned an error code (1)",
+            ],
+            "postconf: failed",
+            "build",
+        ),
+        (
+            ["dpkg: error processing package a:", "E: Sub-process /usr/bin/dpkg returned an error code (1)"],
+            "error processing package a",
+            "build",
+        ),
+        (
+            [
+                "sbatch: error: Memory specification can not be satisfied",
+                "sbatch: error: Batch job submission failed: Requested node configuration is not available",
+            ],
+            "Memory specification",
+            "scheduler-refusal",
+        ),
+        (
+            [
+                "RuntimeError: Failed to import a.b because of the following error (look up to see it):",
+                "module 'scipy' has no attribute 'interp'",
+            ],
+            "module 'scipy'",
+            "package",
+        ),
+        (
+            ["+ ray start --address=:6379", "n1.cc:8: Failed to connect to GCS at address :6379"],
+            "GCS at",
+            "ray",
+        ),
+        (
+            ["[W] [c10d] The client socket has failed to connect to a:9 (errno: 111 - Connection"],
+            "failed to connect to a:9",
+            "rendezvous",
+        ),
     ],
     ids=lambda lines: lines[0][:30],
 )
@@ -512,6 +587,10 @@ def test_the_class_of_an_xid_that_follows_is_that_of_the_one_before():
         ("Mon Nov  2 09:08:07 2026[1,12]<stderr>:Segmentation fault (core dumped)", "12"),
         ("[1,mpirank:5,node-2]<stderr>:Segmentation fault (core dumped)", "5"),
         ("Abort(15) on node 7 (rank 7 in comm 0): Fatal error in PMPI_Send: Invalid rank, error stack:", "7"),
+        ("6: Test command: ./run\n6: RuntimeError: bad shard", ""),
+        ("6: RuntimeError: bad shard", ""),
+        ("5: step 1\n6: RuntimeError: bad shard", "6"),
+        ("  6: RuntimeError: bad shard", "6"),
     ],
 )
 def test_the_rank_is_read_from_each_form_of_tag(line, rank):
@@ -554,6 +633,9 @@ def test_a_signature_leaves_lines_of_other_programs_alone(line, cause):
 MISSING = "sim: init_process_group failed in rank 3\n{}RendezvousTimeoutError\n"
 
 
+HOME_FRAME = '  File "/home/ada/.local/lib/python3.9/site-packages/a/core.py", line 3, in load\n'
+
+
 @every_row(
     ("text", "roles"),
     [
@@ -564,6 +646,11 @@ MISSING = "sim: init_process_group failed in rank 3\n{}RendezvousTimeoutError\n"
         (MISSING.format("late\nsim: "), {"torch-rendezvous-incomplete": "cause"}),
         (MISSING.format("late\n"), {"torch-rendezvous-incomplete": "possible"}),
         (MISSING.format("late\n" * 20 + "sim: "), {"torch-rendezvous-incomplete": "possible"}),
+        (f"Traceback (most recent call last):\n{HOME_FRAME}", {"user-packages-shadow": "possible"}),
+        (
+            f"{HOME_FRAME}ModuleNotFoundError: No module named 'a'\n",
+            {"python-module-missing": "cause", "user-packages-shadow": "possible"},
+        ),
     ],
 )
 def test_a_cause_far_from_the_root_line_or_beside_another_cause_only_may_matter(text, roles):

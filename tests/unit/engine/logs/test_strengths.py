@@ -47,6 +47,7 @@ CAUSES = {
         "mpirun: 74: [: intel64: unexpected operator",
         "the option --gpus is no longer supported",
         "abort",
+        "[W socket.cpp:7] [c10d] The server socket has failed to bind to a:1 (errno: 98 - Address already in",
     ],
 }
 """Lines of causes, by strength below 5."""

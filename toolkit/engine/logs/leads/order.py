@@ -24,6 +24,7 @@ from toolkit.engine.logs.leads.reasons import (
     reason_of_task,
     step_of_pyxis,
 )
+from toolkit.engine.logs.leads.summaries import error_of_package, reason_near_summary
 from toolkit.engine.logs.topics import message_below, quoted_fault
 
 LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
@@ -46,6 +47,8 @@ LEADS: tuple[Callable[[Output, Clue, Sequence[Clue]], Clue | None], ...] = (
     reason_of_refusal,
     reason_of_task,
     step_of_pyxis,
+    error_of_package,
+    reason_near_summary,
     death_of_worker,
     exception_of_child,
 )

@@ -35,7 +35,10 @@ _PLACE = re.compile(r"^\s*File |^Node: |^Detected at node ")
 the source code of the program.
 """
 
-_SUBMITS = re.compile(r"\b(?:sbatch|salloc|srun): error: (?!Batch job submission failed)(.{1,300})")
+_SUBMITS = re.compile(
+    r"\b(?:sbatch|salloc|srun): error: (?!Batch job submission failed|(?:Memory specification|CPU count)\b)"
+    r"(.{1,300})"
+)
 _REFUSED = re.compile(
     r"\b(?:sbatch|salloc|srun): error: (?:Batch job submission failed|Job submit/allocate failed"
     r"|Unable to allocate resources): (?!Unspecified error)"

@@ -1,0 +1,100 @@
+"""Find the line with the reason of a failure, if the root line only summarises lines near it."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from toolkit.engine.logs.clues import Clue, strip_label
+from toolkit.engine.logs.joblines import Line, Output
+from toolkit.engine.logs.line_class import classify
+from toolkit.engine.logs.topics import GENERAL_CLASSES
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A pattern for a line that summarises other lines, and a pattern for the line with the reason.
+
+    toolkit reads at most ``before`` lines before the summary, then at most ``after`` lines after it.
+    """
+
+    summary: re.Pattern[str]
+    reason: re.Pattern[str]
+    before: int
+    after: int
+
+
+SUMMARIES = (
+    Summary(  # PyTorch's store tries several addresses
+        re.compile(r"^(?!.{0,400}failed to bind to).{0,200}failed to listen on any local network address"),
+        re.compile(r"server socket has failed to bind to \S{1,80} \(errno: "),
+        before=6,
+        after=0,
+    ),
+    Summary(  # pyxis prints enroot's log after its own messages
+        re.compile(r"\bpyxis: (?:failed to|couldn.t) "),
+        re.compile(r"\bpyxis: +\[ERROR\] "),
+        before=0,
+        after=20,
+    ),
+    Summary(  # the shell and Slurm report the same killed process
+        re.compile(r": line \d+: +\d+ Killed\b"),
+        re.compile(r"\bDetected \d+ oom[-_ ]kill"),
+        before=5,
+        after=5,
+    ),
+    Summary(  # a GPU kernel prints its failed assertion, in any order with the exception
+        re.compile(r"\bCUDA error: device-side assert triggered"),
+        re.compile(r"block: \[[\d,]{5,30}\], thread: \[[\d,]{5,30}\] Assertion"),
+        before=100,
+        after=40,
+    ),
+)
+
+_DPKG = re.compile(r"\bSub-process \S{1,80}dpkg returned an error code")
+_PACKAGE = re.compile(r"^dpkg: error processing (?:package|archive) ")
+_SCRIPT = 8
+"""Number of lines of a package's script before dpkg's report in which toolkit looks for an error."""
+
+_OUTPUT = 60
+"""Maximum number of lines between dpkg's report of a package and the summary of apt."""
+
+
+def reason_near_summary(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the line with the reason of a failure, if the root line ``clue`` only summarises it; otherwise
+    ``None``.
+    """
+    del causes
+    for one in SUMMARIES:
+        if one.summary.search(clue.line.text):
+            near = [*output.before(clue.position, one.before), *_after(output, clue, one.after)]
+            found = next((place for place in near if one.reason.search(place[1].text)), None)
+            return _clue_at(clue, *found) if found else None
+    return None
+
+
+def error_of_package(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
+    """Return the first error of the package script that failed, if the root line ``clue`` is the summary of
+    apt; otherwise ``None``.
+    """
+    del causes
+    if not _DPKG.search(clue.line.text):
+        return None
+    before = output.before(clue.position, _OUTPUT)
+    at = next((n for n, (_, line) in enumerate(before) if _PACKAGE.match(strip_label(line.text))), None)
+    if at is None:
+        return None
+    script = before[max(at - _SCRIPT, 0) : at]
+    rows = ((place, classify(strip_label(place[1].text))) for place in script)
+    first = next((place for place, row in rows if row is not None and row.role == "cause"), before[at])
+    return replace(clue, position=first[0], line=first[1])
+
+
+def _after(output: Output, clue: Clue, limit: int) -> Iterable[tuple[int, Line]]:
+    return output.places_after(clue.position, limit) if limit else ()
+
+
+def _clue_at(clue: Clue, position: int, line: Line) -> Clue:
+    """Return ``clue`` with another line. The class of the other line replaces the class if it is specific."""
+    row = classify(strip_label(line.text))
+    named = row.class_ if row and row.class_ not in {"", *GENERAL_CLASSES} else clue.class_
+    return replace(clue, position=position, line=line, class_=named)
