@@ -1,4 +1,8 @@
-"""The list of all rules, in the order of the launch stages. To register a rule, add it to this list."""
+"""The list of all rules. To register a rule, add it to this list.
+
+If several rules predict failures in one launch stage, the first of them in this list decides the
+outcome.
+"""
 
 from toolkit.engine.rule import Rule
 from toolkit.engine.rules import (

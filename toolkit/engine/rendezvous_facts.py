@@ -1,5 +1,5 @@
-"""Read how the ranks of a program without MPI find each other, from toolkit's options, the command and the
-user's script.
+"""Find out how the ranks of a program without MPI find each other. The sources are toolkit's options,
+the command and the user's script.
 """
 
 import posixpath
@@ -14,14 +14,14 @@ from toolkit.program.script.rendezvous import COMPUTED_VALUE
 
 _LOCAL = {"localhost", "localhost.localdomain", "0.0.0.0", "::1"}  # noqa: S104 - toolkit opens no socket
 JAX_BY_SLURM = ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", "SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
-"""Variables of a Slurm step from which JAX reads the ranks of a job
-(jax-ml/jax:jax/_src/clusters/slurm_cluster.py).
+"""Variables that Slurm sets in a job step. JAX reads the number of ranks, each rank's number and the
+coordinator's address from these variables (jax-ml/jax:jax/_src/clusters/slurm_cluster.py).
 """
 
 
 @dataclass(frozen=True, slots=True)
 class RankSetting:
-    """A variable or an argument: its name, its value, and the line of evidence for the value."""
+    """A variable or an argument: its name, its value, and a line that says where the value is set."""
 
     name: str
     value: str
@@ -29,15 +29,16 @@ class RankSetting:
 
     @property
     def number(self) -> int | None:
-        """The setting's value as a number; ``None`` if the value is not a number."""
+        """The setting's value as an integer; ``None`` if the value is not an integer."""
         return int(self.value) if self.value.lstrip("-").isdecimal() else None
 
 
 def find_setting(case: Case, *names: str) -> RankSetting | None:
-    """Return the first setting in ``names`` that the user, the command or the script sets; ``None`` if none
-    of these settings is set.
+    """Return the first setting in ``names`` that the user, the command or the script sets. Return ``None`` if
+    they set no setting in ``names``.
 
-    The function ignores values that toolkit's job script sets for each rank.
+    The function ignores values that the script computes at run time or that toolkit's job script sets for
+    each rank.
     """
     for name in names:
         said = case.request.says.get(name)
@@ -76,8 +77,8 @@ def starts_by_srun(case: Case) -> bool:
 
 
 def rendezvous_address(case: Case) -> RankSetting | None:
-    """Return the address at which the ranks of a JAX or PyTorch program find each other; ``None`` if the
-    user, the command and the script set no address, and for other programs.
+    """Return the address at which the ranks of a JAX or PyTorch program find each other. Return ``None`` if
+    the user, the command and the script set no address, or if the program uses neither JAX nor PyTorch.
     """
     if case.plan.program == "jax":
         return _host(find_setting(case, "coordinator_address", "JAX_COORDINATOR_ADDRESS"))
@@ -94,7 +95,7 @@ def rendezvous_address(case: Case) -> RankSetting | None:
 
 
 def _host(setting: RankSetting | None) -> RankSetting | None:
-    """Return the setting with only the host of its value ``HOST:PORT``; ``None`` for an empty value."""
+    """Return the setting with its value ``HOST:PORT`` shortened to ``HOST``; ``None`` for an empty value."""
     if setting is None or not setting.value:  # JAX treats an empty address as unset
         return None
     host, separator, _ = setting.value.rpartition(":")
@@ -107,8 +108,9 @@ def is_local(host: str) -> bool:
 
 
 def node_range(setting: RankSetting | None, default: int) -> tuple[int, int] | None:
-    """Return the smallest and the largest number of nodes in ``setting``, torchrun's option ``--nnodes``;
-    ``None`` if toolkit cannot parse the option's value. Without this option, both numbers are ``default``.
+    """Return the smallest and the largest number of nodes that torchrun's option ``--nnodes`` allows.
+    ``setting`` is this option; if it is ``None``, both numbers are ``default``. Return ``None`` if toolkit
+    cannot parse the option's value.
     """
     least, _, most = (setting.value if setting else str(default)).partition(":")
     if not least.isdecimal() or not (most or least).isdecimal():

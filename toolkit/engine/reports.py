@@ -20,8 +20,8 @@ condition depends.
 def matching_reports(
     host: HostFacts, image: ImageFacts, request: Request, mode: Mode, interface: str | None = None
 ) -> Iterator[tuple[Reported, tuple[str, ...]]]:
-    """Yield each row of ``reported.toml`` (a reported fault) that has no false condition, together with the
-    names of the unknown facts on which conditions of the row depend.
+    """Yield each reported fault (a row of ``reported.toml``) that has no false condition. With each fault,
+    yield the names of the unknown facts on which the fault's conditions depend.
 
     Args:
         host: the facts of the host.
@@ -59,8 +59,8 @@ def _within_bounds(version: str | None, bounds: str, name: str, *, absent: bool)
 
 
 def _of_versions(row: Reported, host: HostFacts, image: ImageFacts) -> Iterator[ConditionState]:
-    """Yield the state of each condition about a version: whether the version is within the bounds in the row
-    of ``reported.toml``.
+    """Yield the state of each condition about a version. The condition is true if the version is within the
+    bounds that the row of ``reported.toml`` gives.
     """
     for name, bounds in row.facts.items():
         side, _, dotted = name.partition(".")

@@ -61,9 +61,9 @@ class Hit:
     """The result of a rule that found a fault.
 
     ``evidence`` are lines from the facts and the plan that show the fault. ``outcome`` is the outcome of the
-    launch, or ``None`` if the fault does not change the outcome. ``because`` is the reason in one clause. For
-    the outcome ``unknown``, ``because`` says what toolkit's developers have not tested, or what toolkit does
-    not know. The finding then recommends a trial launch instead of the rule's fix.
+    launch, or ``None`` if the fault does not change the outcome. ``because`` is the reason for the outcome,
+    in one clause. For the outcome ``unknown``, ``because`` says what toolkit's developers have not tested, or
+    what toolkit does not know. The finding then recommends a trial launch instead of the rule's fix.
 
     If given, ``title``, ``fix``, ``source``, ``severity`` and ``instead`` replace the values of the rule.
     ``stage`` is the stage of the launch in which the failure occurs; ``None`` means the usual stage of the
@@ -96,12 +96,12 @@ class Rule:
 
     ``facts`` are dotted names of all facts that the check may read, such as ``host.gpu_driver``. ``modes``
     are the launch modes that the rule concerns. ``advice`` is true if the rule never changes the predicted
-    outcome of a launch. If a rule with ``advice`` needs an unknown fact, the outcome does not become unknown.
+    outcome of a launch. Even if such a rule needs an unknown fact, the outcome does not become unknown.
 
     ``instead`` are launch modes that avoid the fault. If toolkit predicts that one of these modes works, the
     finding names the best of them before the text of ``fix``. ``fix`` itself names no launch mode, because a
-    rule does not know whether other modes work. If the rule reports an error, ``accelerator`` is the outcome
-    for the GPUs, such as ``cpu-only``.
+    rule does not know whether other modes work. If the rule finds its fault, ``accelerator`` is the outcome
+    for the GPUs: ``cpu-only``, or, for findings with the severity ``error``, ``gpu-failure``.
 
     ``programs`` are the programs that the rule concerns. If ``programs`` is empty and one of ``modes`` needs
     no MPI, the rule concerns all programs. If ``programs`` is empty and all of ``modes`` need MPI, the rule
