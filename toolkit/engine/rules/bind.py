@@ -74,8 +74,8 @@ def bind_nothing_to_mount(case: Case) -> Hit | None:
 )
 def bind_has_no_effect(case: Case) -> Hit | None:
     """The loader compares sonames (library names), so a mounted ``libmpich.so.12`` replaces neither
-    ``libmpi.so.12`` nor ``libmpi.so.40``. A DT_RPATH is a library path in a program's file that the loader
-    searches before LD_LIBRARY_PATH. conda's mpi4py has a DT_RPATH, so it loads the image's MPI.
+    ``libmpi.so.12`` nor ``libmpi.so.40``. A program's file may contain a library path, DT_RPATH, which the
+    loader searches before LD_LIBRARY_PATH. conda's mpi4py has a DT_RPATH, so it loads the image's MPI.
     """
     case.ask("host.mpis", "image.mpi")
     host, mpi = provider_guarded(case), case.image.mpi
@@ -94,7 +94,7 @@ def bind_has_no_effect(case: Case) -> Hit | None:
         why = f"the loader finds {mpi.library} through the programs' DT_RPATH before it reads LD_LIBRARY_PATH"
         fix = (
             "use a launch mode that uses the image's MPI; or link the programs again without DT_RPATH "
-            "(install mpi4py with pip)"
+            "(for mpi4py: install it with pip)"
         )
     because = f"{why}, so programs load the image's own {mpi_name(mpi)}"
     evidence = case.cite("host.mpis", "image.mpi")
@@ -144,7 +144,7 @@ def bind_name_of_another(case: Case) -> Hit | None:
     "bind-glibc-older",
     "The host's MPI needs a newer C library than the image has",
     severity="error",
-    fix="use an image with glibc that is based on a distribution at least as new as the host's distribution",
+    fix="use an image whose distribution has glibc and is at least as new as the host's distribution",
     instead=MPI_MODES,
     source='tests/matrix: set bind, "version `GLIBC_2.38\' not found"',
     facts=("host.mpis", "image.mpi", "image.glibc"),
@@ -152,8 +152,8 @@ def bind_name_of_another(case: Case) -> Hit | None:
 )
 def bind_glibc_older(case: Case) -> Hit | None:
     """The host's libraries need at least a certain release of glibc in the image, and never work with musl.
-    Even programs that load the image's MPI can fail. For example, if the image and the mounts contain
-    libraries with the same name, such as libfabric.so.1, the loader prefers the mounted library.
+    Even programs that load the image's MPI can fail, because they may load other libraries of the host. If
+    both the image and the mounts contain libfabric.so.1, for example, the loader selects the mounted library.
     """
     case.ask("host.mpis", "image.mpi", "image.glibc")
     host, glibc = provider_guarded(case), case.image.glibc
@@ -239,17 +239,17 @@ def _judge_missing(case: Case, libraries: set[str]) -> Hit | None:
 
 
 def _linked_libraries(host: HostMpi) -> set[str]:
-    """Return the libraries that the host's MPI library needs, without libraries that only components need."""
+    """Return the libraries that the host's MPI library itself needs, not those that only components need."""
     of_components = {n for names in (host.components_need or {}).values() for n in names}
     return {*(host.needs or ()), *(set(host.outside or ()) - of_components)}
 
 
 def _second_libraries(case: Case, host: HostMpi) -> set[str]:
-    """Return libraries of components of the host's MPI that programs need if they load libopen_mpi from the
-    image; empty if programs do not load libopen_mpi from the image.
+    """Return the libraries that programs also need because they load libopen_mpi from the image. Return an
+    empty set if they do not load libopen_mpi from the image.
 
     libopen_mpi needs PMIx. The loader finds a mounted PMIx of the host before the image's PMIx. Programs then
-    need all libraries of the component that uses the host's PMIx.
+    need all libraries that the PMIx component of the host's MPI needs.
     """
     if not is_split(case):
         return set()
@@ -295,7 +295,7 @@ def _wiring(host: HostMpi, interfaces: tuple[str, ...]) -> list[set[str]]:
 
 @rule(
     "bind-modules-differ",
-    "The host's UCX would load modules of a different UCX release from the image",
+    "The host's UCX would load the image's UCX modules, which are from a different release",
     severity="error",
     fix="use an image with the host's UCX release",
     instead=MPI_MODES,
@@ -363,7 +363,7 @@ def _loads_components_of(host: str | None, image: str | None) -> bool:
     """Return whether the host's Open MPI may be able to load components of the image's Open MPI: both are of
     one series of Open MPI 4, such as 4.1.
 
-    Before Open MPI loads a component, it compares only the version of the component interface
+    Before Open MPI loads a component, it checks only the version of the component interface
     (open-mpi/ompi:opal/mca/base at v4.1.4, mca_base_component_repository.c).
     """
     one, other = (upstream(v or "").split(".")[:2] for v in (host, image))

@@ -27,8 +27,8 @@ _HOST = ("host.infiniband", "host.fabrics")
 _BY_VERBS = {"ib", "verbs", "efa"}
 """UCX modules and libfabric providers that open a network device through libibverbs."""
 _Way = Literal["fast", "none", "ucx", "libfabric"]
-"""What an MPI lacks to use a network. ``fast``: nothing. ``none``: each component that could use the network.
-``ucx``: a module of UCX. ``libfabric``: a provider of libfabric.
+"""What an MPI lacks to use a network. ``fast``: it lacks nothing. ``ucx``: a module of UCX. ``libfabric``: a
+provider of libfabric. ``none``: the MPI has no component that could use the network.
 """
 
 
@@ -41,8 +41,8 @@ def networks(case: Case) -> tuple[Fabric, ...]:
 
 
 def _slow_network(case: Case, way: _Way) -> Fabric | None:
-    """Return the host's first fast network for which :func:`_way` returns ``way``, such as ``ucx`` if UCX
-    lacks a module; ``None`` without such a network.
+    """Return the host's first fast network for which :func:`_way` returns ``way``. Return ``None`` if there
+    is no such network. For example, ``ucx`` selects a network for which UCX lacks the module.
     """
     found = networks(case)
     if not found or (mpi := case.image.mpi) is None:
@@ -117,8 +117,8 @@ def mpi_lacks_fabric(case: Case) -> Hit | None:
 
 
 def _another_mpi(row: Fabric) -> str:
-    """Return the fix for an MPI that lacks every component that could use a network. The fix recommends a
-    different MPI, because this MPI does not open UCX or libfabric, even if the image contains them.
+    """Return the fix for an MPI that has no component for a network. The fix recommends a different MPI,
+    because an MPI without the component does not open UCX or libfabric, even if the image contains them.
     """
     if row.mtl:
         return row.fix
@@ -141,9 +141,9 @@ _OPENS_LIBFABRIC = "libfabric (Open MPI: --with-ofi; MPICH: --with-device=ch4:of
     advice=True,
 )
 def ucx_lacks_fabric(case: Case) -> Hit | None:
-    """The image's MPI uses UCX, but the image's UCX has no module for the network, such as the modules for
-    InfiniBand and RoCE. Without this module, UCX silently uses TCP. To test whether UCX has the modules for
-    InfiniBand and RoCE, set ``UCX_TLS=rc,self``: without these modules, UCX reports 'no usable transports'.
+    """The image's MPI uses UCX, but the image's UCX has no module for the network. Without the network's
+    module, UCX silently uses TCP. To test whether UCX has the modules for InfiniBand and RoCE, set
+    ``UCX_TLS=rc,self``. If UCX lacks these modules, it reports 'no usable transports'.
     """
     row = _slow_network(case, "ucx")
     if row is None:
@@ -225,8 +225,8 @@ def verbs_driver_missing(case: Case) -> Hit | None:
         return None
     image, there = case.image_facts, case.state("image.verbs_providers")
     modules = {*(image.ucx_transports or ()), *(image.libfabric_providers or ())} & _BY_VERBS
-    # Without libibverbs, UCX modules and libfabric providers that need libibverbs do not load, so the rule
-    # then concerns only NCCL.
+    # UCX modules and libfabric providers that need libibverbs do not load without it. If the image has no
+    # libibverbs, the rule therefore concerns only NCCL.
     if image.nccl is None and (there == "absent" or not modules):
         case.ask("image.nccl")
         return None
@@ -366,7 +366,7 @@ def shared_memory_small(case: Case) -> Hit | None:
     advice=True,
 )
 def single_copy_unavailable(case: Case) -> Hit | None:
-    """For large messages within a node, MPI reads the memory of the sending rank directly (CMA or XPMEM). The
+    """To send a large message within a node, MPI copies directly from the sender's memory (CMA or XPMEM). The
     kernel refuses direct reads between user namespaces. If ptrace_scope of the kernel module Yama is above 0,
     the kernel also refuses direct reads (CMA) within a user namespace. Without direct reads, Open MPI copies
     each message twice, through /dev/shm.

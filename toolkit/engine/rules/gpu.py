@@ -82,8 +82,8 @@ def gpu_driver_too_old(case: Case) -> Hit | None:
     advice=True,
 )
 def gpu_minor_compatibility(case: Case) -> Hit | None:
-    """From CUDA 11 on, a driver supports all CUDA releases of one major number: the driver of CUDA 12.2
-    supports CUDA 12.0 to 12.9. There are two exceptions: PTX code of a newer CUDA (error 222,
+    """From CUDA 11 on, a driver also supports later CUDA releases with its major number: the driver of CUDA
+    12.2 supports CUDA 12.9. There are two exceptions: PTX code of a newer CUDA (error 222,
     CUDA_ERROR_UNSUPPORTED_PTX_VERSION), and features that need a newer driver (error 36).
     """
     case.have(*PAIR)
@@ -248,11 +248,11 @@ def gpu_of_amd(case: Case) -> Hit | None:
     accelerator="gpu-failure",
 )
 def gpus_not_handed_in(case: Case) -> Hit | None:
-    """--nv mounts the devices and libraries of the NVIDIA driver. The image contains ROCm's libraries, so AMD
-    GPUs need only the host's device files, which --contain hides. enroot mounts the NVIDIA driver if
-    NVIDIA_VISIBLE_DEVICES requests GPUs; images with CUDA set this variable. podman mounts the devices that
-    --device names. Only members of a certain Unix group may open the AMD device /dev/kfd. In podman's user
-    namespace, a process keeps this group only with the option ``--group-add=keep-groups``.
+    """--nv mounts the devices and libraries of the NVIDIA driver. An image for AMD GPUs contains ROCm's
+    libraries and needs only the host's device files, which --contain hides. enroot mounts the NVIDIA driver
+    if NVIDIA_VISIBLE_DEVICES requests GPUs; images with CUDA usually set this variable. podman mounts the
+    devices that --device names. Only members of a certain Unix group may open the AMD device /dev/kfd. In
+    podman's namespace, a process keeps this group only with ``--group-add=keep-groups``.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):

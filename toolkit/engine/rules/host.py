@@ -39,8 +39,9 @@ _NAMES_HOSTS = frozenset(
 def slurm_absent(case: Case) -> Hit | None:
     """A Slurm job starts only through Slurm's commands, such as sbatch and srun.
 
-    Some launches do not need Slurm: one rank, or several ranks without srun, on this machine (toolkit launch
-    --local); jobs of another scheduler (PBS, LSF) without srun; and an mpirun with a list of hosts.
+    Some launches do not need Slurm. One rank, or several ranks without srun, can run on this machine (toolkit
+    launch --local). Jobs of another scheduler (PBS, LSF) without srun, and an mpirun with a list of hosts,
+    also need no Slurm.
     """
     if case.host.slurm is not None:
         return None
@@ -274,8 +275,8 @@ def mpi_type_not_offered(case: Case) -> Hit | None:
     types = (case.host.slurm.mpi_types if case.host.slurm else None) or ()
     word = next((word for word in case.plan.launcher if word.startswith("--mpi=")), "")
     kind = word.removeprefix("--mpi=")
-    # If Slurm offers no type of the same interface (PMIx, or PMI without PMIx), the rule slurm-lacks-pmix or
-    # slurm-lacks-pmi2 reports the fault.
+    # If Slurm offers no type of the interface that the profile's type uses (PMIx, or PMI without PMIx), the
+    # rule slurm-lacks-pmix or slurm-lacks-pmi2 reports the fault.
     if kind in {"", "none", *types} or not any(is_plugin(t) == is_plugin(kind) for t in types if t != "none"):
         return None
     offered = ", ".join(types)

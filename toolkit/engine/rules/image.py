@@ -271,7 +271,7 @@ def image_sets_rank(case: Case) -> Hit | None:
 def _other_exits(case: Case) -> tuple[Outcome, ...]:
     """Return the outcomes that may occur instead of a crash. With several ranks on each of several nodes,
     the host's mpirun may stop a rank before the rank crashes (2 of 14 launches in tests/matrix/truth: pmix,
-    mpirun-host on 2 nodes with 2 ranks each, Intel MPI 2021.11 and 2021.13).
+    mpirun-host with 2 ranks on each of 2 nodes, Intel MPI 2021.11 and 2021.13).
     """
     asked = case.request
     crowd = case.mode == "mpirun-host" and asked.nodes > 1 and asked.ranks_per_node > 1
@@ -359,9 +359,9 @@ def mpi_release_defect(case: Case) -> Hit | None:
 
 
 def _avoids_defect(case: Case, mpi: ImageMpi, row: Defect) -> bool:
-    """Return whether the launch avoids a defect. If the row names a network module (``netmod``), the MPI must
-    use another module; an unknown module is enough for a row with the outcome ``ok``. For other rows, the
-    launch must set the variable or option ``lifted_by``.
+    """Return whether the launch avoids a defect. If the row names no network module (``netmod``), a launch
+    with the variable or option ``lifted_by`` avoids the defect. Otherwise, an MPI that uses another module
+    avoids the defect. If the row's outcome is ``ok``, toolkit assumes that an unknown module avoids it.
     """
     if not row.netmod:
         return row.lifted_by in {*case.plan.env, *case.plan.container}

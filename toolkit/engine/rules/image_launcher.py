@@ -1,4 +1,4 @@
-"""Rules about settings in the image that the image's own launcher (mpirun) reads."""
+"""Rules about the image's own launcher (mpirun): its settings, its user ID and its PMIx plugins."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.rule import Hit, rule

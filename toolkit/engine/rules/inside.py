@@ -109,7 +109,7 @@ def pmi_socket_closed(case: Case) -> Hit | None:
     "join-lacks-slurm",
     "`ch-run --join` does not find the other ranks of its node",
     severity="error",
-    fix="give the number of ranks on a node and a name: `--join-ct=N --join-tag=NAME`; or leave out `--join`",
+    fix="give the ranks per node and a container name: `--join-ct=N --join-tag=NAME`; or leave out `--join`",
     source="hpc/charliecloud:doc/ch-run.rst, --join-ct, --join-tag; lanl/BEE issue 449 (Summit, LSF)",
     facts=("host.runtime", "host.slurm"),
 )

@@ -47,9 +47,9 @@ _COMPARE_PREFIXES = {"pmix2x", "pmix3x"}
     modes=("mpirun-host",),
 )
 def host_launcher_leaks(case: Case) -> Hit | None:
-    """The launcher of the host's Open MPI exports variables that name the folder of the host's plugins. The
-    image's Open MPI or PMIx then searches this folder if its plugins are separate files. Because the folder
-    contains no matching plugins, MPI_Init aborts.
+    """The launcher of the host's Open MPI exports variables that name the folder of the host's plugins. If
+    the plugins of the image's Open MPI or PMIx are separate files, the image's library searches that folder
+    for them. In the container, the folder contains no matching plugins, so MPI_Init aborts.
     """
     case.ask("host.mpis", "image.mpi.plugins")
     host, mpi, variables = host_launcher(case.host), case.image.mpi, knowledge.mpi().variables
@@ -121,7 +121,8 @@ def launcher_pmix_pair(case: Case) -> Hit | None:
     """If the releases of mpirun and of the image's MPI library differ, some pairs of releases work, some
     abort, and some hang.
 
-    toolkit predicts pairs with recorded launches, and equal Open MPI releases with the same PMIx series.
+    toolkit predicts the outcome for pairs with recorded launches. It also does so if both sides have one
+    Open MPI release and one PMIx series.
     """
     case.ask("host.mpis", "image.mpi.interfaces", "image.pmix")
     host, mpi, client = host_launcher(case.host), case.image.mpi, case.image.pmix
@@ -274,8 +275,8 @@ def container_launcher_fails(case: Case) -> Hit | None:
         apart = starter.implementation in HYDRA
         stage = LaunchStage.LAUNCHER if apart else LaunchStage.START
         return Hit(evidence, row.outcome, row.because, fix=fix, source=row.source, stage=stage)
-    # The program may load another MPI of the image than the launcher's MPI. The launcher may also be Hydra,
-    # although the image's MPICH supports only PMIx.
+    # If the image has several MPIs, the program may load an MPI that the launcher does not belong to. The
+    # launcher may also be Hydra, although the image's MPICH supports only PMIx.
     orte = starter.implementation == "openmpi"
     if orte and needs_own_daemons(mpi):
         return of_its_daemons(case, starter, mpi, "image.mpirun")
@@ -310,8 +311,8 @@ _NOBODY = ImageMpi(implementation="", version=None, library="", interfaces=None)
 
 
 def _starter(case: Case, mpi: ImageMpi) -> ImageMpi | None:
-    """Return the MPI whose mpirun starts the ranks: the mpirun whose path the launch gives, or the first
-    mpirun on the image's PATH.
+    """Return the MPI whose mpirun starts the ranks. The launch gives the path of this mpirun, or uses the
+    first mpirun on the image's PATH.
 
     Return ``_NOBODY`` if this mpirun belongs to no MPI of the image. Return ``None`` if the image has several
     MPIs and toolkit could not read the image's PATH.

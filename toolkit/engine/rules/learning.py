@@ -110,8 +110,8 @@ def _wheel(case: Case) -> Wheel | None:
 def _compiled_at_start(kind: Gpu, wheel: Wheel) -> bool:
     """Return whether a wheel has no machine code for a GPU, so the driver must compile the wheel's PTX code.
 
-    Machine code for a compute capability also runs on newer capabilities with the same major number (CUDA C++
-    Programming Guide, binary compatibility).
+    Machine code for one compute capability also runs on GPUs with a higher minor number of this capability
+    (CUDA C++ Programming Guide, binary compatibility).
     """
     same = [c for c in wheel.native if cuda.major(c) == cuda.major(kind.compute)]
     return all(older(kind.compute, c) for c in same) and not older(kind.compute, wheel.ptx)
@@ -208,8 +208,8 @@ def tensorflow_lacks_gpu_code(case: Case) -> Hit | None:
 )
 def cudnn_dropped_gpu(case: Case) -> Hit | None:
     """From 9.11 on, cuDNN has no code for Maxwell, Pascal and Volta, so the first convolution fails with
-    CUDNN_STATUS_ARCH_MISMATCH. TensorFlow 2.20 and later accept any cuDNN 9, and pip installs the newest
-    cuDNN 9.
+    CUDNN_STATUS_ARCH_MISMATCH. TensorFlow 2.20 and later accept any cuDNN 9. pip therefore installs the
+    newest cuDNN 9, which does not support these GPUs.
     """
     case.have("host.gpus", "image.cudnn")
     return _dropped_gpu(case, "image.cudnn", case.image.cudnn or "", "cuDNN", cuda.cuda().cudnn_gpu)

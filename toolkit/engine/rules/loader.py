@@ -26,9 +26,9 @@ _DRIVER = re.compile(r"lib(cuda|nvidia-[\w-]+)\.so(\.\d+)*\Z")
 
 
 def _users(case: Case) -> dict[str, str]:
-    """Return a table: program of the image that needs an MPI → MPI library that the loader finds for this
-    program; an empty text if the loader finds none. In the mode ``gloo``, the table contains only Horovod's
-    extension.
+    """Return a dictionary with the image's programs that need an MPI. The value is the MPI library that the
+    loader finds for the program, or an empty string if the loader finds none. In the mode ``gloo``, the
+    dictionary contains only Horovod's extension.
     """
     found = case.image_facts.programs or {}
     return {p: library for p, library in found.items() if case.mode != "gloo" or "/horovod/" in p}
@@ -54,10 +54,10 @@ def _folders_before_image(case: Case) -> str | None:
     facts=("image.programs",),
 )
 def programs_find_no_mpi(case: Case) -> Hit | None:
-    """The image has an MPI, but no program finds this MPI. The loader may not search the folder of the MPI.
-    The programs may also need another MPI implementation, whose library has another name. In the launch mode
-    gloo, toolkit checks only Horovod's library, because a Horovod that was built with MPI does not load
-    without an MPI library.
+    """The image has an MPI, but no program finds this MPI. One possible reason is that the loader does not
+    search the MPI's folder. Another is that the programs need a different MPI implementation, whose library
+    has another name. In the launch mode gloo, toolkit checks only Horovod's library, because a Horovod that
+    was built with MPI does not load without an MPI library.
     """
     mpi = case.image_facts.mpi
     if mpi is None and case.mode != "gloo":
@@ -173,7 +173,7 @@ def _mounted_libraries(case: Case) -> set[str]:
     modes=("bind",),
 )
 def bind_lacks_mpi_4(case: Case) -> Hit | None:
-    """All MPI libraries that are binary compatible with MPICH have the same name, whether they implement MPI
+    """All MPI libraries that are binary compatible with MPICH share one file name, whether they implement MPI
     3.1 or MPI 4. An mpi4py 4.0 that was built with MPICH 4 needs functions of MPI 4. A library for MPI 3.1
     does not have these functions, so Python cannot import mpi4py.
     """
@@ -195,8 +195,8 @@ def bind_lacks_mpi_4(case: Case) -> Hit | None:
 
 
 def _of_standard(mpi: ImageMpi | HostMpi, mpich: str) -> bool:
-    """Return whether an MPICH, or the MPICH on which a Cray MPI is based, is in the range ``mpich`` of MPICH
-    releases, such as ``>=4.0``. Cray MPI 9 is based on MPICH 4.
+    """Return whether an MPICH, or the MPICH on which a Cray MPI is based, is within ``mpich``, a range of
+    releases such as ``>=4.0``. Cray MPI 9 is based on MPICH 4.
     """
     if mpi.implementation == "cray":
         return within(mpi.version or "", mpich.replace("4.0", "9.0"))

@@ -1,4 +1,4 @@
-"""Rules about shared memory, locked memory, and the process and user namespaces of ranks."""
+"""Rules about shared memory, locked memory, and the PID and user namespaces of ranks."""
 
 from toolkit import knowledge
 from toolkit.engine import fast_network
@@ -33,8 +33,8 @@ _LARGER = (
 
 
 def _shares_by(case: Case, mpi: ImageMpi, row: Sharing) -> bool | None:
-    """Return whether a row of ``mpi.toml`` applies to this MPI library; ``None`` if a deciding fact is
-    unknown.
+    """Return whether a row of ``mpi.toml`` applies to this MPI library. Return ``None`` if the answer depends
+    on an unknown fact.
     """
     if not row.of(mpi):
         return False
@@ -139,7 +139,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _still_applies(row: Namespaces, case: Case) -> bool:
-    """Return whether the fault that a row of ``mpi.toml`` describes can occur on this host in this launch."""
+    """Return whether the fault in a row of ``mpi.toml`` can occur on this host in this launch."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # with ptrace_scope above 0, MPICH does not try cross-memory attach
     name, _, value = row.lifted_by.partition("=")

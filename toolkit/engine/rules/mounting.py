@@ -1,4 +1,4 @@
-"""Rules about how the runtime mounts an image through the kernel or with squashfuse, or unpacks the image."""
+"""Rules about how the runtime opens an image: through a kernel mount, with squashfuse, or by unpacking it."""
 
 from toolkit.engine.case import Case
 from toolkit.engine.guarded import Undecided
@@ -12,7 +12,7 @@ from toolkit.runtime import apptainer
 from toolkit.versions import older, within
 
 _IN_EVERY_IMAGE = {"/tmp", "/var/tmp", "/home", "/mnt", "/opt", "/srv", "/etc", "/usr", "/var", "/dev"}  # noqa: S108
-"""Folders of the Filesystem Hierarchy Standard, which every image has."""
+"""Folders that toolkit expects in every image, because the Filesystem Hierarchy Standard names them."""
 _MENDED = "4.0"
 """The oldest Linux release to which a distribution may have added features of later kernels."""
 
@@ -186,8 +186,8 @@ def runtime_needs_newer_kernel(case: Case) -> Hit | None:
     facts=("host.runtime",),
 )
 def writable_needs_folders(case: Case) -> Hit | None:
-    """The runtime creates missing mount points in an overlay or underlay over the image. With --writable, the
-    container has neither an overlay nor an underlay, so the image must contain every mount point.
+    """The runtime adds missing mount points to the container with an overlay or underlay. With --writable,
+    the container has neither of them, so the image must contain every mount point.
     """
     case.have("host.runtime")
     found = case.host_facts.runtime
