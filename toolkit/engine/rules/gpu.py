@@ -252,7 +252,7 @@ def gpus_not_handed_in(case: Case) -> Hit | None:
     libraries and needs only the host's device files, which --contain hides. enroot mounts the NVIDIA driver
     if NVIDIA_VISIBLE_DEVICES requests GPUs; images with CUDA usually set this variable. podman mounts the
     devices that --device names. Only members of a certain Unix group may open the AMD device /dev/kfd. In
-    podman's namespace, a process keeps this group only with ``--group-add=keep-groups``.
+    podman's user namespace, a process keeps this group only with ``--group-add=keep-groups``.
     """
     host, kind = case.host_facts, runtime_of(case.host_facts)
     if not case.request.gpus or host.runtime is None or not (host.gpus or host.amd_gpus):
