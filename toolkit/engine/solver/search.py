@@ -33,7 +33,7 @@ _LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
 ChosenRows = dict[Component, Version]
 Pair = frozenset[Component]
-"""The two components of a conflict; only one component if its row lacks the architecture."""
+"""The two components of a conflict; only one component if its row is for other architectures."""
 Works = Callable[[str, ChosenRows], bool]
 """A function (architecture, rows of a stack) → whether the stack works on the cluster."""
 
@@ -146,9 +146,9 @@ def _candidates(
 def _may_leave_out(problem: SearchProblem, component: Component, stack: ChosenRows) -> bool:
     """Return whether the solver may use opt-in rows of a component that the recipe does not name.
 
-    The result is True only if rows in ``stack`` need the component, and ``problem.ignored_pairs`` has the
-    pair of the component and each such row's component. For each other pair, the function adds the conflict
-    to ``problem.conflicts``.
+    The result is True only if rows in ``stack`` need the component, and the search ignores the conflict with
+    each of these rows (``problem.ignored_pairs``). The function adds each conflict that the search does not
+    ignore to ``problem.conflicts``.
     """
     if component == "base":
         return False  # every stack has a base

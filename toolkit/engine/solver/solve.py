@@ -1,8 +1,8 @@
 """Choose one version of each component for a recipe, or report the constraints that contradict each other.
 
 The solver chooses the newest combination that satisfies the recipe and the compatibility tables. If the user
-names a cluster, at least one launch mode must work there. The solver then prefers a better launch mode to
-newer versions.
+names a cluster, at least one launch mode must work there. In this case, a better launch mode matters more
+than newer versions.
 """
 
 from collections.abc import Iterator
@@ -58,8 +58,8 @@ def solve_rows(
     host: HostFacts | None = None,
     request: Request = _TWO_NODES,
 ) -> tuple[Solution, ChosenRows] | Conflict:
-    """Return the preferred stack of a recipe and the stack's rows of ``stacks.toml``. If no stack exists,
-    return the constraints that contradict each other.
+    """Return the preferred stack of a recipe, and the rows of ``stacks.toml`` in this stack. If no stack
+    exists, return the constraints that contradict each other.
 
     ``name`` is the recipe's name. If ``host`` is given, a job with the nodes and ranks of ``request`` must
     work on this host.
@@ -91,7 +91,7 @@ def find(
 ) -> Solution | None:
     """Return the preferred stack of a recipe, or ``None`` if no stack exists.
 
-    Without a stack, ``find`` is faster than :func:`solve`, because ``find`` does not look for the reason.
+    If no stack exists, ``find`` is faster than :func:`solve`, because ``find`` does not look for the reason.
     """
     found = _Solver(recipe, name, table, host, request).answer()
     return found[0] if found else None

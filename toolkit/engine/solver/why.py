@@ -22,10 +22,10 @@ def why(
     recipe: Recipe,
     mode: Mode | None = None,
 ) -> str:
-    """Return why the image has the component ``component`` in this version.
+    """Return why the image contains ``component`` in the version that the solver chose.
 
     ``stack`` has the rows that the solver chose. ``mode`` is the launch mode that works with this stack on
-    the cluster; ``None`` without a cluster or if the recipe does not name an MPI.
+    the cluster. ``mode`` is ``None`` without a cluster, or if the recipe does not name an MPI.
     """
     asked = _origin(component, stack, recipe, mode)
     kept = _kept_out(component, problem, architecture, stack, mode)
@@ -92,8 +92,8 @@ def _reason(
 def _only_the_cluster_forbids(
     component: Component, row: Version, problem: SearchProblem, stack: ChosenRows
 ) -> bool:
-    """Return whether a version of a component is impossible only because of the cluster. The components that
-    the solver chooses earlier keep their versions from ``stack``.
+    """Return whether a version of a component is impossible only because of the cluster. The components for
+    which the solver chooses a version before ``component`` keep their versions from ``stack``.
     """
     order = solving_order()
     before = {c: stack[c] for c in order[: order.index(component)] if c in stack}
