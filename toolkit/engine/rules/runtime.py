@@ -57,8 +57,8 @@ def runtime_cannot_read_image(case: Case) -> Hit | None:
     advice=True,
 )
 def runtime_not_measured(case: Case) -> Hit | None:
-    """toolkit knows only from the runtime's documentation how to start a container, and which namespaces,
-    variables and folders the ranks share. No test launch confirms what the documentation says.
+    """toolkit's developers read in the runtime's documentation how it starts a container, and which
+    namespaces, variables and folders the ranks share. No test launch confirms the documentation.
     """
     case.have("host.runtime")
     if runtime_of(case.host_facts).MEASURED:
@@ -262,7 +262,7 @@ def _line(case: Case, name: str) -> str:
 )
 def home_not_mounted(case: Case) -> Hit | None:
     """Programs in the container cannot read the files in your home folder. Programs also cannot write caches
-    to the path of the home folder: without the mount, this path is in the image, which is read-only.
+    to the path of the home folder, because without the mount, this path is a folder of the read-only image.
     """
     if setting(case, "mount home") != "no":
         return None

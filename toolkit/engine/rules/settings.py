@@ -56,7 +56,7 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
 
 @rule(
     "host-settings-leak",
-    "The host has settings for its own MPI, which toolkit keeps out of the container",
+    "The host has settings for its own MPI, and toolkit keeps these settings out of the container",
     severity="warning",
     fix="change nothing: toolkit unsets these settings; if the container needs a setting, pass it with "
     "`toolkit launch --env`",
@@ -65,8 +65,8 @@ def setting_breaks_mpi(case: Case) -> Hit | None:
     advice=True,
 )
 def host_settings_leak(case: Case) -> Hit | None:
-    """Environment modules and shell profiles set variables for the host's MPI, and a job inherits these
-    variables.
+    """Environment modules and shell profiles set variables for the host's MPI. A job inherits these
+    variables from the shell in which you submit the job.
     """
     case.ask("host.environment")
     names = harmful_variables(case.host, case.mode)

@@ -176,8 +176,8 @@ def pmix_store_of_early_5(case: Case) -> Hit | None:
 def pmix_lacks_native_security(case: Case) -> Hit | None:
     """The PMIx server and its client need a common security module (psec), which proves the user's identity.
     Nearly every build of PMIx has the module 'native'. A client that has only the module 'munge' needs the
-    host's munge socket, which a container does not have. The server refuses a client that can use neither
-    module, with the error INVALID-CREDENTIAL.
+    host's munge socket, which a container has only if a bind mounts it. If a client can use neither module,
+    the server refuses the client with the error INVALID-CREDENTIAL.
     """
     case.have("image.pmix")
     ways = set(case.image_facts.pmix_components.get("psec", ()))
@@ -199,8 +199,8 @@ def pmix_lacks_native_security(case: Case) -> Hit | None:
 def preload_leaks(case: Case) -> Hit | None:
     """LD_PRELOAD names a library of the host, and the loader in the container searches the image for this
     library. Usually the image does not have the library, so every program prints "object '…' from LD_PRELOAD
-    cannot be preloaded: ignored". If the container has a library at the same path, this library may need a
-    different C library and crash every program.
+    cannot be preloaded: ignored". If the container has a library at the path in LD_PRELOAD, this library may
+    need another C library than the image's, and crash every program.
     """
     case.ask("host.environment")
     return Hit((_cite_variable(case, "LD_PRELOAD"),)) if _is_inherited(case, "LD_PRELOAD") else None

@@ -53,7 +53,7 @@ def kernel_too_old(case: Case) -> Hit | None:
 )
 def image_needs_newer_processor(case: Case) -> Hit | None:
     """A library can declare the x86-64 level that it needs. On a processor below the library's level, glibc
-    refuses to load the library: 'CPU ISA level is lower than required'. A library that needs a newer level
+    refuses to load the library: 'CPU ISA level is lower than required'. A library that needs a higher level
     but does not declare it fails with 'Illegal instruction'.
     """
     case.ask("image.cpu_level", failed_only=True)
@@ -210,7 +210,7 @@ def bind_hides_c_library(case: Case) -> Hit | None:
             return Hit(evidence, "loader-failure", because)
         lacks = older(outside, case.image_facts.glibc_needed or inside) or older(outside, inside)
         return Hit(evidence, "loader-failure" if lacks else "unknown", shown)
-    # In images with Debian or Ubuntu, /lib64 contains only the loader; the C library is in another folder.
+    # In an image with Debian or Ubuntu, /lib64 contains the loader, but not the C library.
     if "/lib64" not in hidden and not {"/", "/usr", "/lib"} & set(hidden):
         return None
     return Hit(evidence, "unknown" if of_debian else "loader-failure", shown)
@@ -220,7 +220,7 @@ def bind_hides_c_library(case: Case) -> Hit | None:
     "image-glibc-too-old",
     "A program or library in the image needs a newer C library than the image has",
     severity="warning",
-    fix="rebuild the image; add only programs and wheels that were built for the image's or an older glibc",
+    fix="rebuild the image; add only programs and wheels built for the image's glibc or an older glibc",
     source="ld.so(8): version `GLIBC_2.xx' not found",
     facts=("image.glibc", "image.glibc_needed"),
     advice=True,

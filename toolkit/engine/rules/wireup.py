@@ -36,8 +36,8 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import is_same_version, within
 
 _REFUSES = "unsupported PMI version"
-"""A string in the library of an MPICH that aborts if it detects PMIx, even if PMI works. MPICH 5.0 has this
-string; MPICH 4.3 does not.
+"""A string in the MPI library of each MPICH that aborts if it detects PMIx, even if PMI works. MPICH 5.0 has
+this string, but MPICH 4.3 does not.
 """
 
 
@@ -58,7 +58,7 @@ def environment_cleaned(case: Case) -> Hit | None:
     variables PMIX_*, PMI_* and SLURM_*.
 
     Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 aborts if
-    SLURM_* remain. Each rank of Open MPI 2 starts a daemon, and aborts if it finds no ssh.
+    SLURM_* remain. Each rank of Open MPI 2 starts a daemon, and aborts if the image has no ssh.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -159,8 +159,8 @@ def nothing_offered(case: Case) -> Hit | None:
 )
 def bind_interface_differs(case: Case) -> Hit | None:
     """In the launch mode ``bind``, toolkit chooses the launcher's options for the host's MPI, but programs
-    may load another MPI. Without ``--mpi``, srun offers Slurm's default interface. ``srun --mpi=cray_shasta``
-    works only with Cray's MPI.
+    may load the image's MPI instead. Without ``--mpi``, srun offers Slurm's default interface. ``srun
+    --mpi=cray_shasta`` works only with Cray's MPI.
     """
     case.ask("image.mpi.interfaces")
     mpi, found = case.image.mpi, offer(case)
@@ -335,7 +335,7 @@ def pmix_refused(case: Case) -> Hit | None:
 )
 def rank_outside_step(case: Case) -> Hit | None:
     """If the launcher is not Open MPI 4's own mpirun, Open MPI 4 looks for a Slurm step before it connects to
-    PMIx.
+    PMIx. A rank that finds no step starts as a world of size 1.
 
     On the node of mpirun, PRRTE (the launcher of Open MPI 5) starts the ranks outside any Slurm step. Slurm
     before 26.05 does not set SLURM_STEP_ID in a batch script. Without SLURM_STEP_ID, the ranks on this node
