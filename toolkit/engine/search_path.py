@@ -43,7 +43,7 @@ def apply_search_path(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFa
     asked = launch_search_path(host, plan)
     if asked is None and _distribution_first(host, image, plan):
         return with_unknown_mpi(
-            image, "the runtime sets LD_LIBRARY_PATH to folders that come before DT_RUNPATH"
+            image, "the runtime sets LD_LIBRARY_PATH, which the loader searches before DT_RUNPATH"
         )
     if asked is None or image.mpi is None or not image.programs_otherwise:
         return image
@@ -116,7 +116,7 @@ def _with_mpi(image: ImageFacts, mpi: ImageMpi, path: str) -> ImageFacts:
 
 
 def _of_other(book: dict[str, str], number: int) -> dict[str, str]:
-    """Return a copy of ``book``, a table with fact names as keys, in which the lines about
+    """Return a copy of ``book``, a table with fact names as keys. In the copy, the lines about
     ``other_mpis[number]`` replace the lines about the image's MPI (``mpi``).
     """
     place = f"other_mpis.{number}"

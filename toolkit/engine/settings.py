@@ -115,8 +115,8 @@ def _unmeasured_effect(ok: Effect) -> str:
 
 
 def _python(case: Case, ok: Effect) -> Effect:
-    """Return the effect of PYTHONPATH or PYTHONHOME: ``unknown`` if toolkit does not know the modules in the
-    folders that the variable names, otherwise ``ok``.
+    """Return the effect of PYTHONPATH or PYTHONHOME. The effect is ``unknown`` if the variable may name a
+    mounted folder whose modules toolkit does not know. Otherwise, the effect is ``ok``.
     """
     # Ignore folders whose modules the facts of the image already include.
     known = (ENV_MOUNT, *case.request.projects)
@@ -162,14 +162,14 @@ def _counts(case: Case, row: Setting) -> bool:
 
 
 def _device_in_use(case: Case, mpi: ImageMpi) -> str:
-    """Return MPICH's device. If MPIR_CVAR_CH4_NETMOD chooses a network module, the device names only it."""
+    """Return MPICH's device. If MPIR_CVAR_CH4_NETMOD selects a network module, name only this module."""
     module = (setting_value(case, "MPIR_CVAR_CH4_NETMOD") or "").lower()
     return f"ch4:{module}" if module in netmods(mpi) else mpi.device or ""
 
 
 def _judge_row(case: Case, mpi: ImageMpi, row: Setting, ok: Effect) -> Effect | None:
-    """Return the effect of a setting's value according to a row of ``settings.toml``; ``None`` if the row is
-    not about this value.
+    """Return the effect of a setting's value according to a row of ``settings.toml``. Return ``None`` if the
+    row is about other values of the setting.
     """
     value, bad = ok.value, _with_reason(ok, row)
     judges: dict[Kind, Callable[[], Effect | None]] = {
@@ -272,8 +272,8 @@ def _exclusion(row: Setting, ok: Effect, bad: Effect) -> Effect | None:
 
 
 def _left_out(case: Case, ok: Effect, bad: Effect) -> Effect | None:
-    """Return the effect of a list of network interfaces that Open MPI must not use: ``ok`` if the list
-    contains the loopback interface but not all other interfaces.
+    """Return the effect of a list of network interfaces that Open MPI must not use. The effect is ``ok`` if
+    the list contains the loopback interface, but leaves Open MPI at least one other interface.
     """
     there = case.host_facts.interfaces
     if there is None:
@@ -297,7 +297,7 @@ def _devices(case: Case, row: Setting, ok: Effect, bad: Effect) -> Effect:
 
 
 def _in_init(effect: Effect) -> Effect:
-    """Return ``effect`` with the stage at which Open MPI opens its components, ``START`` (MPI_Init)."""
+    """Return ``effect`` with the stage ``START`` (MPI_Init) if the outcome is ``init-failure``."""
     return replace(effect, stage=LaunchStage.START if effect.outcome == "init-failure" else None)
 
 
@@ -315,8 +315,8 @@ def _interfaces(case: Case, ok: Effect, bad: Effect) -> Effect:
 
 
 def _alone_on_tcp(case: Case, ok: Effect) -> bool:
-    """Return whether the ranks of a node can reach each other only over TCP. If so, MPI_Init fails if the
-    host lacks the interface that the setting names.
+    """Return whether the ranks of a node can reach each other only over TCP. In this case,
+    MPI_Init fails if the setting names an interface that the host lacks.
     """
     transports = setting_value(case, "OMPI_MCA_btl") or "^"
     listed = {word.strip() for word in transports.split(",")}
@@ -368,8 +368,8 @@ def _is_excused(case: Case, component: Component) -> bool:
 
 
 def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
-    """Return the effect of a setting that enables only some btl transports. The enabled transports must reach
-    the rank itself, ranks of its node, and ranks of other nodes.
+    """Return the effect of a setting that enables only some btl transports. Through these transports, each
+    rank must reach itself, the other ranks of its node, and the ranks of other nodes.
     """
     if row.framework != "btl":
         return ok
@@ -383,7 +383,7 @@ def _reach(case: Case, row: Setting, ok: Effect, names: list[str]) -> Effect:
         return ok
     missing = " or ".join(sorted(lacking))
     because = (
-        f"{ok.name}={ok.value} leaves a rank without a transport to some rank (or itself); enable {missing}"
+        f"{ok.name}={ok.value} leaves ranks without a transport to others or to themselves; enable {missing}"
     )
     way = fast_network.judge_ucx_layer(case)
     if way == "open":

@@ -38,8 +38,8 @@ IN_FILE = "image: mca-params.conf:"
 
 
 def _set_in_files(case: Case) -> dict[str, tuple[str, str]]:
-    """Return settings in configuration files of the image; empty in the mode ``bind``, because the host's MPI
-    reads other files.
+    """Return settings in configuration files of the image. The result is empty in the mode ``bind``, because
+    the host's mounted MPI does not read the image's files.
     """
     if case.mode == "bind":
         return {}
@@ -67,10 +67,10 @@ def _set_in_image(case: Case) -> dict[str, tuple[str, str]]:
 
 
 def _set_by_host(case: Case) -> tuple[dict[str, tuple[str, str]], dict[str, tuple[str, str]]]:
-    """Return two tables of the host's variables. The first table has variables that keep their name in the
-    container; the table is empty if an option such as --cleanenv removes them. The second table has variables
-    that the host sets with a prefix such as APPTAINERENV_, and that the runtime sets in the container without
-    the prefix.
+    """Return two tables of the host's variables. The first table has variables that keep their names in the
+    container, including variables that Slurm's PMIx plugin sets. This table is empty if an option such as
+    --cleanenv removes these variables. The second table has variables with a prefix such as APPTAINERENV_ on
+    the host. The runtime sets these variables in the container without the prefix.
 
     A variable with the runtime's own prefix has precedence over a variable with Singularity's prefix
     (apptainer/apptainer:internal/pkg/util/env/create.go at v1.4.5, overridesForContainerEnv).

@@ -59,8 +59,8 @@ def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
 
     This is the first MPI outside the system folders whose library has the soname of the image's MPI library.
     For an image without MPI, the soname does not matter. If no MPI matches, the result is the MPI whose
-    mpirun is first on PATH, or the first MPI without an mpirun on PATH. The result is ``None`` if the host
-    has no MPI.
+    mpirun is first on PATH. If PATH has no mpirun, the result is the first of the host's other MPIs. The
+    result is ``None`` if the host has no MPI.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None
@@ -71,8 +71,8 @@ def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
 def amd_unthreaded(host: HostFacts) -> bool | None:
     """Return whether the processors are from AMD and have one thread per core; ``None`` if unknown.
 
-    On such processors, Intel MPI 2019.4's mpiexec crashes, because it divides by a number from CPUID
-    0x8000001E. This number is the number of threads per core minus one.
+    On such processors, Intel MPI 2019.4's mpiexec crashes. mpiexec divides by a number from CPUID
+    0x8000001E: the threads per core minus one, which is zero on such processors.
     """
     if host.cpu_vendor is None or host.cpu_threads is None:
         return False if "cpu_vendor" in host.absent else None
@@ -83,14 +83,14 @@ def pmix_type(host: HostFacts) -> str | None:
     """Return the value of ``srun --mpi=`` for PMIx, or ``None`` if Slurm has no PMIx plugin."""
     types = (host.slurm.mpi_types if host.slurm else None) or ()
     plugins = [t for t in types if is_plugin(t)]
-    # Plain ``pmix`` is Slurm's default, so it has precedence over a numbered plugin.
+    # ``pmix`` without a number selects Slurm's default PMIx plugin, so prefer it to a numbered plugin.
     return max(plugins, key=lambda t: (t == "pmix", t.startswith("pmix"), release_of(t)), default=None)
 
 
 def pmix_majors(host: HostFacts) -> tuple[int, ...]:
     """Return the possible major releases of Slurm's PMIx; empty if no PMIx plugin has a release in its name.
 
-    A plugin refuses a libpmix whose major release differs from the plugin's name
+    A plugin refuses a libpmix whose major release differs from the release in the plugin's name
     (SchedMD/slurm:src/plugins/mpi/pmix/mpi_pmix.c, pmixp_lib_get_version). Plain ``pmix`` is a link to a
     numbered plugin. Slurm's installation links the newest plugin (Makefile.am, install-exec-hook,
     slurm-20-11-9-1 to 25-11-0-1), so the newest release comes first in the result.
@@ -185,9 +185,9 @@ def runtime_of(host: HostFacts) -> Runtime:
 
 
 def has_option(host: HostFacts, option: str) -> bool:
-    """Return whether the host's container runtime has an option, such as ``--sharens``, in its release."""
+    """Return whether the host's release of the container runtime has an option, such as ``--sharens``."""
     found = host.runtime
-    return found is not None and knows(found.name, found.version or "", option)  # an empty release is unknown
+    return found is not None and knows(found.name, found.version or "", option)  # "" is an unknown release
 
 
 def program_of(launcher: tuple[str, ...]) -> str:
@@ -284,8 +284,8 @@ def tmp_is_private(host: HostFacts) -> bool | None:
 def private_tmp(slurm: SlurmFacts) -> str | None:
     """Return the setting with which Slurm gives each job a private /tmp; ``None`` without such a setting.
 
-    Before Slurm 25.11, the setting is JobContainerType. From Slurm 25.11 on, it is NamespaceType, whose value
-    namespace/linux also gives each job a private /tmp (slurm.schedmd.com/namespace.html).
+    Before Slurm 25.11, the setting is JobContainerType. From Slurm 25.11 on, it is NamespaceType. A tmpfs
+    plugin and the plugin namespace/linux each give jobs a private /tmp (slurm.schedmd.com/namespace.html).
     """
     for name in ("JobContainerType", "NamespaceType"):
         value = slurm.settings.get(name, "")
@@ -299,8 +299,8 @@ def needs_named_components(image: ImageFacts) -> bool:
 
     Two changes in PMIx together cause this failure. From PMIx 3.2.0 on, the client turns the variables
     PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters, which are PMIx's settings
-    (openpmix/openpmix:src/runtime/pmix_init.c); PMIx clients 2.2.5 to 3.1.5 choose only from their own
-    components. Up to PMIx 3.2.3, a missing named component is an error
+    (openpmix/openpmix:src/runtime/pmix_init.c). PMIx clients 2.2.5 to 3.1.5 instead choose only from their
+    own components. Up to PMIx 3.2.3, a missing named component is an error
     (src/mca/base/pmix_mca_base_component_find.c). From PMIx 3.2.4rc1 on (in Open MPI 4.1.5), PMIx's parameter
     abort_on_load_error is off, so a missing component is not an error (#2927). PMIx clients 4.0 to 4.2.2
     accept missing components (tests/matrix: 4.0.0 and 4.2.2 under PMIx 4.2 and 5).

@@ -1,5 +1,5 @@
-"""Complete the facts of a support ticket: for each unknown fact, assume the usual value from ``usual.toml``,
-which most clusters and images have.
+"""Complete the facts of a support ticket. For each unknown fact, assume the value that most clusters or
+images have, according to ``usual.toml``.
 """
 
 import posixpath
@@ -48,7 +48,7 @@ def _with_named_mpi(image: ImageFacts, name: str) -> ImageFacts:
 def fill(host: HostFacts, image: ImageFacts, mode: Mode | None = None) -> tuple[HostFacts, ImageFacts]:
     """Return the facts of host and image with usual values in place of unknown values.
 
-    Unknown MPIs of the host stay unknown if the image has no MPI and the mode is ``bind``.
+    If the image has no MPI and the mode is ``bind``, unknown MPIs of the host stay unknown.
     """
     known, found = usual_properties(), host.runtime
     if found is not None and not found.version:

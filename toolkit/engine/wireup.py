@@ -1,6 +1,6 @@
-"""Find how a launcher passes each rank its number, and which launch interface the image's MPI uses.
+"""Find how a launcher passes each rank its rank number, and which launch interface the image's MPI uses.
 
-A rank learns its number from variables of its environment, and from a server that these variables name. The
+A rank gets its rank number from environment variables, and from a server that these variables name. The
 launcher, Slurm and the options of the container runtime decide which variables reach the rank.
 """
 
@@ -136,8 +136,8 @@ def spoken_interfaces(case: Case) -> set[str]:
 def needs_own_daemons(mpi: ImageMpi) -> bool:
     """Return whether this Open MPI connects to its launcher's daemons by a protocol other than PMI and PMIx.
 
-    From Open MPI 2.0 on, ORTE offers PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0). Open MPI 1.10 has a
-    separate protocol.
+    Open MPI 1.10 and earlier have a separate protocol. From Open MPI 2.0 on, Open MPI's launcher ORTE offers
+    PMIx (open-mpi/ompi:orte/orted/pmix at v2.0.0).
     """
     return knowledge.mpi().release.own_messages.of(mpi)
 
@@ -159,7 +159,7 @@ def in_slurm(case: Case) -> bool:
 
 def step_default(case: Case) -> str | None:
     """Return the MPI type that srun uses without the option ``--mpi``. Hydra starts its proxies (one process
-    on each node) with such an srun.
+    on each node) with srun and without this option.
 
     Outside a Slurm allocation, the result is the text ``none``. If the type is unknown, the result is
     ``None``.
@@ -230,8 +230,8 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
 
 
 ENV_I = "`env -i`"
-"""The name, in the result of :func:`clearing_options`, of the command ``env -i`` in a script of the image.
-The command removes all variables.
+"""The key of the command ``env -i`` in the result of :func:`clearing_options`. If a script of the image runs
+this command, the program starts without any variables.
 """
 
 
@@ -276,8 +276,8 @@ def own_shared_memory(case: Case) -> str:
     """Return the setting that gives each container a private /dev/shm; empty if containers share the host's
     /dev/shm.
 
-    With ``mount dev = no`` in the runtime's configuration, the container has no /dev/shm. The result is then
-    also empty, because the MPI uses files in /tmp.
+    The result is also empty with ``mount dev = no`` in the runtime's configuration. The container then has no
+    /dev/shm, and the MPI uses files in /tmp instead.
     """
     runtime = case.host_facts.runtime
     minimal = runtime is not None and runtime.settings.get("mount dev") == "minimal"
@@ -288,7 +288,7 @@ def own_shared_memory(case: Case) -> str:
 
 
 def leaves_out_home(case: Case) -> bool:
-    """Return whether the container does not get the host's home folder, because of an option or a setting."""
+    """Return whether an option or a setting keeps the host's home folder out of the container."""
     runtime = case.host_facts.runtime
     forbidden = runtime is not None and runtime.settings.get("mount home") == "no"
     return forbidden or bool(hides(case, "home"))
@@ -315,11 +315,11 @@ def waits_for_failed_rank(case: Case, *, connected: bool) -> bool:
 def after_failed_rank(
     case: Case, failure: Outcome, reason: str, *, connected: bool = False
 ) -> tuple[Outcome, str, tuple[Outcome, ...]]:
-    """Return the outcome of a launch in which a rank fails, the reason, and other outcomes that occur by
-    chance.
+    """Return the outcome of a launch in which a rank fails, the reason for this outcome, and other outcomes
+    that occur by chance.
 
-    ``failure`` and ``reason`` are the outcome and the reason of the failed rank. If the launcher waits for
-    this rank, the launch hangs, but may also end with ``failure``.
+    ``failure`` is how the rank fails, and ``reason`` is why. If the launcher waits for the failed rank, the
+    launch usually hangs, but may end with the outcome ``failure``.
     """
     if not waits_for_failed_rank(case, connected=connected):
         return failure, reason, ()
