@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 
 READERS = (
     ("recipes/datasets/", ("toolkit.dataset",)),
-    ("recipes/", ("toolkit.knowledge", "toolkit.image")),
+    ("recipes/", ("toolkit.knowledge", "toolkit.image", "tests.unit.knowledge.rows")),
     ("slurm/", ("toolkit.launch",)),
     ("containers/cluster/", ("toolkit.cluster",)),
     ("containers/", ("toolkit.image", "toolkit.probe", "toolkit.launch", "toolkit.cluster")),
