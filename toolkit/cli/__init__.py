@@ -1,1 +1,1 @@
-"""The command line, with one module for each command. Only this package of toolkit exits the process."""
+"""The command line, with one module for each command. The code that commands call never exits the process."""

@@ -51,7 +51,7 @@ def command() -> None:
 @click.option(
     "--flavour",
     metavar="KIND",
-    help="Kind of cluster; an unknown kind, such as `x`, prints all kinds  [default: pmix]",
+    help="Kind of cluster; to list the kinds, give an unknown kind such as `x`  [default: pmix]",
 )
 @click.option(
     "--users", type=WholeNumber(), help="Number of accounts (user01, user02, …) for the students of a class"
@@ -76,7 +76,7 @@ def up(
 
     Real clusters differ in the MPI interfaces of srun and in the MPI library of the nodes; --flavour selects
     the interfaces and the library. With --users, toolkit creates accounts for a class, each with a home
-    folder on the cluster. On this machine, toolkit writes one folder with an SSH key for each account, and
+    folder on the cluster. For each account, toolkit also writes a folder with an SSH key on this machine, and
     prints where these folders are. Give each student the folder of their account.
 
     \b
@@ -91,7 +91,7 @@ def up(
     if listen and plan.is_reachable(plan.check_listen(listen)):
         say(
             f"warning: other machines can reach {listen}. A user who is root on a node of the cluster is "
-            "root on this machine. Accounts of `--users` cannot become root; see docs/security.md",
+            "root on this machine. Accounts that `--users` creates cannot become root; see docs/security.md",
             err=True,
         )
     name = _resolve_name(name)
@@ -226,11 +226,11 @@ def down(ctx: click.Context, name: str | None) -> None:
 
 
 def _resolve_name(name: str | None) -> str:
-    """Return ``name``. If ``name`` is ``None``, return the former default name if a cluster with this name
-    exists, and the default name if not.
+    """Return ``name``. If ``name`` is ``None``, return the default name. If a cluster with the
+    former default name exists, print a warning and return the former name instead.
 
     Raises:
-        BadInput: if a cluster with the default name and a cluster with the former default name exist.
+        BadInput: if ``name`` is ``None``, and clusters with the default name and the former name both exist.
     """
     if name:
         return name

@@ -29,9 +29,9 @@ def command() -> None:
 def get(ctx: click.Context, name: str, output: Path | None, as_json: bool) -> None:
     """Download the data set NAME into a folder, and verify the SHA-256 of each file.
 
-    The default folder is data/NAME in toolkit's cache folder, which is TOOLKIT_CACHE_DIR or, if this variable
-    is not set, ~/.cache/toolkit. toolkit downloads only files that are missing in the folder or have a wrong
-    SHA-256. Trainings read data from this folder, and never download data.
+    The default folder is data/NAME in toolkit's cache folder. The cache folder is ~/.cache/toolkit, unless
+    TOOLKIT_CACHE_DIR or XDG_CACHE_HOME is set. toolkit downloads only files that are missing in the data
+    set's folder or have a wrong SHA-256. Trainings read the downloaded files, and never download data.
 
     Example: toolkit data get mnist
     """

@@ -19,10 +19,11 @@ if TYPE_CHECKING:
 def command(file: str, as_json: bool) -> None:
     """Show where a job failed, why, and how to fix the fault; FILE is the output of the job.
 
-    FILE may also be the key of a job from `toolkit jobs`, the folder of this job, the number of a Slurm job,
-    a folder of output files, or - for standard input. toolkit prints the first line that reports the failure,
-    and the cause. If the cause is unknown, toolkit prints the kind of failure, such as out of memory. toolkit
-    also says whether to submit the job again. The exit status is 1 if no line reports a failure.
+    FILE may also be the key of a job from `toolkit jobs`, the folder of a job, the number of a Slurm job, a
+    folder of output files, or `-` for standard input. toolkit prints the cause of the failure, and the first
+    line that reports the failure. If the cause is unknown, toolkit prints the kind of failure, such as out of
+    memory. toolkit also says whether to submit the job again. The exit status is 1 if no line reports a
+    failure.
 
     \b
     Examples:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 )
 @click.option("--module", metavar="NAME", help="Environment module that provides the container runtime")
 @wait_option()
-@click.option("-y", "--yes", is_flag=True, help="Ask no questions; use the defaults")
+@click.option("-y", "--yes", is_flag=True, help="Ask no questions; use the default answers")
 @click.option("--force", is_flag=True, help="Replace an existing profile and its facts file")
 @click.option("-o", "--output", metavar="FILE", type=click.Path(path_type=Path, dir_okay=False),
               help="Write the profile to FILE instead of your folder of profiles")  # fmt: skip
@@ -139,10 +139,10 @@ def _is_interactive() -> bool:
 
 
 def _answers(profile_draft: "Draft", option_answers: dict[str, str], yes: bool) -> dict[str, str]:
-    """Return the answers that the user gave as options, and an answer for each other question.
+    """Return an answer to each question about the profile.
 
-    ``option_answers`` maps options to the user's values. An added answer is the question's default if ``yes``
-    is true, and the user's answer on the terminal if ``yes`` is false.
+    ``option_answers`` maps options to the values that the user gave. For a question without such a value, the
+    answer is the question's default if ``yes`` is true. If ``yes`` is false, toolkit asks on the terminal.
 
     Raises:
         BadInput: if toolkit must ask the user, but standard input is not a terminal.
@@ -155,8 +155,8 @@ def _answers(profile_draft: "Draft", option_answers: dict[str, str], yes: bool) 
             answers[question.option] = question.default
         elif _is_interactive():
             kind = click.Choice(question.choices) if question.choices else None
-            # readline prints the prompt itself. toolkit's output stream would remove control characters, but
-            # readline does not use this stream, so remove the control characters before the call.
+            # readline prints the prompt itself and bypasses toolkit's output stream, which escapes control
+            # characters. So escape the control characters before the call.
             answers[question.option] = click.prompt(
                 one_line(question.text), default=one_line(question.default), type=kind, err=True
             )

@@ -102,7 +102,7 @@ def show(job: str | None, as_json: bool | None) -> None:
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
         say(
-            "warning: later releases will print text to files and pipes, unless you add --json",
+            "warning: toolkit prints JSON to files and pipes; later releases will do so only with --json",
             err=True,
         )
         as_json = True
@@ -121,7 +121,7 @@ def show(job: str | None, as_json: bool | None) -> None:
 @_job_argument
 @click.option("-f", "--follow", is_flag=True, help="Follow the output until the job ends")
 @click.option("-n", "--tail", type=WholeNumber(1), help="Print only the last N lines")
-@json_option("Print JSON; with --follow, after the job has ended")
+@json_option("Print the output as JSON; with --follow, only after the job has ended")
 @click.pass_context
 def logs(ctx: click.Context, job: str | None, follow: bool, tail: int | None, as_json: bool) -> None:
     """Print the output of JOB (default: the last job)."""
@@ -163,7 +163,8 @@ def fetch(
     """Copy to this machine the files that JOB (default: the last job) wrote.
 
     toolkit skips files that the folder of --output already contains, and resumes an interrupted copy. PATTERN
-    is the name or path of a file, or a folder of the job, and may contain * (default: all files).
+    is the name of a file, or the path of a file or folder in the job's folder. In PATTERN, `*` matches any
+    text. Without PATTERN, toolkit copies all files.
 
     \b
     Examples:
@@ -249,8 +250,8 @@ def resume(
 
 
 def _progress_of(ctx: click.Context, *, as_json: bool = False, output: bool = True) -> Progress:
-    """Return the object that prints a command's progress and, if ``output`` is true, the job's output. With
-    ``as_json`` or ``--quiet``, the object prints no progress.
+    """Return the object that prints a command's progress. If ``output`` is true, the object also prints the
+    job's output. If ``as_json`` is true or the user gives ``--quiet``, the object prints no progress.
     """
     return Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"] or as_json, output=output)
 
@@ -285,7 +286,7 @@ def _print_several(job_records: Sequence[JobRecord], *, as_json: bool) -> None:
 
 
 def _print_records(pairs: list[tuple[JobRecord, bool]]) -> None:
-    """Print job records as JSON. Each pair is a record, and whether toolkit reached the job's host.
+    """Print job records as JSON. Each pair is a record, and true if toolkit reached the job's host.
 
     toolkit prints a single record without the field ``reached``.
     """

@@ -44,7 +44,7 @@ class _NotebookCommand(RenamedOptions, GroupedHelp):
     "--packages",
     default="",
     metavar="DIR",
-    help="Cluster folder with Jupyter's Python packages, if IMAGE has no Jupyter",
+    help="Cluster folder with Jupyter's Python packages, for an image without Jupyter",
 )
 @click.option(
     "--folder", default="", metavar="DIR", help="Cluster folder that Jupyter shows  [default: $WORK or $HOME]"

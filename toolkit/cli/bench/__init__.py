@@ -1,4 +1,4 @@
-"""``toolkit bench``: measure how long jobs take to start; one module for each subcommand."""
+"""``toolkit bench``: measure how long jobs take to start. Each subcommand has its own module."""
 
 import click
 

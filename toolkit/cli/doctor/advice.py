@@ -1,4 +1,4 @@
-"""The advice of ``toolkit doctor``: the launch command if the launch is predicted to work, else a fix."""
+"""The advice of ``toolkit doctor``: a launch command, a fix, or the probe that collects unknown facts."""
 
 import shlex
 from dataclasses import dataclass
@@ -113,8 +113,8 @@ def _or_another_image(doctor_request: DoctorRequest, text: str) -> str:
 
 
 def _on_one_node(doctor_request: DoctorRequest) -> Request | None:
-    """Return the request with all ranks on one node, or ``None`` if toolkit predicts that a launch on one
-    node fails. The result names the requested launch mode only if this mode works on one node.
+    """Return the request with all ranks on one node. The result names the requested launch mode only if
+    this mode works on one node. Return ``None`` if the request has one node, or if one node does not help.
     """
     request = doctor_request.request
     if request.nodes == 1:
@@ -136,8 +136,8 @@ def _other_mode(working_mode: Mode, requested_mode: Mode | None, missing: tuple[
 
 
 def _mode_to_name(mode: Mode) -> Mode | None:
-    """Return the value of ``--mode`` in the suggested command, or ``None`` to leave out the option. Only Gloo
-    needs ``--mode``, because toolkit never selects Gloo by default.
+    """Return the value of ``--mode`` in the suggested command. Return ``None`` if the command needs no
+    ``--mode``. Only Gloo needs ``--mode``, because toolkit never selects Gloo by default.
     """
     return mode if mode == "gloo" else None
 

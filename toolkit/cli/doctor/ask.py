@@ -15,11 +15,11 @@ _QUESTIONS = (
     ("cluster.slurm", "Release of Slurm (sinfo --version)"),
     ("cluster.offers", "Plugins that srun --mpi=list prints, for example: pmi2 pmix pmix_v4"),
     ("cluster.runtime", "Container runtime and release, for example: apptainer 1.3.4"),
-    ("cluster.mpirun", "MPI of the cluster and its release, for example: openmpi 4.1.5"),
+    ("cluster.mpirun", "MPI library of the cluster, with its release, for example: openmpi 4.1.5"),
     ("cluster.fabric", "Network: infiniband, slingshot, omni-path or ethernet"),
     (
         "image.mpi",
-        "MPI in the image and its release, for example: openmpi 4.1.4; none if the image has no MPI",
+        "MPI library in the image, with its release, for example: openmpi 4.1.4; without MPI: none",
     ),
     ("job.nodes", "Number of nodes"),
     ("job.ranks_per_node", "Ranks on each node"),
@@ -30,8 +30,8 @@ def command(file: Path | None, *, as_json: bool) -> int:
     """Print the prediction, and return the exit status: 0 if a launch mode is predicted to work, else 1.
 
     Raises:
-        BadInput: if ``file``, the value of ``--facts``, is invalid; or if ``file`` is ``None`` and standard
-            input is not a terminal.
+        BadInput: if the ticket in ``file`` is invalid. ``file`` is the value of ``--facts``.
+        BadInput: if ``file`` is ``None``, and standard input is not a terminal.
     """
     from toolkit.cli.frame.styles import width_of_stdout
     from toolkit.engine.conditional import answers
@@ -80,8 +80,8 @@ def _ask_ticket() -> Ticket:
 
 
 def _value(key: str, word: str) -> str | int | tuple[str, ...]:
-    """Convert the user's answer ``word`` to a value for the field ``key`` of the ticket, which contains all
-    answers. If the function raises an error, click repeats the question.
+    """Convert ``word``, the user's answer to one question, to the value of the ticket's field ``key``. If
+    the function raises an error, click repeats the question.
     """
     section, _, name = key.partition(".")
     word = word.strip()

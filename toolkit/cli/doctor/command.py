@@ -46,7 +46,7 @@ _COUNT = WholeNumber(1)
     multiple=True,
     type=click.Choice(MODES),
     metavar="MODE",
-    help=f"Predict only this mode; with --live, run a job in this mode: {', '.join(MODES)}",
+    help=f"Predict only this mode; with --live, run a job in this mode; one of {', '.join(MODES)}",
 )
 @click.option("--live", is_flag=True, help="Run a small job, and compare its result with the prediction")
 @click.option(
@@ -80,8 +80,8 @@ def command(
     Perhaps means that toolkit predicts success but has no record of a similar launch. Unknown means that
     facts are missing. --all shows every launch mode.
 
-    IMAGE may also be the name of a recipe, a Dockerfile, or an Apptainer definition file (FILE.def). toolkit
-    then predicts the launch before you build the image; for a build file, Perhaps replaces Yes.
+    IMAGE may also be a Dockerfile, an Apptainer definition file (FILE.def), or the name of a recipe. toolkit
+    then predicts the launch before you build the image. For a Dockerfile or FILE.def, Perhaps replaces Yes.
 
     After --, you can give the command that each rank runs: toolkit then checks the MPI library that this
     command loads.

@@ -28,7 +28,7 @@ def command(diagnosis: Diagnosis, output: Path, place: list[str], *, as_json: bo
         as_json: whether to print JSON instead of text.
 
     Raises:
-        CheckFailed: if neither options nor another image make the launch work.
+        CheckFailed: if toolkit finds neither options nor another image with which the launch works.
         BadInput: if the output file exists and ``toolkit doctor --fix`` did not write this file.
     """
     wanted = diagnosis.request
@@ -106,7 +106,7 @@ def _without_title(lines: list[str]) -> list[str]:
 
 
 def _no_fix(verdict: Verdict) -> CheckFailed:
-    """Return the error for a launch that toolkit cannot fix; its hint names the missing facts, if any."""
+    """Return the error for a launch that toolkit cannot fix. The hint lists the unknown facts, if any."""
     missing = dict.fromkeys(name for prediction in verdict.predictions for name in prediction.missing)
     return CheckFailed(
         "toolkit found neither options nor another image with which this launch works",
@@ -117,7 +117,7 @@ def _no_fix(verdict: Verdict) -> CheckFailed:
 
 
 def _recipe_of(image: ImageFacts) -> list[str]:
-    """Return the lines of the recipe from which the image was built; empty if toolkit finds no recipe."""
+    """Return the lines of the image's recipe. Return an empty list if toolkit does not find the recipe."""
     from toolkit.errors import ToolkitError
     from toolkit.image.locks.recipe import load
     from toolkit.report.fix import recipe_text

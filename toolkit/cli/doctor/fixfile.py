@@ -23,7 +23,7 @@ def write(file: Path, content: str) -> bool:
 
 
 def _own(file: Path) -> str | None:
-    """Return the text of a file that ``toolkit doctor --fix`` wrote, or ``None`` if the file does not exist.
+    """Return the text of a file that ``toolkit doctor --fix`` wrote. Return ``None`` if there is no file.
 
     Raises:
         BadInput: if the file exists and ``toolkit doctor --fix`` did not write this file.

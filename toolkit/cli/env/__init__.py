@@ -1,4 +1,4 @@
-"""``toolkit env``: put packages for an image into a separate file; one module for each subcommand."""
+"""``toolkit env``: put packages for an image into a separate file. Each subcommand has its own module."""
 
 import click
 
@@ -16,9 +16,9 @@ _COMMANDS = {
 
 @click.group("env", cls=LazyGroup, table=_COMMANDS)
 def command() -> None:
-    """Add your packages to an image of your computing centre, as one file.
+    """Write the packages that an image lacks into a separate file.
 
     This file is called an environment. `toolkit launch --env-image FILE` mounts the environment over the
-    image when a job starts. The commands of toolkit env need neither root rights nor Docker, and do not
-    change the image.
+    image when a job starts. The commands of toolkit env need neither root rights nor Docker. They never
+    change the image, so you can use an image of your computing centre.
     """

@@ -19,7 +19,7 @@ from toolkit.report.progress import Progress
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:
-    """Check that ENV is unchanged, by its checksum and by the list of packages (the lock) in ENV.
+    """Check the checksum of ENV, and compare its packages with the lock, a list of packages in ENV.
 
     The base image is the image for which toolkit built ENV. With --over, toolkit also compares IMAGE with
     the base image.

@@ -103,8 +103,8 @@ def make_again(
         lock: the lock in the environment file.
         requirements: the changed requirements.
         image: the value of ``--over``, or ``None`` for the image in the lock.
-        replaceable_names: the names of packages of the image, in addition to the names in the lock, that the
-            environment may replace with another version.
+        replaceable_names: names of packages in the image that the environment may replace with another
+            version. The environment may also replace the packages that the lock lists as replaced.
     """
     image_path = image_of(env, lock, image)
     replaced = frozenset(lock.replaced) | replaceable_names
@@ -126,7 +126,7 @@ def requirements_of(lock: EnvLock) -> EnvRequirements:
 def print_made(env_made: EnvMade, *, as_json: bool, changed: bool = False) -> None:
     """Print the path, size, digest and packages of a new environment.
 
-    With ``changed``, the list of packages contains only the packages that changed.
+    If ``changed`` is true, list only the packages that changed.
     """
     if as_json:
         say_json(env_made, indent=True)

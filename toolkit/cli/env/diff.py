@@ -17,7 +17,7 @@ _FILE = click.Path(path_type=Path)
 @click.argument("new", type=_FILE)
 @json_option()
 def command(old: Path, new: Path, as_json: bool) -> None:
-    """Show the packages whose versions differ between the environments OLD and NEW."""
+    """Show how the packages and the image of the environment NEW differ from the environment OLD."""
     before, after = read_env(old), read_env(new)
     found = changes(before, after)
     if as_json:

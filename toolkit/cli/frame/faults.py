@@ -15,7 +15,7 @@ from toolkit.report.lines import wrap_hanging
 from toolkit.report.plain import bound_message, make_line_visible
 
 _PACKAGES = {"yaml": "pyyaml"}
-"""The name of the package on PyPI, by the name of a Python module, if the two names differ."""
+"""For each Python module whose package has another name on PyPI: the name of the package."""
 _FULL = {errno.ENOSPC, errno.EDQUOT}
 _NO_SUCH_NAME = {errno.ENAMETOOLONG, errno.ELOOP, errno.ENOTDIR, errno.EISDIR, errno.ENXIO}
 """Error numbers (``errno``) for a path that toolkit cannot open as a file."""
@@ -42,7 +42,7 @@ def print_error(error: ToolkitError) -> None:
 
 
 def of_call(error: click.ClickException) -> ToolkitError | None:
-    """Return toolkit's error for a wrong command line, or ``None`` if click's error only prints help."""
+    """Return toolkit's error for a wrong command line. Return ``None`` if click's error only prints help."""
     if isinstance(error, _HELP):
         return None
     ctx = getattr(error, "ctx", None)
@@ -60,12 +60,12 @@ def as_toolkit_error(error: Exception) -> ToolkitError:
         return _of_system(error)
     return ToolkitError(
         f"unexpected {type(error).__name__}: {error}",
-        fix="run the command again with `--debug`, and report the output; this is a bug in toolkit",
+        fix="this is a bug in toolkit: run the command again with `--debug`, and report the output",
     )
 
 
 def _of_system(error: OSError) -> ToolkitError:
-    """Return an error of the operating system as an error of toolkit, with a fix for a full disk."""
+    """Convert an error of the operating system to an error of toolkit. A full disk also gets a hint."""
     where = f"{error.filename}: " if error.filename else ""
     said = f"{where}{error.strerror or error}"
     if error.errno in _FULL:

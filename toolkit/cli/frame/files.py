@@ -30,13 +30,13 @@ def write_report(path: Path, content: bytes, *, notice: bool = True) -> None:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file completely or not at all. The function follows links, and accepts devices and pipes.
+    """Write a regular file completely or not at all, or write to a device or pipe. Follow symbolic links.
 
     If the file is a FIFO, toolkit waits up to two seconds until another process opens the FIFO for reading.
     An ordinary ``open`` would wait for such a process without a limit.
 
     Raises:
-        BadInput: if the file's folder does not exist or is not writable, or ``path`` is ``-``.
+        BadInput: if toolkit cannot write to the path, if no process reads the FIFO, or if ``path`` is ``-``.
         CheckFailed: if the disk is full.
     """
     if str(path) == "-":

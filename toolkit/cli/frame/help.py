@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import click
 
 _HYPHEN = "\u2011"
-"""A hyphen of normal width at which a line cannot break."""
+"""Unicode's non-breaking hyphen, at which click does not break a line."""
 
 
 class WholeWordFormatter(click.HelpFormatter):

@@ -23,7 +23,7 @@ class NearGroup(click.Group):
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
         name = args[0]
-        # A word such as -x is an option, so click reports an unknown option.
+        # A word such as `-x` is an option, not a command. For this word, click reports an unknown option.
         if not ctx.resilient_parsing and name[:1].isalnum() and self.get_command(ctx, name) is None:
             known = self.list_commands(ctx)
             ctx.fail(f"{name}: no such command{suggest_near(name, known)}; choices: {', '.join(known)}")
@@ -31,7 +31,7 @@ class NearGroup(click.Group):
 
 
 class LazyGroup(NearGroup):
-    """A group that reads its commands from ``table``, which has the same form as ``commands.COMMANDS``."""
+    """A group that reads its commands from ``table``, a mapping in the form of ``commands.COMMANDS``."""
 
     def __init__(self, *arguments: Any, table: Mapping[str, tuple[str, str]], **more: Any) -> None:  # noqa: ANN401 - click's values
         super().__init__(*arguments, **more)

@@ -48,9 +48,9 @@ def prepare() -> None:
 
 @contextlib.contextmanager
 def report_write_error() -> Iterator[None]:
-    """Turn an error of writing to standard output into an error of toolkit.
+    """Exit with status 0 if the reader of standard output has exited. Report other errors of writing to it.
 
-    Without this function, click would exit with status 1 and print no message if the reader of a pipe exits.
+    Without this function, click would exit with status 1 and print no message for any broken pipe.
     """
     try:
         yield
@@ -112,9 +112,10 @@ def _is_plain(buffer: object) -> bool:
 def _open_closed_streams() -> None:
     """Open each closed standard stream on the null device.
 
-    If a descriptor stayed closed, the next file that toolkit opens would get this descriptor. If a stream is
-    closed when Python starts, Python sets the stream in :mod:`sys` to ``None``. This function leaves
-    ``sys.stdin`` at ``None``, so that commands report closed standard input as an error.
+    If a descriptor stayed closed, the next file that toolkit opens would get this descriptor, and output
+    could overwrite the file. If a stream is closed when Python starts, Python sets the stream in :mod:`sys`
+    to ``None``. This function leaves ``sys.stdin`` at ``None``, so that commands report closed standard input
+    as an error.
     """
     if sys.stdin is None:
         _null()

@@ -25,7 +25,9 @@ def style_of_stdout() -> Style:
 
 
 def width_of_stdout() -> int:
-    """Return the line width of standard output in characters; 100 if standard output is not a terminal."""
+    """Return the line width for standard output, in characters: the value of ``COLUMNS`` or the terminal's
+    width. Return 100 if standard output is not a terminal and ``COLUMNS`` is not set.
+    """
     return max(_LEAST, shutil.get_terminal_size((100, 24)).columns)
 
 
@@ -37,7 +39,7 @@ def width_of_terminal() -> int | None:
 
 
 def width_of_errors() -> int | None:
-    """Return the width of standard error's terminal in characters, or ``None`` for a file or a pipe."""
+    """Return the line width for standard error. Return ``None`` if standard error is a file or a pipe."""
     return width_of_stdout() if sys.stderr.isatty() else None
 
 

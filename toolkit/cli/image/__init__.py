@@ -1,4 +1,4 @@
-"""``toolkit image``: work with recipes, images in the Docker engine and SIF files; one module per command."""
+"""``toolkit image``: work with recipes, Docker images and SIF files. Each subcommand has its own module."""
 
 import click
 

@@ -71,9 +71,9 @@ def command(
     """Describe an image that toolkit did not build, and list what the image lacks for jobs of toolkit.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
-    a SIF, or any other image that toolkit image inspect reads. toolkit does not start the image. The output
-    folder contains adopted.json, with all packages of the image, and NAME.toml. You can edit NAME.toml to get
-    a recipe with the image's versions.
+    a SIF, or any other image that toolkit image inspect reads. toolkit does not start the image. In the
+    output folder, adopted.json lists all packages of the image. NAME.toml contains the versions of the main
+    components, in the form of a recipe. To get a recipe that toolkit can build, edit NAME.toml.
 
     \b
     Examples:

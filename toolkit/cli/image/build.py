@@ -34,11 +34,11 @@ def command(
     verify_key: Path | None,
     as_json: bool,
 ) -> None:
-    """Build the image of RECIPE from its lock, test it, and tag it toolkit/RECIPE:latest.
+    """Build the image of RECIPE from the recipe's lock, test the image, and tag it toolkit/RECIPE:latest.
 
-    First, toolkit downloads and verifies the files of the lock; the build itself has no network. If the
-    recipe has no lock, toolkit writes a lock. If the lock did not come with toolkit, toolkit shows who signed
-    the lock. The installation scripts of packages run only in containers.
+    First, toolkit downloads and verifies the files that the lock lists. The build itself has no network. If
+    the recipe has no lock, toolkit writes a lock. If the lock did not come with toolkit, toolkit shows who
+    signed the lock. The installation scripts of packages run only in containers.
     """
     locked = lock_path(recipe).is_file()
     named = load(recipe, None if locked else stacks())

@@ -29,7 +29,7 @@ from toolkit.units import format_size
 )
 @click.option("--sif", "sifs", multiple=True, type=click.Path(path_type=Path), help="SIF file to add")
 @click.option(
-    "--builder/--no-builder", default=True, help="Add toolkit's image that converts images to SIF files"
+    "--builder/--no-builder", default=True, help="Add the Docker image in which toolkit makes SIF files"
 )
 @ACCEPT_OPTION
 @json_option()
@@ -44,7 +44,7 @@ def command(
     accepted: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write one archive to install toolkit and build RECIPES on a machine without a network.
+    """Write one archive from which you can install toolkit and build RECIPES without a network.
 
     The archive contains wheels of toolkit and its dependencies, every file that the locks of RECIPES name,
     the base image, the image that makes SIFs, and a list of SHA-256 checksums. Without RECIPES, the archive

@@ -54,8 +54,8 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 def cluster_options(function: _F) -> _F:
     """Add ``--facts`` and ``--site`` to a command.
 
-    The command receives the cluster's facts as the argument ``host``, which is ``None`` without these
-    options.
+    The command receives the cluster's facts as the argument ``host``. If the user gives neither option,
+    ``host`` is ``None``.
     """
 
     @functools.wraps(function)
@@ -107,7 +107,7 @@ def _facts_of(site: str) -> Path:
 def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
     """Print on standard error who signed the lock of a recipe, and return the result of the signature check.
 
-    For a lock that is part of toolkit, print nothing and return ``None``.
+    Without ``keyring``, print nothing and return ``None`` for a lock that is missing or part of toolkit.
 
     Raises:
         CheckFailed, BadInput, Missing: as in :func:`~toolkit.image.trust.detached.lock_signature`.

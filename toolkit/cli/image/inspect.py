@@ -23,7 +23,7 @@ from toolkit.report.progress import Progress
 def command(ctx: click.Context, image: str, platform: str, as_json: bool) -> None:
     """Show the contents of IMAGE without starting it.
 
-    IMAGE is a SIF, a squashfs, a sandbox folder, an OCI layout, or a Docker or OCI archive. The archive may
+    IMAGE is a SIF, a squashfs, a sandbox folder, an OCI layout, or a Docker or OCI archive. An archive may
     be compressed with gzip or zstd. IMAGE may also be docker-archive:FILE, oci-archive:FILE[:NAME] or
     oci:FOLDER[:NAME]. For an image in the Docker engine, give docker-daemon:NAME:TAG, or NAME:TAG if no file
     has this name.

@@ -1,4 +1,4 @@
-"""``toolkit image lock``: write the lock of a recipe, which lists all files with their hashes."""
+"""``toolkit image lock``: write a recipe's lock, the list of all files of the build with their hashes."""
 
 from pathlib import Path
 

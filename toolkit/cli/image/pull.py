@@ -28,7 +28,7 @@ def command(
 ) -> None:
     """Download SOURCE (docker://HOST/NAME:TAG or oras://...) from a registry, and verify every byte.
 
-    A SIF stays a SIF; toolkit writes any other image as an archive that docker load and toolkit can read.
+    A SIF stays a SIF. Any other image becomes an archive that `docker load` and toolkit can read.
     After an interruption, toolkit keeps the downloaded part beside the output file. Run the command again to
     resume the download.
 

@@ -25,7 +25,7 @@ _SSH = "ssh://"
 
 
 class Copied(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of copying an image file to a host; ``bytes`` is the size of the file.
+    """The result of copying an image file to a host. ``bytes`` is the size of the file.
 
     ``reused`` is true if the host already had an identical file, so that toolkit copied nothing.
     """
@@ -88,7 +88,7 @@ def command(
             raise BadInput(f"{target}: this target already contains the host; leave out --host and --cluster")
         if facts:
             raise BadInput(
-                f"--facts: {target} is in a registry; toolkit writes facts only beside a file; "
+                f"--facts: {target} is in a registry, but toolkit writes facts only beside a file; "
                 "leave out --facts"
             )
         from toolkit.image.transfer.push import push
@@ -124,8 +124,8 @@ def copy(runner: Runner, source: Path, path: str, tell: Tell, *, facts: bool = F
     """Copy a file to ``path`` on the host, unless the host has an identical file there.
 
     A ``path`` that ends with ``/`` is a folder. If ``facts`` is true, the function writes the image's facts
-    file beside the copy. toolkit reads the facts file instead of the image if a user has no local copy of the
-    image.
+    file beside the copy. When a user without a local copy of the image launches the image, toolkit reads the
+    facts file instead.
 
     Raises:
         BadInput: if ``facts`` is true and the file is not an image.

@@ -1,4 +1,4 @@
-"""Options that the commands that access a registry share."""
+"""Options of the commands that access a registry."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +40,7 @@ def registry_options(function: _F) -> _F:
 
 
 def access(ca: Path | None, *, plain_http: bool) -> "RegistryAccess":
-    """Return how toolkit connects to a registry, from the values of ``--ca`` and ``--plain-http``.
+    """Return the settings for connections to a registry, from ``--ca`` and ``--plain-http``.
 
     Raises:
         BadInput: if the certificate file cannot be read.

@@ -43,7 +43,7 @@ def command(
     """Show which versions toolkit chooses for RECIPE, and why. With --facts or --site, toolkit chooses
     versions that work on the given cluster.
 
-    Exits with status 1 if no versions satisfy RECIPE. toolkit then shows which lines of RECIPE conflict. For
+    The exit status is 1 if no versions satisfy RECIPE. toolkit then shows which lines of RECIPE conflict. For
     each of these lines, toolkit also shows which versions it would choose without this line.
 
     \b
@@ -69,6 +69,6 @@ def command(
 
 
 def _write(file: Path, text: str) -> None:
-    """Write a recipe; replace an existing file only if ``toolkit image solve`` wrote the file."""
+    """Write a recipe. Replace an existing file only if ``toolkit image solve`` wrote the file."""
     require_own(file, _MARK, "give another name with -o")
     write_whole(file, f"{_MARK}; Use: toolkit image build {file.name}\n{text}".encode())

@@ -27,8 +27,9 @@ def command(ctx: click.Context, source: Path, verify_key: Path | None, replace: 
     """Install the contents of SOURCE: a bundle, or the folder of an unpacked bundle.
 
     toolkit compares every file with its hash before the installation. A recipe of the bundle replaces an
-    existing recipe only with --replace. The script install.sh in the bundle also runs this command. If no
-    Docker engine answers, toolkit does not load the images. Then start Docker, and run the command again.
+    existing recipe only with --replace. The bundle's script install.sh runs this command for you. If no
+    Docker engine answers, toolkit skips the images. To load the images later, start Docker and run the
+    command again.
 
     \b
     Examples:

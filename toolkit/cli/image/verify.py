@@ -39,8 +39,8 @@ def command(
 
     The command does not start SIF.
 
-    The command exits with status 1 if a check fails, with 2 if SIF is not a readable SIF file, and with 3 if
-    only the signature check fails, because gpg lacks the signer's public key.
+    The command exits with status 1 if a check fails, and with 2 if SIF is not a readable SIF file. The status
+    is 3 if the only failure is that gpg does not have the signer's public key.
 
     \b
     Examples:
