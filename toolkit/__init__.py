@@ -6,4 +6,4 @@ nothing, because the image has no part of toolkit except this file and :mod:`too
 
 __version__ = "0.3.0"
 DISTRIBUTION = "hpc-container-toolkit"
-"""Name of the package on a Python package index; the import package and the command are ``toolkit``."""
+"""Name of the package on a package index such as PyPI. The import package and the command are ``toolkit``."""

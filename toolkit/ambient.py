@@ -22,13 +22,13 @@ def require_trusted(path: Path, fix: str = "") -> None:
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
     For a symbolic link, the rule applies to the folder of the link, to the target, and to the target's
-    folder. The function also rejects a file in a sticky folder such as ``/tmp``, where another user may
-    create the file first.
+    folder. The rule also excludes files in a sticky folder such as ``/tmp``, because another user can create
+    a file there before the user does.
 
     Args:
         path: an existing file.
-        fix: a second way to avoid the error, such as ``name the file by its path``. The error's hint first
-            says how to make the file trusted, and then adds ``or`` and ``fix``.
+        fix: another way to avoid the error, such as ``name the file by its path``. The error's hint says how
+            to make the file trusted, and then gives ``fix`` as the alternative.
 
     Raises:
         BadInput: the file is not trusted; the message has the reason, and the hint says how to make the file

@@ -1,8 +1,9 @@
 """The Python API of toolkit: inspect images, probe clusters, predict launches, launch and follow jobs.
 
-A function with the name of a command does the same as the command, with the same settings and checks. The
-functions print nothing and never exit the process. The functions raise the errors of :mod:`toolkit.errors`.
-An error message about an argument names the command-line option: for example, ``--nodes`` for ``nodes``.
+A function that has the name of a command does what the command does, and uses the command's settings and
+checks. The functions print nothing and never exit the process. The functions raise the errors of
+:mod:`toolkit.errors`. An error message about an argument names the command-line option: for example,
+``--nodes`` for ``nodes``.
 
 Many functions accept an argument ``tell``: an object that receives progress messages. Some functions,
 such as :func:`follow`, also pass the job's output to ``tell``. Without ``tell``, toolkit discards the

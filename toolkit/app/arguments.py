@@ -9,10 +9,10 @@ StrPath = str | os.PathLike[str]
 
 Job = str | JobRecord | None
 """A job, given as its :class:`JobRecord`, its key, the first characters of its key, or Slurm's job number.
-The key is the name of the job that ``toolkit jobs list`` shows. ``None`` means the newest job.
+The column ``job`` of ``toolkit jobs list`` shows the keys. ``None`` means the newest job.
 """
 
 
 def path_text(path: StrPath | None) -> str | None:
-    """Return a path as text; return None if the path is None."""
+    """Return a path as text. Return None if the path is None."""
     return None if path is None else os.fspath(path)

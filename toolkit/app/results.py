@@ -57,7 +57,7 @@ def report(source: StrPath | JobRecord | None = None, *, tell: Tell | None = Non
     Raises:
         BadInput: if the job or folder does not exist, or has no metrics.
         CheckFailed: if the training has not completed any epoch.
-        Missing: if this machine has no metrics and the job's machine is unreachable.
+        Missing: if this machine has no copy of the metrics, and the job's machine is unreachable.
     """
     from toolkit.job.running.metrics import folder_of
     from toolkit.study.result import read_record, read_training, summarise

@@ -58,10 +58,10 @@ def script(
 ) -> str:
     """Return the job script that :func:`launch` would submit, as ``toolkit launch --dry-run`` prints it.
 
-    This function copies no files and submits no job. On a machine without Slurm, if you give ``site`` but not
-    ``host``, toolkit uses only the site profile and contacts no other machine.
+    This function copies no files and submits no job. On a machine without Slurm, if you give ``site`` but
+    neither ``host`` nor ``cluster``, toolkit uses only the site profile and contacts no other machine.
 
-    The arguments and the errors are the same as for :func:`launch`.
+    Except for ``follow``, the arguments are the same as for :func:`launch`. The errors are also the same.
     """
     from toolkit.job import submit
     from toolkit.job.call import call
@@ -183,12 +183,13 @@ def resume(
 def fetch(
     key: Job = None, *patterns: str, target: StrPath | None = None, tell: Tell | None = None
 ) -> tuple[Path, ...]:
-    """Copy to this machine the files that a job wrote, and return the paths of the copies.
+    """Copy to this machine the files that a job wrote, and return the paths of the new copies. The function
+    skips a file if ``target`` already contains an identical copy.
 
     Args:
         key: the job whose files to copy.
-        *patterns: names of files to copy, or paths of files or folders in the job's folder; ``*`` matches
-            any text. By default, toolkit copies all files that the job wrote.
+        *patterns: names of files to copy, or paths of files or folders in the job's folder. In a pattern,
+            ``*`` matches any text. By default, toolkit copies all files that the job wrote.
         target: the folder for the copies; by default a folder in the current folder, named after the job.
         tell: receives progress messages.
 
