@@ -102,7 +102,7 @@ def show(job: str | None, as_json: bool | None) -> None:
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
         say(
-            "warning: toolkit prints JSON to files and pipes; later releases will do so only with --json",
+            "warning: later releases will print text to files and pipes; to keep JSON, add --json",
             err=True,
         )
         as_json = True
