@@ -1,7 +1,7 @@
 """The Python API of toolkit: inspect images, probe clusters, predict launches, launch and follow jobs.
 
 A function that has the name of a command does what the command does, and uses the command's settings and
-checks. The functions print nothing and never exit the process. The functions raise the errors of
+checks. The functions print nothing and never exit the process. If a function fails, it raises an error of
 :mod:`toolkit.errors`. An error message about an argument names the command-line option: for example,
 ``--nodes`` for ``nodes``.
 

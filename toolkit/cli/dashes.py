@@ -3,17 +3,17 @@
 import click
 
 REST = "toolkit.rest"
-"""The key in click's context under which the words after ``--`` are stored."""
+"""The key of ``ctx.meta``, in click's context, under which toolkit stores the words after ``--``."""
 
 FIX = "toolkit.fix"
-"""The key in click's context under which the hint for a usage error is stored."""
+"""The key of ``ctx.meta`` under which toolkit stores the hint for a usage error."""
 
 _RUN_COMMANDS = {"launch", "scale", "start"}
 """Names of the commands that accept, after ``--``, the command that each rank runs."""
 
 
 class SplitAtDashes(click.Command):
-    """A click command that stores the words after ``--`` unchanged, without parsing them."""
+    """A click command that parses only the words before ``--``, and stores the words after ``--``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         given = list(args)

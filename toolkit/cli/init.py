@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("init")
 @place_options
-@click.option("--name", metavar="NAME", help="Name of the site (default: ClusterName of Slurm)")
+@click.option("--name", metavar="NAME", help="Name of the site (default: Slurm's ClusterName)")
 @click.option("--account", metavar="NAME", help="Default account of jobs")
 @click.option("--partition", metavar="NAME", help="Default partition of jobs")
 @click.option(

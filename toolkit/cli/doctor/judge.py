@@ -39,7 +39,7 @@ def judge_buildfile(options: DoctorOptions, file: Path, tell: Progress) -> int:
     """Predict the launch of the image that a build file describes, and print the prediction.
 
     Returns:
-        The exit status: 0 if the image may work, else 1.
+        The exit status: 0 if the answer is "Perhaps", else 1.
 
     Raises:
         BadInput: if toolkit cannot read the build file, or the user gives ``--fix``.

@@ -1,4 +1,4 @@
-"""Print lines, texts of several lines, JSON, and unfiltered bytes.
+"""Print lines, texts of several lines, JSON, and output that toolkit must not change.
 
 :class:`SafeStream` escapes control characters in lines, texts and JSON. The escapes are JSON escapes, so
 they do not change the values that a JSON parser reads. A printed line never contains a line break, even if
@@ -15,7 +15,7 @@ from toolkit.report.safe_stream import SafeStream
 
 
 def say(*lines: object, err: bool = False) -> None:
-    """Print lines to standard output, or with ``err`` to standard error."""
+    """Print lines to standard output. If ``err`` is true, print the lines to standard error."""
     if lines:
         click.echo(join_lines(map(str, lines)), err=err)
 
@@ -39,7 +39,7 @@ def say_json(value: object, *, indent: bool = False) -> None:
 def say_exact(content: str | bytes, *, err: bool = False) -> None:
     """Print a job script, or the output of a program on a node, without an added line break.
 
-    The function prints to standard output, or with ``err`` to standard error.
+    The function prints to standard output. If ``err`` is true, it prints to standard error.
     """
     stream = sys.stderr if err else sys.stdout
     if isinstance(stream, SafeStream):

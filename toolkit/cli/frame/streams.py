@@ -1,4 +1,4 @@
-"""Open standard streams that are closed, and report errors of writing to them, such as a full disk."""
+"""Replace closed standard streams, and report errors of writing to standard output, such as a full disk."""
 
 import contextlib
 import io

@@ -68,7 +68,7 @@ def command(
     platform: str,
     as_json: bool,
 ) -> None:
-    """Describe an image that toolkit did not build, and list what the image lacks for jobs of toolkit.
+    """Describe an image that toolkit did not build, and list what the image lacks to run toolkit's jobs.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
     a SIF, or any other image that toolkit image inspect reads. toolkit does not start the image. In the
