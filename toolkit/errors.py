@@ -66,6 +66,6 @@ class Lost(Missing):
 
 
 class Interrupted(ToolkitError):
-    """The user stopped the command; toolkit undid the work, or can resume it."""
+    """The user or a signal stopped the command. toolkit undid the work, or can resume the work."""
 
     code = 130

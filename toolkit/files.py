@@ -12,8 +12,8 @@ from toolkit.errors import BadInput
 from toolkit.units import format_memory
 
 _SHOWN = 50
-"""The name of a temporary file starts with at most this many characters of the final name, because a name
-has at most 255 bytes.
+"""The name of a temporary file contains at most this many characters of the final name. Without this limit,
+the temporary name could exceed 255 bytes, the limit of Linux.
 """
 
 
@@ -51,7 +51,8 @@ def open_given(path: Path, *, label: str = "", fix: str = "") -> BinaryIO:
 
 
 def read_given(path: Path, *, limit: int, label: str = "", fix: str = "") -> bytes:
-    """Return the content of a regular file that a user named; see :func:`open_given` for the arguments.
+    """Return the content of a regular file that a user named. See :func:`open_given` for ``path``,
+    ``label`` and ``fix``.
 
     Args:
         limit: the maximum size of the content in bytes.
@@ -74,7 +75,7 @@ def read_private(path: Path, *, limit: int, label: str = "") -> bytes:
     See :func:`read_given` for the arguments.
 
     Raises:
-        BadInput: the file's owner is not this user and not root, other users may read or change the file, or
+        BadInput: the file's owner is neither this user nor root, other users may read or change the file, or
             :func:`read_given` rejects the file.
     """
     name = f"{label} {path}".lstrip()
@@ -103,7 +104,7 @@ def check_given(path: Path, *, label: str = "", fix: str = "") -> None:
 
 
 def is_there(path: Path, *, label: str = "") -> bool:
-    """Return whether anything exists at a path that a user named, including a link to a missing file.
+    """Return whether anything exists at a path that a user named. A link to a missing file counts.
 
     Raises:
         BadInput: a name in the path is too long, a parent is not a folder, or toolkit may not search a parent
@@ -158,8 +159,8 @@ def write_whole(path: Path, content: bytes, mode: int | None = None) -> None:
 
     The function writes a temporary file in the folder of ``path``, then renames the temporary file to
     ``path``. Without ``mode``, the umask decides the permissions, as for any new file. With ``mode``, the new
-    file has these permissions, and no other user can read the temporary file before. If anything fails, the
-    old file is unchanged and no temporary file remains.
+    file has these permissions, and only the owner can read the temporary file until toolkit sets them. If
+    anything fails, the old file is unchanged and no temporary file remains.
 
     Raises:
         OSError: the folder does not exist or is not writable, or the disk is full; the error names ``path``.
@@ -218,7 +219,7 @@ def _read(file: BinaryIO, count: int, name: str, fix: str) -> bytes:
 
 def _unreadable(path: Path, name: str, error: OSError | ValueError, fix: str) -> BadInput:
     """Return the error for a file that toolkit cannot open. For a link to a missing file and for a socket,
-    the reason is clearer than the system's message.
+    toolkit replaces the system's message with a clearer reason.
     """
     reason = error.strerror if isinstance(error, OSError) else str(error)
     with contextlib.suppress(OSError, ValueError):

@@ -6,8 +6,8 @@ from pathlib import Path
 
 _OWN = ("/usr", "/lib", "/lib64")
 _LOCAL = ("/usr/local", "/usr/local/lib", "/usr/local/lib64")
-"""The folders of ``/usr/local`` that every image has. If a job mounts such a folder of the host, the mount
-hides the image's folder.
+"""``/usr/local`` and its subfolders that every image has. If a job mounts one of these folders of the host,
+the mount hides the image's folder.
 """
 
 
@@ -21,7 +21,7 @@ def is_below(path: str, folder: str) -> bool:
 @lru_cache(4096)
 def is_system(folder: str) -> bool:
     """Return whether a folder is a system folder, which every image has: ``/usr``, ``/lib``, ``/lib64``
-    or a folder below them. Of ``/usr/local``, only this folder, its ``lib`` and its ``lib64`` count.
+    or a folder below them. In ``/usr/local``, only ``/usr/local`` itself, ``lib`` and ``lib64`` count.
     """
     if folder.rstrip("/") in _LOCAL:
         return True
@@ -34,8 +34,8 @@ def no_file(path: Path) -> str:
 
 
 def behind_links(target: Path) -> Path:
-    """Return the file to which a link points, so that the caller replaces this file and keeps the link. A
-    path without links is unchanged.
+    """Return the file to which a link points, so that the caller replaces this file and keeps the link. For
+    a path without links, return its absolute form.
     """
     # Path.resolve raises an error for a link to itself.
     return Path(os.path.realpath(target))

@@ -17,8 +17,8 @@ from toolkit.files import write_whole
 _Value = TypeVar("_Value")
 
 SETTLED_SECONDS = 2.0
-"""If a file changed less than this number of seconds ago, a second change may leave the time stamp unchanged.
-The file system FAT has the coarsest time stamps: 2 s.
+"""If a file changed less than this number of seconds ago, another change may leave the time stamp unchanged.
+Of all file systems, FAT has the coarsest time stamps: 2 s.
 """
 
 
@@ -36,8 +36,8 @@ def recall(folder: str, name: str, kind: type[_Value]) -> _Value | None:
 
 
 def keep(folder: str, name: str, value: object, limit: int | None = None) -> None:
-    """Write a value into a folder of the cache, as a file that only this user can read. Without ``limit``,
-    the folder may have any number of values; with ``limit``, delete the oldest values above this number.
+    """Write a value into a folder of the cache, as a file that only this user can read. With ``limit``,
+    keep only the newest ``limit`` values of the folder, and delete older values.
     """
     file = _file(folder, name)
     with contextlib.suppress(OSError):

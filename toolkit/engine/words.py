@@ -23,7 +23,7 @@ _RUNTIMES = {
     "enroot": "enroot",
     "podman-hpc": "podman-hpc",
 }
-"""Command → name of the container runtime, if this name differs from the command with a capital letter."""
+"""Map commands to names of container runtimes, except if the name is the capitalized command."""
 
 
 def plain(version: str | None) -> str:
@@ -39,7 +39,7 @@ def family(implementation: str) -> str:
 
 
 def mpi_name(mpi: HostMpi | ImageMpi | None) -> str:
-    """Return name and version of an MPI, such as ``Open MPI 4.1.4``."""
+    """Return the name and version of an MPI, such as ``Open MPI 4.1.4``. For None, return ``no MPI``."""
     if mpi is None:
         return "no MPI"
     return f"{family(mpi.implementation)} {plain(mpi.version)}"
