@@ -1,4 +1,4 @@
-"""Find the faults of a build file (Dockerfile or definition file) that occur on every cluster."""
+"""Find faults in a build file (Dockerfile or definition file). These faults occur on every cluster."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Protocol
@@ -109,7 +109,7 @@ def _horovod(
 def _cuda(
     name: str, packages: Mapping[str, PackageInstall], versions: Mapping[str, str]
 ) -> Iterator[Finding]:
-    """Yield a fault if the CUDA in the base image has another major release than TensorFlow's wheel needs."""
+    """Yield a fault if TensorFlow's wheel needs another major release of CUDA than the base image has."""
     tensorflow, cuda = packages.get("tensorflow"), parse(versions.get("cuda", ""))
     if tensorflow is None or not tensorflow.version or cuda is None or tensorflow.name == "tensorflow-cpu":
         return

@@ -30,17 +30,17 @@ _PACKAGE = re.compile(
 )
 
 ListReader = Callable[[str], str | None]
-"""A function that returns the text of a package list, such as ``requirements.txt``. It looks in the folder of
-the build file, and returns None if the list is not there.
+"""A function that returns the text of a package list, such as ``requirements.txt``. The function looks in the
+folder of the build file. The result is None if this folder does not contain the list.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PackageInstall:
-    """A package that a build file installs, or an MPI that it compiles from an archive (``source``).
+    """A package that a build file installs. An MPI that it compiles has the installer ``source``.
 
-    ``line`` is the line of the build step. ``order`` is the number of the command that installs the package,
-    counted from 0 over all commands of the build file.
+    ``line`` is the first line of the build step. ``order`` is the number of the command that installs the
+    package, counted from 0 over all commands of the build file.
     """
 
     installer: Installer | Literal["source"]

@@ -52,8 +52,9 @@ class FoundMpi:
 class BuildFile:
     """The predicted facts of a build file's image, and the lines and faults for a report.
 
-    ``notes`` are the report's lines about software that the build file installs. ``unknown`` are the lines
-    about facts that the build file does not state. ``faults`` are the faults that occur on every cluster.
+    ``notes`` are the report's lines about the base image and about software that the build file installs.
+    ``unknown`` are the lines about facts that the build file does not state. ``faults`` are the faults that
+    occur on every cluster.
     """
 
     image: ImageFacts
@@ -150,8 +151,8 @@ def _label(text: str) -> str:
 
 
 def _begin(step: BuildStep, parts: _Parts, all_steps: tuple[BuildStep, ...]) -> None:
-    """Store the facts of the base image in the ``FROM`` step ``step`` in ``parts``. These facts replace the
-    facts of an earlier stage's base image. If the step names another stage, store nothing.
+    """Store the facts of the base image that the ``FROM`` step ``step`` names. In ``parts``, they replace the
+    facts of an earlier stage's base image. If the step names a stage instead, store nothing.
     """
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
@@ -222,8 +223,8 @@ def _environment(all_steps: tuple[BuildStep, ...], stages: set[int]) -> dict[str
 
 
 def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
-    """Return the predicted facts of the image; a fact that neither the build file nor its base image states
-    is unknown.
+    """Return the predicted facts of the image. Software that neither the build file nor its base image
+    contains is absent. If toolkit does not know the contents of the base image, the software is unknown.
     """
     glibc = parts.distribution.glibc if parts.distribution else None
     opaque = bool(parts.row and parts.row.opaque)
