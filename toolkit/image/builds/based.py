@@ -48,8 +48,8 @@ def ensure_locked_base(
 
 
 def mirrors_of(client: "DockerClient", lock: Lock, tell: Tell) -> Mirrors:
-    """Return the Debian mirrors that the apt configuration of a lock's published base image names. If the
-    engine lacks the base image, pull it.
+    """Return the Debian mirrors in the apt configuration of a lock's published base image. If the engine
+    lacks the base image, pull it.
 
     The result is empty if the lock has no published base image.
 

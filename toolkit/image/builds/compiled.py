@@ -57,8 +57,8 @@ def ensure_compiled(
     options: BuildOptions,
     jobs: int,
 ) -> dict[CompiledComponent, Made]:
-    """Return all compiled components of an image. Components that the cache lacks are compiled, several
-    components in parallel.
+    """Return all compiled components of an image. Compile the components that the cache lacks,
+    several of them in parallel.
 
     ``files`` maps the SHA-256 of each file in the lock to the file's path. ``jobs`` is the number of parallel
     compilers for each component. If ``options.fresh`` is true, toolkit ignores cached results.
@@ -76,8 +76,8 @@ def ensure_compiled(
         cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         results |= {component: result for component, result in cached.items() if result}
         missing = [step for step in turn if step.component not in results]
-        # Each of the parallel steps may start ``jobs`` compilers, because rarely all steps run compilers at
-        # the same time. For example, mpi4py needs only one compiler and finishes soon; from then on, only
+        # Each of the parallel steps may start ``jobs`` compilers, because the steps rarely all run compilers
+        # at the same time. For example, mpi4py needs only one compiler and finishes soon; from then on, only
         # the step of Horovod runs compilers.
         work = _Work(client, making, files, tell, options, jobs, ParallelBuilds(client))
         results |= _run_parallel(
@@ -175,8 +175,8 @@ def _cached_result(step: Step, key: str) -> Made | None:
 
 
 def _keep(step: Step, key: str, stream: Iterator[bytes]) -> Made:
-    """Copy the result of a step from the tar ``stream`` into the cache. A rename of the complete folder makes
-    sure that other processes never read a part of the result.
+    """Copy the result of a step from the tar ``stream`` into the cache. The function fills a temporary
+    folder and then renames this folder, so other processes never read an incomplete result.
     """
     folder = _folder(key)
     folder.parent.mkdir(parents=True, exist_ok=True)

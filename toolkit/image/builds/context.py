@@ -17,10 +17,11 @@ from toolkit.run.docker.engine import Files
 def compile_context(
     making: Making, step: Step, files: Mapping[str, Path], compiled_files: Mapping[str, Path]
 ) -> Files:
-    """Return the files of the build context in which Docker compiles one component, by path in the context.
+    """Return the files of the build context in which Docker compiles one component. The keys are paths in the
+    context.
 
     ``files`` maps the SHA-256 of each file in the lock to the file's path. ``compiled_files`` maps the file
-    name of each compiled component to its path.
+    name of each compiled component to the file's path.
     """
     lock = making.lock
     needed = {name: path for name, path in compiled_files.items() if name in making.compiled_files.values()}
@@ -58,7 +59,7 @@ def image_context(making: Making, stack: str) -> Files:
 
 
 def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
-    """Return the files that the stages of a complete build copy, by path in the build context. The result
+    """Return the files that a complete build copies, by path in the build context. The result
     contains neither the Dockerfile nor the packages of the base image.
     """
     lock, steps = making.lock, making.steps
@@ -78,8 +79,8 @@ def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
 
 
 def own_files(making: Making) -> dict[str, bytes | Path]:
-    """Return the files that toolkit adds to an image: the trainers, the lock, the SBOM and the provenance.
-    The keys are paths in the build context.
+    """Return the files that toolkit adds to an image: the trainers, the lock, the SBOM, the provenance and
+    the script ``manifest.py``. The keys are paths in the build context.
     """
     return {
         "papers/lock.json": encode_lock(making.lock),
@@ -118,8 +119,8 @@ def _stack_files(making: Making, files: Mapping[str, Path]) -> dict[str, bytes |
 
 
 def parts(names: tuple[str, ...] = ()) -> dict[str, bytes]:
-    """Return scripts of the build steps, by path in the build context: the shell scripts ``names``, or all
-    shell and Python scripts if ``names`` is empty.
+    """Return the shell scripts ``names`` of the build steps. If ``names`` is empty, return all shell and
+    Python scripts. The keys are paths in the build context.
     """
     folder = shipped_folder("containers")
     scripts = [file for file in sorted((folder / "parts").glob("*.sh")) if not names or file.name in names]

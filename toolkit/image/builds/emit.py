@@ -33,8 +33,8 @@ class Making(msgspec.Struct, frozen=True, kw_only=True):
 
     ``base`` is the image in the FROM line of the Dockerfile; if ``base`` is empty, the build unpacks
     ``base.tar`` from the context. ``compiled_files`` maps each component that is already compiled to the name
-    of its file. ``unbuildable`` is the recipe's reason why toolkit does not build the image; the Dockerfile
-    is then only an outline. ``unbuildable`` is empty for all other recipes.
+    of its file. If toolkit cannot build the recipe's image, ``unbuildable`` is the reason in the recipe,
+    and the Dockerfile is only an outline. Otherwise, ``unbuildable`` is empty.
     """
 
     lock: Lock

@@ -21,8 +21,8 @@ def source_hash(making: Making) -> str:
 
 
 def stack_hash(making: Making, compiled_hashes: Mapping[str, str]) -> str:
-    """Return a hash of all inputs of the stack, the image without the trainers; ``compiled_hashes`` has the
-    SHA-256 of each compiled component.
+    """Return a hash of all inputs of the stack (the image without the trainers). ``compiled_hashes`` maps
+    each compiled component to its SHA-256.
     """
     unready = Making(lock=making.lock)
     texts = {"Dockerfile": dockerfile(unready, ("base", "stack")).encode(), **parts()}

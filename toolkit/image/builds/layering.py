@@ -44,7 +44,7 @@ USER {user}
 
 
 class Layered(msgspec.Struct, frozen=True, kw_only=True):
-    """The image with the added layer; ``base`` is the ID of the image to which toolkit added the layer."""
+    """An image with an added layer. ``base`` is the ID of the image to which toolkit added the layer."""
 
     schema: str = "toolkit.layered/1"
     tag: str

@@ -36,8 +36,8 @@ def provenance(lock: Lock) -> bytes:
 
 
 def statement(predicate: bytes, subjects: Mapping[str, str]) -> bytes:
-    """Return an in-toto statement: it says that ``predicate``, a provenance, applies to the files
-    ``subjects``, which maps names to SHA-256.
+    """Return an in-toto statement: the provenance ``predicate`` applies to the files in ``subjects``.
+    ``subjects`` maps the files' names to their SHA-256.
     """
     return _text(
         {
@@ -58,8 +58,8 @@ def full_provenance(
     start: float,
     end: float,
 ) -> bytes:
-    """Return the in-toto statement of the full provenance: ``predicate`` with facts that differ between
-    machines.
+    """Return the in-toto statement of the full provenance. It contains ``predicate`` and facts that differ
+    between machines.
 
     These facts are the ``versions`` of the programs (name → version), toolkit's ``commit`` (empty if
     unknown), and the start and end of the build in Unix seconds.

@@ -6,8 +6,8 @@
 
 The package lists of dpkg and Python in an image contain only Debian packages and wheels. The SBOM also names
 the components that were compiled from a source archive, such as an MPI, PMIx or UCX. For Horovod, the SBOM
-also names the frameworks and operations for which Horovod was built. With the same version of toolkit, equal
-locks give equal bytes: the serial number depends only on the lock's hash, and the time is the lock's epoch.
+lists the frameworks and operations for which Horovod was built. With the same version of toolkit, equal locks
+give equal bytes: the serial number depends only on the lock's hash, and the time is the lock's epoch.
 """
 
 import datetime as dt

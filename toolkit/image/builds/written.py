@@ -28,7 +28,7 @@ def write_folder(
     the lock to the file's path.
 
     toolkit writes all files to a temporary folder, and then moves them to ``folder``. If ``folder`` exists
-    and is empty, toolkit does not replace it, because it may be the working directory of a shell.
+    and is empty, toolkit keeps this folder, because it may be the working directory of a shell.
 
     Raises:
         BadInput: under the same conditions as :func:`new_folder`.
@@ -55,7 +55,7 @@ def write_folder(
 
 
 def new_folder(folder: Path) -> Path:
-    """Return the resolved path of a folder that does not exist or is empty; create nothing.
+    """Return the path of a new or empty folder with all links resolved. Do not create the folder.
 
     Raises:
         BadInput: if the path is a file, the folder is not empty, or toolkit cannot write to the folder.
