@@ -1,3 +1,3 @@
-"""Make environments. An environment is one file with a user's Python packages; a job mounts this file over an
-image, which stays unchanged.
+"""Make environments. An environment is one file with a user's Python packages. A job mounts this file over an
+image, and the image file stays unchanged.
 """

@@ -23,7 +23,7 @@ def require_way(sources: Sequence[LockedFile], container: InsideImage | None, re
     """Raise an error if packages have no wheels, and toolkit cannot start the image to build the wheels.
 
     ``sources`` are the source distributions of the packages without wheels. ``container`` starts commands in
-    the image, and is None if this machine cannot start the image. ``reason`` then says why.
+    the image. If this machine cannot start the image, ``container`` is None and ``reason`` says why.
 
     Raises:
         Missing: if ``container`` is None and ``sources`` is not empty; the message lists the packages.

@@ -24,8 +24,8 @@ _NAMES = {
     "ruamel_yaml": "ruamel.yaml",
     "pillow-simd": "pillow",
 }
-"""The PyPI name of each conda package that has a different name on PyPI. The name is empty if the PyPI
-project with the conda package's name is an unrelated project.
+"""Map conda packages to their names on PyPI if the two names differ. The PyPI name is empty if the conda
+package's name belongs to an unrelated project on PyPI.
 """
 _IMAGE = {"python": "the image has its own Python", "pip": "toolkit installs packages with uv instead of pip"}
 _SYSTEM = re.compile(
@@ -35,8 +35,8 @@ _SYSTEM = re.compile(
     r"|c-compiler|cxx-compiler|openssl|readline|sqlite\Z|zlib|xz\Z|bzip2|ncurses|tk\Z|ca-certificates|git\Z"
     r"|ffmpeg|nodejs|ucx|hdf5\Z|netcdf|fftw|gsl\Z|boost|rdma|pytorch-cuda|r-|perl|ninja-base|sysroot|binutils)"
 )
-"""A pattern for the names of conda packages that contain no Python code. The first two lines list Python
-packages whose names start like the name of such a package.
+"""A pattern for the names of conda packages that contain no Python code. The first two lines list
+exceptions: Python packages that the third and later lines would match by mistake.
 """
 
 

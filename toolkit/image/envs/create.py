@@ -1,4 +1,4 @@
-"""Make an environment file for an image: resolve, build, install and compile packages, then pack one file."""
+"""Make an environment file for an image: resolve, build, install, compile and pack its packages."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,9 +32,9 @@ that environments with equal packages are equal files.
 class EnvMade(msgspec.Struct, frozen=True, kw_only=True):
     """A new environment file.
 
-    ``base`` is the name of the image. ``changed`` are the packages that are new, removed or have another
-    version than in the earlier environment that toolkit replaced. ``left``, ``outside`` and ``compiled`` are
-    as in :class:`EnvLock`.
+    ``base`` is the name of the image. ``changed`` lists new packages, removed packages and packages with a
+    different version, compared with the earlier environment that toolkit replaced. ``left``, ``outside`` and
+    ``compiled`` are as in :class:`EnvLock`.
     """
 
     schema: str = "toolkit.env.made/1"
@@ -139,7 +139,7 @@ def _fill_folder(
 
 
 def check_target(target: Path) -> None:
-    """Check that ``target`` is an environment, is empty or does not exist. toolkit overwrites no other file.
+    """Check that toolkit may overwrite ``target``: it is an environment, is empty or does not exist.
 
     Raises:
         BadInput: if ``target`` exists and is not an environment; the message names the file.

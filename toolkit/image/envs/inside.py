@@ -42,10 +42,10 @@ class InsideImage:
     ) -> Completed:
         """Run the command ``words`` in the image, with ``folder`` mounted at ``/toolkit-work``.
 
-        ``env`` are variables to set in the container. ``uv`` is the path of uv on this machine; toolkit
-        mounts uv at ``/toolkit-uv``, or does not mount uv if ``uv`` is empty. ``folders`` are further folders
-        of this machine that the command reads; toolkit mounts each folder read-only at its path on this
-        machine.
+        ``env`` are variables to set in the container. ``uv`` is the path of uv on this machine,
+        which toolkit mounts at ``/toolkit-uv``. If ``uv`` is empty, toolkit does not mount uv. The command
+        may also read ``folders`` of this machine. toolkit mounts them read-only at the same paths in the
+        container.
         """
         binds = [f"{folder}:{WORK}", *([f"{uv}:{_UV}:ro"] if uv else [])]
         binds += [f"{folder}:{folder}:ro" for folder in folders if Path(folder).is_dir()]

@@ -36,8 +36,8 @@ _HOME = re.compile(r"^home\s*=\s*(/\S+)", re.MULTILINE)
 class InstalledPackage:
     """A Python distribution in an image.
 
-    ``requirements`` are the requirements of the distribution that the image satisfies, and ``extras`` are the
-    names of the distribution's extras.
+    ``requirements`` are the distribution's requirements, except requirements that the image violates.
+    ``extras`` are the names of the distribution's extras.
     """
 
     name: str
@@ -69,8 +69,8 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
     with open_image(image, tell=tell) as (tree, facts):
         image_python = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            # The lock of an environment needs the hash of the image file. For some images, the facts do not
-            # contain this hash.
+            # The lock of an environment needs the hash of the image file. Only the facts of a SIF or squashfs
+            # file may contain this hash.
             digest = f"sha256:{hash_file(image)}"
             return replace(image_python, base=msgspec.structs.replace(image_python.base, digest=digest))
         return image_python

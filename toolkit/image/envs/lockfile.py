@@ -52,7 +52,7 @@ class EnvPackage(msgspec.Struct, frozen=True, kw_only=True):
 class EnvLock(msgspec.Struct, frozen=True, kw_only=True):
     """The lock of an environment, which lists everything that determines the contents of the environment.
 
-    ``requirements`` and ``constraints`` are the user's lines, and ``options`` are options for uv.
+    ``requirements`` and ``constraints`` are lines that the user gave, and ``options`` are options for uv.
     ``replaced`` are packages of the image that the environment may hide with another version. ``outside`` are
     folders with code of the user's own projects; the environment does not contain this code, so jobs read it
     from these folders. ``left`` maps each omitted requirement to the reason. ``scripts`` are the names of the

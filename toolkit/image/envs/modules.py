@@ -32,8 +32,8 @@ def compile_modules(
     find_container: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> str:
-    """Compile the modules in ``root``, and return the minor release of Python that compiled them. If toolkit
-    finds no Python of the image's minor release, return an empty text.
+    """Compile the modules in ``root``, and return the minor release of Python that compiled them. If this
+    machine lacks this release and cannot start the image, return an empty text.
 
     ``compileall`` skips a module with a syntax error; for example, the test files of a compiler package may
     contain invalid code.
@@ -42,8 +42,9 @@ def compile_modules(
         root: the folder of the environment.
         packages: the installed packages.
         python: the Python of the image.
-        find_container: a function that returns an object for starting commands in the image. toolkit calls
-            the function only if this machine lacks the image's minor release of Python.
+        find_container: a function that returns an object for starting commands in the image, or None if this
+            machine cannot start the image. toolkit calls the function only if this machine lacks the image's
+            minor release of Python.
         tell: receives progress messages.
     """
     site, store = root / site_of(python.minor).lstrip("/"), in_cache("env")
@@ -77,8 +78,8 @@ def _records(site: Path) -> Iterator[tuple[str, list[str]]]:
 
 
 def _take_from_cache(cache_file: Path, site: Path) -> bool:
-    """Unpack the cached bytecode of a wheel into the package folder; return False if the cache lacks the
-    wheel.
+    """Unpack the cached bytecode of a wheel into the package folder. Return False if the bytecode is not in
+    the cache, or toolkit cannot unpack it.
     """
     try:
         with zipfile.ZipFile(cache_file) as archive:
@@ -105,8 +106,8 @@ def _compiled(
     find_container: Callable[[], InsideImage | None],
     tell: Tell,
 ) -> bool:
-    """Compile ``modules``, which are paths relative to the package folder. Return False if toolkit
-    found no Python of the image's minor release.
+    """Compile ``modules``, which are paths relative to the package folder. Return False if this
+    machine lacks the image's minor release of Python and cannot start the image.
     """
     tell.step(f"Compiling {len(modules)} modules for Python {python.minor}")
     names, site = root.parent / _LIST, site_of(python.minor)

@@ -39,8 +39,8 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     omissions: dict[str, str] = {}
 
     def join(self, addition: "EnvRequirements") -> "EnvRequirements":
-        """Return the requirements, options and other entries of this object and of ``addition`` in one
-        object.
+        """Return one object with the entries of this object and of ``addition``. If both contain hashes or a
+        reason for the same package, the entry of ``addition`` applies.
         """
         return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *addition.requirements))),
@@ -189,8 +189,8 @@ def _option(line: str, source: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _outside(requirement: str, source: str, path: Path) -> EnvRequirements:
-    """Return the dependencies of a project that a line of the file ``path`` names by its folder. In the
-    result, ``outside`` contains the folder with the project's code.
+    """Return the dependencies of a project. A line of the file ``path`` gives the project's folder as
+    ``requirement``. In the result, ``code_folders`` contains the folder with the project's code.
     """
     bare = requirement.partition("[")[0].removeprefix("file://").removeprefix("file:")
     folder = (path.parent / Path(bare).expanduser()).resolve()

@@ -118,12 +118,12 @@ class _Search:
         self._base = empty_question(python, (*request.options, "--find-links", str(folder)))
 
     def all_fixed(self) -> PinRequest:
-        """Return the query that fixes the versions of all packages of the image."""
+        """Return the query that fixes the versions of the image's packages, except replaceable packages."""
         return self._question(self._dependents(), self.stays, {})
 
     def held_fixed(self) -> PinRequest:
-        """Return the query that fixes the versions of the kept packages only, which an environment may not
-        replace without ``--replace``.
+        """Return the query that fixes only the versions of kept packages. An environment may replace a kept
+        package only with ``--replace``.
         """
         versions = {name: package.version for name, package in self.stays.items()}
         return self._question(tuple(self.stays), filter(is_kept, self.stays), versions)
