@@ -42,15 +42,15 @@ class StoredImage:
 def assemble(blobs: Blobs, image: StoredImage, budget: Budget) -> LayeredTree:
     """Return the file tree of an image, and verify the digests of its layers.
 
-    toolkit does not verify an uncompressed layer if the layers are larger than ``HASHED_UNASKED``, or if the
-    archive that contains the layers is compressed as a whole.
+    toolkit does not verify uncompressed layers if all layers together are larger than ``HASHED_UNASKED``, or
+    if the archive that contains the layers is compressed as a whole.
 
     Raises:
         CheckFailed: if a layer is missing or damaged, or its digest is wrong.
     """
     tree = LayeredTree(blobs.name, budget)
     parts = [_part(blobs, layer) for layer in image.layers]
-    # If the archive is compressed as a whole, its own checksum covers the layers, so do not hash the layers.
+    # If the archive is compressed as a whole, its checksum covers the layers. Do not hash them in this case.
     unasked = not blobs.packed and sum(part.size for part in parts) <= HASHED_UNASKED
     for number, (layer, part) in enumerate(zip(image.layers, parts, strict=True), 1):
         name = f"{blobs.name}: layer {number} of {len(parts)}"

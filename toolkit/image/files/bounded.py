@@ -10,11 +10,11 @@ _LOOKS = 1_000_000
 _SIZE = 1 << 30
 """Maximum number of bytes that toolkit reads from the files of an image.
 
-For a training image of 1.5 GB, toolkit uses about 3 % of this limit and of ``_LOOKS``. toolkit reaches either
-limit within a few seconds.
+For a training image of 1.5 GB, toolkit uses about 3 % of this limit and of ``_LOOKS``. Even if an image
+exceeds a limit, toolkit stops within a few seconds.
 """
 _ENTRIES = 800_000
-"""Maximum number of tar members in an image's archive and layers."""
+"""Maximum total number of tar members in an image's archive and all its layers."""
 _INDEX = 96 << 20
 """Memory limit in bytes of toolkit's index of an image's files: enough for 400,000 files. Large training
 images have 300,000 files.

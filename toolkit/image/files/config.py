@@ -89,7 +89,7 @@ def read_config(content: bytes, name: str) -> tuple[ImageConfig, tuple[str, ...]
 
 
 def architecture(goarch: str) -> str:
-    """Return Linux's name of the architecture ``goarch`` of Go, for example ``x86_64`` for ``amd64``."""
+    """Return Linux's name of an architecture, for example ``x86_64`` for Go's name ``amd64``."""
     return _ARCHITECTURES.get(goarch, goarch)
 
 
@@ -102,8 +102,8 @@ def started_command(tree: FileTree, config: ImageConfig | None) -> tuple[tuple[s
     """Return the command that ``apptainer run`` starts, and where toolkit read the command. If the command is
     unknown, return None and the reason.
 
-    If the image has an OCI configuration, the command is the configuration's entrypoint and command. If
-    ``config`` is None, toolkit reads Apptainer's runscript in the image. If Apptainer converted the image
+    If the image has an OCI configuration, the command consists of the ``Entrypoint`` and the ``Cmd`` in it.
+    If ``config`` is None, toolkit reads Apptainer's runscript in the image. If Apptainer converted the image
     from an OCI image, the runscript contains the entrypoint and the command
     (apptainer:internal/pkg/build/sources/conveyorPacker_oci.go). For any other image, the runscript itself is
     the command.
@@ -127,8 +127,8 @@ def settings(config: ImageConfig | None, scripts: Mapping[str, str]) -> dict[str
     """Return the environment variables of a program in the image.
 
     ``scripts`` are the variables that Apptainer's scripts in the image set; they override the variables of
-    ``config``. The PATH in ``scripts`` may end with Apptainer's default PATH. This function replaces that
-    default with the PATH of ``config``.
+    ``config``. The PATH in ``scripts`` may end with Apptainer's default PATH. In this case, the PATH of
+    ``config``, if any, replaces the default.
     """
     if config is None:
         return dict(scripts)

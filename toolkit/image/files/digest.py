@@ -141,7 +141,7 @@ def note(target: Path, digest: str) -> None:
 
 
 def _checksums(target: Path) -> dict[Path, str]:
-    """Return the paths of the checksum files to write for a SIF, each with the file name for its line.
+    """Return the checksum files to write for a SIF: their paths, and the file name for the line in each.
 
     If ``target`` is a link to the SIF and already has its own checksum file, the result contains both the
     checksum file beside the SIF and the checksum file beside the link.

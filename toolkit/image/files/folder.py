@@ -14,7 +14,8 @@ _NOT_THERE = {errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP}
 class FolderTree:
     """The files of a sandbox.
 
-    No method follows a symbolic link, so that no link can lead out of ``root``.
+    Callers resolve all links with :func:`toolkit.image.files.tree.resolve` first, so that no link can lead
+    out of ``root``.
 
     A method raises ``OSError`` if a file exists but toolkit cannot read it.
     """

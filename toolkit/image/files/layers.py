@@ -1,4 +1,4 @@
-"""Combine the tar layers of an image into one file tree; files of upper layers hide files of lower layers.
+"""Combine an image's tar layers into one file tree. A file hides files with the same path in lower layers.
 
 toolkit applies layers by the rules of umoci, which Apptainer uses (opencontainers/image-spec:layer.md,
 opencontainers/umoci:oci/layer/tar_extract.go). Paths and links cannot leave the image's root. A whiteout file
@@ -56,8 +56,9 @@ class _Leaf:
 
     ``layer`` is the number of the layer that added the file, and ``source`` is the number of the layer that
     contains the file's bytes. For a hard link, ``layer`` and ``source`` may differ. ``offset`` and ``size``
-    are the position of these bytes in that layer's tar. ``fault`` says why toolkit cannot read the file, and
-    is empty for a readable file. ``copy`` is a compressed copy of the content, if toolkit cached the content.
+    say where these bytes are in the tar of layer ``source``. ``fault`` says why toolkit cannot read the file,
+    and is empty for a readable file. ``copy`` is a compressed copy of the content, if toolkit cached the
+    content.
     """
 
     kind: Kind
@@ -122,7 +123,7 @@ class LayeredTree:
         return self._read(node, wanted)
 
     def pieces(self, path: str) -> Iterator[bytes]:
-        """Yield the content of a file in pieces, so that the whole file is never in memory."""
+        """Yield the content of a file in pieces, so that a large file is never completely in memory."""
         node = self._find(path)
         if not isinstance(node, _Leaf) or node.copy is not None or node.fault or node.kind != "file":
             yield self.content(path)
