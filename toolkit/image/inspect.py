@@ -70,12 +70,13 @@ def open_image(
 
     The image is a SIF, a squashfs, a sandbox, a docker-archive, an OCI layout or an OCI archive.
 
-    ``image`` is the path of the image, or the name of an image in the Docker engine. It may start with a
-    transport such as ``oci:`` (:mod:`toolkit.image.files.reference`). ``platform``, for example
+    ``image`` is the path of the image, or the name of an image in the Docker engine. Both may start with a
+    transport prefix such as ``oci:`` (:mod:`toolkit.image.files.reference`). ``platform``, for example
     ``linux/arm64``, selects one image of a multi-platform index. If the image has no multi-platform index,
     toolkit checks that the image is for ``platform``. If the file ``IMAGE.sha256`` is in the folder of the
-    image file, toolkit first compares the image with this checksum. ``view`` names the program that a rank
-    runs and the folders that are mounted over the image. The facts apply to this program.
+    image file, toolkit compares the image with this checksum before it reads the image. ``view`` names the
+    program of a rank, and the image's folders over which host folders are mounted. The facts apply to this
+    program.
 
     Raises:
         BadInput: if toolkit cannot read the file, the file is not an image, or the image is not for
@@ -123,8 +124,8 @@ def _facts(opened_image: _Opened, tree: FileTree, path: str, budget: Budget, vie
 
 
 def _with_env(tree: FileTree, env: Path, budget: Budget, stack: ExitStack) -> FileTree:
-    """Return the image's files with the environment ``env`` (a squashfs file with Python packages) mounted
-    over these files. A script in the result adds the environment's folders to PATH and PYTHONPATH.
+    """Return the image's files, with the environment ``env`` (a squashfs file with Python packages) mounted
+    at ``ENV_MOUNT``. The result contains a script that adds the environment's folders to PATH and PYTHONPATH.
     """
     over = SquashTree(stack.enter_context(open_given(env, label="--env-image")), 0, str(env), budget)
     lock = lock_in(over, f"--env-image {env}")

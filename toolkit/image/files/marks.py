@@ -1,4 +1,4 @@
-"""Save the states of gzip decoders, so that a read at an earlier offset does not start from the beginning."""
+"""Save the states of gzip decoders, so that a backward read need not start from the beginning."""
 
 from dataclasses import dataclass
 from typing import Protocol

@@ -58,15 +58,17 @@ class _Candidate:
 
 
 def choose(blobs: Blobs, tag: str, platform_name: str) -> StoredImage:
-    """Return the image with the name ``tag`` for the platform ``platform_name``, for example ``linux/arm64``.
+    """Return the image with the name, tag or digest ``tag``. ``platform_name`` is the image's platform, for
+    example ``linux/arm64``.
 
     If ``tag`` is empty, all images in the layout must have the same name. If ``platform_name`` is empty and
     the name has only one image, return this image, even if the image is not for this machine's platform. If
     ``platform_name`` is empty and the name has several images, return the image for this machine's platform.
 
     Raises:
-        BadInput: if no image or several images match; the message lists the images.
-        CheckFailed: if the layout is damaged, or a digest is wrong.
+        BadInput: if no image or several images match; the message lists the names or the platforms. Also if
+            the folder or archive is not an OCI layout, or the layers are encrypted.
+        CheckFailed: if the layout is damaged, a digest is wrong, or there are too many images or layers.
     """
     data = content(blobs, INDEX)
     if data is None:
@@ -98,8 +100,8 @@ def _candidates(
 ) -> list[_Candidate]:
     """Return the images that an index lists, directly or through further indexes.
 
-    ``names`` are the index's names, for images without a name; ``depth`` is the number of indexes above this
-    index. This function adds the digests that it read to ``digests``.
+    ``names`` are the index's names; an image that has no name gets these names. ``depth`` is the number of
+    indexes above this index. This function adds the digests that it reads to ``digests``.
     """
     if depth > _MOST_DEEP or len(descriptors) + len(digests) > _MOST:
         raise CheckFailed(
@@ -129,8 +131,8 @@ def _candidates(
 
 
 def _candidates_of(name: str, candidates: list[_Candidate], tag: str) -> list[_Candidate]:
-    """Return the images with the name ``tag``. If ``tag`` is empty, return all images, which must have the
-    same name.
+    """Return the images with the name, tag or digest ``tag``. If ``tag`` is empty, return all images, which
+    must have the same name.
     """
     if tag:
         named = [c for c in candidates if any(n == tag or n.endswith(f":{tag}") for n in c.names)]

@@ -8,7 +8,7 @@ _MOST = 32 << 20
 
 
 class Pages:
-    """A file whose pages toolkit reads when it needs them, and then caches.
+    """A file that toolkit reads in pages: it reads a page when a caller needs it, and then caches the page.
 
     ``read(offset, size)`` returns ``size`` bytes of the file, or fewer bytes at the end of the file. ``held``
     is the number of cached bytes.

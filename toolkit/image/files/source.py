@@ -12,7 +12,7 @@ _STEP = 1 << 20
 class ByteSource(Protocol):
     """A source of bytes.
 
-    ``slow`` is true if a read at an earlier offset must start from the beginning of the source.
+    ``slow`` is true if backward reads must start from the beginning of the source.
     """
 
     @property
@@ -53,9 +53,8 @@ class HashingSource:
     """A source that computes the digest of its bytes while callers read them, so that toolkit reads each byte
     only once.
 
-    ``digest`` is the expected digest, for example ``sha256:12ab…``. For a source without
-    an expected digest, ``digest`` is the algorithm, for example ``sha256:``. ``name`` is the source's name in
-    messages.
+    ``digest`` is the expected digest, for example ``sha256:12ab…``. For a source without an expected digest,
+    ``digest`` is the algorithm, for example ``sha256:``. ``name`` is the source's name in messages.
     """
 
     def __init__(self, source: ByteSource, digest: str, name: str) -> None:

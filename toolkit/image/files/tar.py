@@ -93,7 +93,8 @@ def _header(source: ByteSource, offset: int, name: str) -> bytes | None:
     if len(block) == _BLOCK:
         return block
     # Container engines accept a tar without the two zero blocks at its end, and so does toolkit.
-    # In a zstd file, missing zero blocks may also mean that the file is truncated: zstd does not report this.
+    # In a zstd file, missing zero blocks may also mean that the file is truncated. zstd does not report this,
+    # so toolkit rejects a zstd file without the zero blocks.
     if block or source.slow or (offset and not source.read_at(offset - 1, 1)):
         raise _broken(name, "it is incomplete")
     return None
@@ -199,7 +200,7 @@ def _after_map(source: ByteSource, block: bytes, offset: int, budget: Budget) ->
 
 
 def padded_size(size: int) -> int:
-    """Return the bytes that a member of ``size`` bytes takes in a tar: the next multiple of 512."""
+    """Return the number of bytes that a member of ``size`` bytes takes in a tar: a multiple of 512."""
     return -(-size // _BLOCK) * _BLOCK
 
 

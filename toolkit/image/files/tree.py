@@ -12,8 +12,8 @@ MAX_READ = 32 << 20
 """Maximum number of bytes that one read returns, so that a malicious image cannot fill the memory."""
 _MAX_LINKS = 40
 _MAX_PATH = 4095
-"""Linux's limits: how many links it follows to resolve one path, and the length of a path in bytes
-(path_resolution(7)).
+"""Linux's limits: the number of links that Linux follows to resolve one path, and the length of a path in
+bytes (path_resolution(7)).
 """
 _MAX_PARTS = 100
 """Maximum number of parts, separated by ``/``, in a pattern for :func:`glob`. toolkit's own patterns have at
@@ -45,13 +45,14 @@ class Sliced(Protocol):
     """A file tree that can read a part of a file without reading the bytes before that part."""
 
     def piece(self, path: str, offset: int, size: int) -> bytes:
-        """Return ``size`` bytes of a file from ``offset``, or fewer bytes if the file ends before."""
+        """Return ``size`` bytes of a file from ``offset``, or fewer bytes if the file ends earlier."""
 
 
 def resolve(tree: FileTree, path: str) -> str | None:
     """Return ``path`` without links: toolkit replaces each link by its target inside the image.
 
-    The result is None if the path does not exist, or if toolkit must follow more than 40 links.
+    The result is None if the path does not exist, if toolkit must follow more than 40 links, or if the target
+    of a link is empty, too long or not printable.
     """
     done, rest, links = "/", _parts(path), 0
     while rest:

@@ -65,7 +65,7 @@ def remove_stale(root: Path, pattern: str) -> None:
     """Remove each file or folder in ``root`` whose name matches ``pattern``, if the process that created it
     ran on this host and has exited.
 
-    The groups ``host`` and ``pid`` of the pattern identify this process.
+    The groups ``host`` and ``pid`` of the pattern identify the process that created the file or folder.
     """
     for path in root.iterdir():
         match = re.fullmatch(pattern, path.name)

@@ -13,7 +13,7 @@ WINDOW = 8 << 20
 """Maximum size in bytes of a zstd window, the data that a decoder keeps in memory (RFC 8878, 3.1.1.1.2)."""
 _DICTIONARY = 16 << 20
 """Memory limit of the xz decoder in bytes. For a squashfs from mksquashfs, the decoder's dictionary is at
-most as large as one block.
+most as large as one block (at most 1 MiB).
 """
 
 
@@ -102,10 +102,11 @@ def _lz4(data: bytes, limit: int) -> bytes:
 
 
 def _length(data: bytes, position: int, start: int) -> tuple[int, int]:
-    """Return the length of literals or of a match in an LZ4 block, and the position after that length.
+    """Return the length of a run of literals or of a match in an LZ4 block, and the position after the
+    bytes of this length.
 
-    If ``start``, the four bits of the length in the token, is 15, the length is ``start`` plus the bytes from
-    ``position``. The first byte below 255 is the last byte of the length.
+    ``start`` is the four-bit length in the token. If ``start`` is 15, the length continues in the bytes from
+    ``position``: toolkit adds these bytes to ``start``, up to and including the first byte below 255.
     """
     total = start
     if start == 15:

@@ -12,7 +12,7 @@ DEFINITION, LABELS, PARTITION, SIGNATURE, JSON, SBOM = 0x4001, 0x4003, 0x4004, 0
 """The type numbers of SIF objects (apptainer/sif:pkg/sif/sif.go)."""
 
 CYCLONEDX_JSON = struct.pack("<i", 1)
-"""The number of the format CycloneDX JSON in the descriptor of an SBOM."""
+"""The format number of CycloneDX JSON in the descriptor of an SBOM."""
 
 MAGIC = b"SIF_MAGIC\0"
 
@@ -23,7 +23,7 @@ _HEADER = struct.Struct("<32s10s3s3s16s8q")
 _DESCRIPTOR = struct.Struct("<i?III7q128s384s")
 _GROUP = 0xF0000000
 _MOST = 1024
-"""Maximum number of descriptors that toolkit reads; Apptainer creates tables with 48."""
+"""Maximum number of descriptors that toolkit reads; Apptainer creates tables with 48 descriptors."""
 _CHUNK = 1 << 20
 _AGAIN = "copy or build the SIF again"
 
@@ -65,7 +65,7 @@ class SifHeader:
 
 @dataclass(frozen=True, slots=True)
 class SifDescriptor:
-    """An entry of the descriptor table, which describes one object, with all stored fields."""
+    """An entry of the descriptor table, with all stored fields. An entry describes one object."""
 
     kind: int
     used: bool
@@ -215,7 +215,7 @@ class Object:
 def add(file: BinaryIO, path: Path, *objects: Object) -> None:
     """Add objects to a SIF that is open for reading and writing, without moving existing objects.
 
-    The new objects get the creation time in the SIF's header, so that equal input gives equal bytes. Call
+    The new objects get the creation time from the SIF's header, so that equal input gives equal bytes. Call
     this function on a copy of a SIF, because the file is not a valid SIF while this function writes.
 
     Raises:

@@ -1,9 +1,9 @@
 """Read a squashfs without mounting it, one folder and one file at a time.
 
-The library PySquashfsImage does not support lz4 and reads the whole tree first. PySquashfsImage also trusts
-every number in the image, so a damaged image can fill the memory. This module reads only the needed parts of
-a squashfs and checks every number in these parts. Linux's Documentation/filesystems/squashfs.rst describes
-the format.
+The library PySquashfsImage does not support lz4, and it reads the whole tree when it opens an image. It also
+trusts every number in the image, so a damaged image can fill the memory. This module reads only the needed
+parts of a squashfs and checks every number in these parts. Linux's Documentation/filesystems/squashfs.rst
+describes the format.
 """
 
 import struct
@@ -207,7 +207,7 @@ class SquashTree:
         return self._content(position, stored, self._block_size, plain=bool(word & _STORED))
 
     def _cursor(self, table: int, block: int, offset: int) -> Callable[[int], bytes]:
-        """Return a function that reads the next bytes of a metadata table, also across the table's blocks.
+        """Return a function that reads the next bytes of a metadata table, across its blocks if necessary.
 
         The first read starts at ``offset`` in the unpacked block at position ``block`` of the table.
         """

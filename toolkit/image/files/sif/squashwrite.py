@@ -1,4 +1,4 @@
-"""Write a zstd squashfs from a folder in Python, without root; equal folders give equal bytes.
+"""Write the files of a folder as a zstd squashfs, without root; equal folders give equal bytes.
 
 Linux's Documentation/filesystems/squashfs.rst describes the format. All files belong to root, have the same
 modification time, and are readable for all users. The data of compiled Python modules (``.pyc``) comes first,
@@ -38,7 +38,7 @@ _ZSTD, _NO_XATTRS = 6, 0x0200
 _HEAD = struct.Struct("<5I6H8Q")
 _PAGE = 4096
 _SPAN = 256
-"""Maximum number of entries that Linux reads after one header of a folder."""
+"""Maximum number of folder entries that Linux reads after one header."""
 _FIRST = (".pyc", ".so")
 _SMALL, _LARGE = 1 << 16, 1 << 32
 
@@ -144,7 +144,7 @@ def _node(path: bytes, name: bytes) -> _Node:
 
 
 def _number_inodes(node: _Node) -> Iterator[_Node]:
-    """Number the inodes of the nodes below ``node``, then of ``node``; yield the nodes in this order."""
+    """Give inode numbers to the nodes below ``node``, then to ``node``; yield the nodes in this order."""
     count = 0
     waiting = [(node, False)]
     while waiting:
