@@ -1,6 +1,6 @@
-"""Find how commands that activate an environment of conda, Python or Intel change PATH and other variables.
+"""Predict how the activation of an environment (conda, Python or Intel) changes PATH and other variables.
 
-toolkit does not run the commands.
+toolkit does not run the commands that activate the environment.
 """
 
 import re
@@ -80,7 +80,7 @@ def _read_intel(tree: FileTree, script: str) -> Activation | None:
     """Return the environment that Intel oneAPI's setvars.sh, or Intel MPI's vars.sh or mpivars.sh, activates.
 
     toolkit derives the environment from the folders of the installation. It cannot evaluate these scripts,
-    because they consist of functions and loops. The result is None for any other script, and if the
+    because they consist of functions and loops. The result is None for any other script, or if the
     image does not contain Intel MPI's library.
     """
     whole, own = _SETVARS.match(script), _INTEL_MPI.match(script)

@@ -2,8 +2,8 @@
 needs and the folders in which ld.so searches.
 
 This module reads only the segment table and the dynamic section of an ELF file, and limits how many of their
-entries it reads. Other libraries that parse ELF files read as many entries as a file claims to have, which
-may be billions. elf(5) and the System V ABI describe the format.
+entries it reads. Python libraries that parse ELF files read as many entries as a file claims to have.
+A malicious file may claim billions. elf(5) and the System V ABI describe the format.
 """
 
 import struct
@@ -64,7 +64,7 @@ class Elf:
 
 
 class Tables:
-    """The tables of an ELF file that ld.so reads.
+    """The tables that ld.so reads in an ELF file.
 
     Raises:
         ValueError, struct.error: if the file is damaged or is not an ELF file.
@@ -135,8 +135,8 @@ class Tables:
     def data(self) -> bytes:
         """Return the bytes of the loaded segments that are not executable, at most 32 MiB.
 
-        If no segment that is not executable contains the string table, return the bytes of all loaded
-        segments.
+        If the string table is missing or only in an executable segment, return the bytes of all loaded
+        segments, at most 32 MiB.
         """
         loaded = [(offset, size, run) for kind, offset, _, size, run in self._segments if kind == _LOAD]
         start = self.place(self._strings) if self._strings is not None else None

@@ -56,7 +56,7 @@ class Loader:
     tree: FileTree
     environment: dict[str, str]
     read_limit: int = files.MAX_READ
-    """Maximum number of bytes to read of a file, if the tree cannot read parts of files."""
+    """Maximum number of bytes to read from a file, if the tree cannot read parts of files."""
     bytes_read: int = 0
     """The number of bytes that toolkit has read so far to find needed libraries."""
     names_size: int = 0
@@ -75,8 +75,8 @@ class Loader:
 
     @cached_property
     def preloaded(self) -> dict[str, str]:
-        """The libraries in LD_PRELOAD, by soname. ld.so loads these libraries first. If a program needs one
-        of their sonames, ld.so does not search again.
+        """The libraries in LD_PRELOAD, by soname. ld.so loads these libraries before any other library. If a
+        program needs one of their sonames, ld.so does not search for another file.
         """
         named = re.split(r"[:\s]+", self.environment.get("LD_PRELOAD", ""))
         paths = [path for path in named if path.startswith("/") and self._file(path)]
@@ -107,7 +107,7 @@ class Loader:
 
     @cached_property
     def default_folders(self) -> tuple[str, ...]:
-        """The folders that ld.so searches last: the folders in ld.so.conf, then :attr:`standard`."""
+        """The folders that ld.so searches by default: the folders in ld.so.conf, then :attr:`standard`."""
         return tuple(dict.fromkeys((*_configured(self.tree, "/etc/ld.so.conf", set()), *self.standard)))
 
     @cached_property
@@ -240,8 +240,8 @@ class Loader:
         return self._texts[real]
 
     def closure(self, path: str, *users: str, limit: int = 200) -> tuple[dict[str, str | None], bool]:
-        """Return the path by soname of each library that a file needs directly or indirectly, and whether the
-        list is complete.
+        """Return the paths, by soname, of the libraries that a file needs directly or indirectly, and whether
+        the list is complete.
 
         A missing library has the path None. ``users`` are the file that loads the file ``path``, then the
         file that loads that file, and so on up to the program. The list is incomplete if the file needs more

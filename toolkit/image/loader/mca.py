@@ -23,7 +23,7 @@ _START = re.compile(
 _WORD = re.compile(rb"[a-z][a-z0-9_]*\Z")
 _MOST = 2000
 _VERSION_LIMIT = 100
-"""Each number in a version is smaller than this limit. Bytes with a larger number are not a component."""
+"""Each number in a component's version is below this limit. Otherwise, the bytes are not a component."""
 
 
 @dataclass(frozen=True, slots=True)

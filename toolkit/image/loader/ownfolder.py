@@ -1,4 +1,4 @@
-"""Replace the usual expressions with which a shell script finds its own folder."""
+"""Replace shell expressions that compute a script's own folder by the path of this folder."""
 
 import posixpath
 import re
@@ -22,8 +22,8 @@ _MOST = 20
 
 
 def with_own_folder(tree: FileTree, path: str, text: str) -> str:
-    """Return ``text``, the text of the script ``path``, with each expression that computes the script's
-    folder replaced by the path of this folder.
+    """Replace each expression that computes the script's folder by the path of this folder, and return the
+    new text. ``text`` is the text of the script ``path``.
     """
     plain = posixpath.dirname(path)
     resolved = posixpath.dirname(files.resolve(tree, path) or path)

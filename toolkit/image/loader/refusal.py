@@ -37,8 +37,8 @@ class SymbolCheck:
         None means that ld.so loads the file, or that toolkit cannot predict whether ld.so loads the file.
 
         ``scope`` are files that the process has already loaded. If ``symbols`` is false, toolkit compares
-        only symbol versions, not symbols. This is useful for a Python extension, because the Python
-        interpreter defines some of its symbols.
+        only symbol versions, not symbols. Callers choose this for a Python extension, because the Python
+        interpreter defines some of the symbols that the extension needs.
         """
         closure, whole = self._loader.closure(path)
         if not whole or None in closure.values() or len(closure) > _MOST:

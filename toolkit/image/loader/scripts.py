@@ -39,7 +39,7 @@ _LOOP = re.compile(
     r"(?:\.|source) \"?\$\{?(?P=name)\}?\"?\s*(?:[;\n]\s*fi\s*)?[;\n]\s*done\b",
     re.MULTILINE,
 )
-"""A pattern for a loop that only sources each of several files; the loop may test that the file exists."""
+"""A pattern for a loop that does nothing but source files; it may test whether each file exists."""
 _MOST_SOURCED = 10
 _MOST_LOOPS = 5
 _PATHS = ("PATH", "LD_LIBRARY_PATH")
@@ -135,8 +135,8 @@ class ImageShell:
         return True
 
     def _without_loops(self, script: str, text: str) -> str:
-        """Return the text of a script in which ``. FILE`` commands replace each loop that sources files of
-        the image, such as ``for f in /opt/env/etc/*.sh; do . "$f"; done``.
+        """Replace each loop that sources files of the image by ``. FILE`` commands, and return the new text.
+        An example of such a loop is ``for f in /opt/env/etc/*.sh; do . "$f"; done``.
         """
         loops = list(islice(_LOOP.finditer(text), _MOST_LOOPS))
         if not loops or self.sourced >= _MOST_SOURCED:

@@ -1,4 +1,4 @@
-"""Find the folders of software in an image that the distribution's package manager did not install.
+"""Find an image's folders with software that the distribution's package manager did not install.
 
 toolkit searches for installations below /opt (conda, Spack, EasyBuild, Intel oneAPI, HPC-X), below /usr/local
 and below folders in / that Linux distributions usually lack. toolkit also searches the folders in PATH,
@@ -71,7 +71,7 @@ _DEEPEST = 12
 """The maximum number of folder levels below a start folder such as /opt. NVIDIA's HPC SDK and Spack need
 about as many levels: /opt/nvidia/hpc_sdk/Linux_x86_64/24.3/comm_libs/12.3/hpcx/hpcx-2.17.1/ompi/lib."""
 _LOOSE = 4
-"""The maximum number of folder levels at which toolkit treats a file outside ``bin`` as a possible program.
+"""The maximum depth in folder levels at which toolkit treats a file outside ``bin`` as a possible program.
 """
 _MOST_FOLDERS = 3000
 _MOST_NAMES = 30_000
@@ -80,7 +80,7 @@ _MOST_LISTED = 400
 
 @dataclass(frozen=True, slots=True)
 class SearchFolders:
-    """The folders of an image with libraries, with programs and with Python packages (``sites``).
+    """The folders of an image that contain libraries, programs or Python packages (``sites``).
 
     ``other_programs`` are the paths of possible programs that are not in a folder with the name ``bin``.
 
@@ -189,8 +189,8 @@ class _Walk:
 def places(tree: FileTree, environment: dict[str, str]) -> SearchFolders:
     """Return the software folders of an image.
 
-    The Python package folders are sorted: first folders that variables such as PATH select, last folders in
-    /usr.
+    The Python package folders are sorted: folders that variables such as PATH select come first, and folders
+    in /usr come last.
     """
     own = [f"/{n}" for n in files.names(tree, "/") if n not in _SYSTEM and not n.startswith(".")]
     walk = _Walk(tree)

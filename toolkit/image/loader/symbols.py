@@ -24,8 +24,8 @@ _RELATIVE = 24
 class Symbols:
     """The symbols that a file exports, and the symbols that ld.so must find before a program starts.
 
-    ``imports`` are the symbols whose addresses ld.so looks up when the program starts. They do not include
-    functions that ld.so looks up at their first call, or weak symbols. ``required_versions`` maps a library's
+    ``imports`` are the symbols whose addresses ld.so looks up when the program starts. They include neither
+    weak symbols nor functions that ld.so looks up at the first call. ``required_versions`` maps a library's
     soname to the versions that the library must define. ``own_versions`` are the versions that the file
     itself defines.
     """

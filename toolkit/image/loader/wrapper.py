@@ -29,7 +29,7 @@ def read_wrapper(
     words of the command.
 
     ``text`` is the text of the script. ``arguments`` are the arguments of the script. ``variables`` are the
-    environment variables before the script.
+    environment variables before the script runs.
     """
     text = with_own_folder(tree, path, text)
     shell = ImageShell(tree, dict(variables))
