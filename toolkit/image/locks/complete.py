@@ -68,7 +68,7 @@ def _step(
         words=recipe.operations if horovod else inputs.rows[component].configure,
         after=tuple(before for before in AFTER[component] if before in inputs.compiled),
         wheels=tuple(file.name for file in wheels if horovod or _is_needed(file, component, inputs)),
-        # CUDA's compiler is an extra archive, not a component: the finished image contains none of its files.
+        # Horovod's build unpacks CUDA's compiler from an extra archive. The image has none of its files.
         extra=inputs.helpers if horovod else (),
         patches={name: patch_sha256(name) for name in inputs.rows[component].patches},
     )

@@ -18,7 +18,7 @@ AFTER: dict[CompiledComponent, tuple[CompiledComponent, ...]] = {
     "mpi4py": ("ucx", "pmix", "openmpi"),
     "horovod": ("ucx", "pmix", "openmpi"),
 }
-"""The compiled components in build order, each with the components that toolkit must build first."""
+"""The compiled components in build order, each with the components that toolkit must build before it."""
 
 HELPERS: tuple[Helper, ...] = get_args(Helper)
 

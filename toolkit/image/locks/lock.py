@@ -117,8 +117,8 @@ def load_lock(name: str) -> Lock | None:
 
 
 def fitting_lock(named_recipe: NamedRecipe, reference: str, accepted_hosts: Collection[str] = ()) -> Lock:
-    """Return the lock of the recipe with the name or path ``reference``; check first that the lock fits the
-    recipe.
+    """Check that the lock of a recipe fits the recipe, and return the lock. ``reference`` is the recipe's
+    name or path.
 
     ``accepted_hosts`` are hosts from which the user allows downloads. The mirrors and package indexes in this
     machine's configuration, and the package indexes of the recipe, are always allowed.
@@ -194,7 +194,7 @@ def save_lock(lock: Lock, file: Path) -> None:
 
 
 def compare_locks(old: Lock, new: Lock) -> tuple[LockChange, ...]:
-    """Return the differences between two locks of a recipe, sorted by the part of the lock, then by name."""
+    """Return the differences between two locks of a recipe, grouped by part, then sorted by name."""
     files = (
         change
         for where, before, after in _stages(old, new)

@@ -17,12 +17,12 @@ _PLACEHOLDER = "*"
 def match_recipe(
     host: HostFacts, image: ImageFacts, request: Request, table: Stacks | None = None
 ) -> Recipe | None:
-    """Return a recipe that has the frameworks of ``image``, and whose own image works on the host, as toolkit
-    predicts.
+    """Return a recipe with the frameworks of ``image``. toolkit predicts that an image from this recipe works
+    on the host.
 
-    toolkit first tries Open MPI, then MPICH. With each MPI library, toolkit first tries the other versions in
-    ``image``. The recipe states exact versions, so that toolkit can later build the same image without the
-    host's facts.
+    toolkit first tries Open MPI, then MPICH. With each MPI library, toolkit first tries the versions of the
+    other components in ``image``. The recipe states exact versions, so that toolkit can later build the same
+    image without the host's facts.
 
     The result is None if toolkit cannot build any image that has these frameworks and works on the host. The
     result is also None if the program needs no MPI, because this function looks for an image with another
@@ -42,8 +42,8 @@ def match_recipe(
 
 
 def _uses(image: ImageFacts) -> list[dict[str, str]]:
-    """Return sets of required components and versions, in the order in which toolkit tries them: first the
-    exact versions in the image, last only the image's frameworks in any version.
+    """Return sets of required components and versions, in the order in which toolkit tries them. The first
+    set has the exact versions in the image. The last set has only the image's frameworks, in any version.
     """
     frameworks = {"tensorflow": image.tensorflow, "torch": image.pytorch, "jax": image.jax}
     versions = {**frameworks, "horovod": image.horovod}

@@ -6,7 +6,7 @@ origin of each file, from which toolkit finds the addresses of the file.
 The origin ``debian:PATH`` or ``debian-security:PATH`` means a file on a Debian mirror. The origin
 ``index:PYTHON``, such as ``index:3.11``, means a file of the package index for that release of Python. Any
 other origin is an https address. toolkit always downloads from the mirrors and from the package index. The
-user must accept any other host that the recipe does not name as a package index.
+user must accept every other host, unless the recipe names this host as a package index.
 """
 
 import contextlib

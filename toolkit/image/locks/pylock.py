@@ -17,8 +17,8 @@ from toolkit.model.lock import LockedFile
 from toolkit.model.lock_grammar import address_host
 
 _OLDEST_GLIBC = {"x86_64": 5, "i686": 5}
-"""The oldest glibc for which manylinux wheels of an architecture exist: 5 means glibc 2.5. For an
-architecture that is not listed, it is glibc 2.17.
+"""The oldest glibc for which manylinux wheels of an architecture exist: 5 means glibc 2.5. For any
+other architecture, the oldest glibc is 2.17.
 """
 _LEGACY = {17: "manylinux2014", 12: "manylinux2010", 5: "manylinux1"}
 
@@ -32,8 +32,8 @@ def wheels_of(
     """For each package in a ``pylock.toml`` with the content ``text``, return the wheel that fits the image's
     Python, glibc and architecture.
 
-    If ``text`` does not state the size of a wheel, toolkit reads the size of a wheel on this machine. The
-    size of a wheel on another machine is then 0.
+    If ``text`` does not state the size of a wheel, toolkit reads the size from the wheel's file. If this file
+    is not on this machine, the returned size is 0.
 
     ``python`` is a full version such as 3.11.4. For a wheel on one of ``foreign_hosts``, the returned
     origin is the URL of the wheel. For any other wheel, the origin names the package index.

@@ -95,7 +95,7 @@ def parse(text: str, file: str, table: Stacks | None = None) -> Recipe:
 
 
 def recipe_sha256(recipe: Recipe) -> str:
-    """Return the SHA-256 of a recipe's values, which does not depend on comments or on the order of keys.
+    """Return the SHA-256 of a recipe's values. Comments and the order of keys do not change the hash.
 
     A key in ``_ADDED`` changes the hash only if the recipe sets the key. A lock that is older than the key
     therefore stays valid.

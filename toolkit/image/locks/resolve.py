@@ -41,8 +41,8 @@ _UNUSED = ("libclang",)
 needs libclang.
 """
 _SAME = {"tensorflow-cpu": ("tensorflow",)}
-"""For each wheel in a lock, the wheels that toolkit then omits from the lock. tf-keras requires the wheel
-``tensorflow`` for GPUs, which is three times as large as ``tensorflow-cpu``.
+"""If a lock contains the wheel in a key, toolkit omits the wheels in the value. tf-keras requires the GPU
+wheel ``tensorflow``, which is three times as large as ``tensorflow-cpu``.
 """
 
 _UV_GLIBC = (17, *range(28, 32), *range(32, 41))

@@ -19,7 +19,7 @@ _STRIP = ("binutils", "libbinutils", "libctf", "libctf-nobfd0", "libgprofng0", "
 class Step(msgspec.Struct, frozen=True, kw_only=True):
     """A build step: compile one component from the archive ``source``.
 
-    ``after`` are the components that toolkit must compile first.
+    ``after`` are the components that toolkit must compile before this component.
     ``wheels`` are the image's wheels against which the step compiles. ``requirements`` are these wheels and
     the wheels of Python build tools. ``parts`` are the component's scripts in ``containers/parts``. ``extra``
     are further archives that these scripts unpack. ``words`` are the path of the compile script and its

@@ -36,7 +36,7 @@ def write_archive(target: Path, text: bytes, manifest: ImageManifest, blobs: Pat
         _path(digest_of(text)): text,
     }
     files = {_path(d.digest): blobs / d.digest.removeprefix("sha256:") for d in manifest.blobs}
-    # Add an entry for each folder, because Apptainer does not create a folder without an entry.
+    # Add an entry for each folder, because Apptainer creates only folders that have an entry.
     folders = {str(folder) for path in files for folder in Path(path).parents} - {"."}
     with tarfile.open(target, "w", format=tarfile.PAX_FORMAT) as archive:
         for path in sorted({*small, *files, *folders}):
