@@ -25,7 +25,7 @@ _OF_UV = ("UV_INDEX", "UV_DEFAULT_INDEX", "UV_NO_INDEX", "UV_OFFLINE", "UV_HTTP_
 @dataclass(frozen=True, slots=True)
 class InsideImage:
     """An image that this machine can start. ``program`` is the path of the container runtime, and ``options``
-    are the options with which the runtime can start the image.
+    are the options that the runtime needs to start the image here, such as ``--userns``.
     """
 
     program: str

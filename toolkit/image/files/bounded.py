@@ -25,7 +25,8 @@ _INFLATED = 2 << 30
 _RATIO = 64
 """toolkit unpacks at most ``_INFLATED`` bytes, plus ``_RATIO`` bytes for each stored byte of the image.
 
-A layer unpacks to two to five times its size, and toolkit may unpack parts of the layer several times.
+A layer usually unpacks to two to five times its size. toolkit may unpack parts of the layer several times, so
+the limit is higher.
 """
 
 
