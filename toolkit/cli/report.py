@@ -146,7 +146,7 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 
         write_report(output / "result.json", msgspec.json.format(encoded, indent=2) + b"\n")
         if plot:
-            # Write the plots last, so that a missing matplotlib does not prevent the other files.
+            # Write the plots last. If matplotlib is missing, the other files exist nevertheless.
             from toolkit.report.study.plots import training_png
 
             write_report(output / "training.png", training_png(training, result))
@@ -155,8 +155,8 @@ def _training(job: str | None, output: Path | None, *, plot: bool, as_json: bool
 def _printed(folder: Path, output: Path | None, *, as_json: bool) -> bool:
     """Print the metrics in a job's output, and write the metrics to the folder ``output`` if given.
 
-    Return whether the function printed metrics. The function prints nothing if ``folder`` contains no job
-    record, no output file, or a metrics file, and if the output contains no metrics.
+    Return True after printing. Return False without printing in each of these cases: ``folder`` has no job
+    record, ``folder`` has no output file, ``folder`` has a metrics file, or the output contains no metrics.
     """
     import msgspec
 

@@ -46,14 +46,14 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
 @click.command("scale", cls=GroupedOptions)
 @click.argument("trainer", metavar="[PROGRAM]", required=False)
 @click.option(
-    "--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks of the runs, as in 1,2,4"
+    "--ranks", type=_Counts(), required=True, metavar="N,N…", help="Numbers of ranks to run with, as in 1,2,4"
 )
 @click.option(
     "--nodes",
     "over",
     type=_Counts(),
     metavar="N,N…",
-    help="Numbers of nodes for each number of ranks, as in 1,2",
+    help="Numbers of nodes on which each number of ranks runs, as in 1,2",
 )
 @click.option(
     "--ranks-per-node",
@@ -167,7 +167,7 @@ def command(
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)
-    # --prove usually names a timeline in an earlier study's folder, so use another folder for this study.
+    # The timeline of --prove usually comes from a study in the default folder, so this study needs another.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:
@@ -179,7 +179,7 @@ def command(
 
 
 def _print_runs(study_folder: Path, study: Study) -> None:
-    """Print the runs of a study with their states, and do not change the study."""
+    """Print the runs of a study with their states; launch no run, and do not change the study."""
     from toolkit.job.study_options import join_studies
     from toolkit.report.table import table
     from toolkit.study import folder, study_points

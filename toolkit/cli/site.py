@@ -1,5 +1,5 @@
-"""``toolkit site``: list, show and check site profiles, and print a cluster's facts without names of users
-and machines.
+"""``toolkit site``: list, show and check site profiles, and print a cluster's facts. The printed facts
+contain no names of users and machines.
 """
 
 from pathlib import Path
@@ -93,8 +93,8 @@ def show(name: str, as_json: bool, as_toml: bool) -> None:
         say(*page(plain, str(file), site, width_of_terminal()))
         if is_old(site, today()):
             say(
-                f"warning: this profile is out of date since {site.expires}; compare it with the cluster: "
-                f"toolkit site check {plain}",
+                f"warning: this profile has been out of date since {site.expires}; compare it with the "
+                f"cluster: toolkit site check {plain}",
                 err=True,
             )
 
@@ -157,7 +157,7 @@ def share(
     wait: int,
     output: Path | None,
 ) -> None:
-    """Print the facts of a cluster without accounts, names of machines or users' folders.
+    """Print the facts of a cluster, but leave out accounts, machine names and users' folders.
 
     With -o, toolkit saves a facts file, which you can use with: toolkit doctor IMAGE --facts FILE. Before you
     share the file, check that it contains nothing private.
@@ -181,7 +181,7 @@ def share(
         say_exact(shared)
         return
     write_whole(output, shared)
-    say(f"Wrote {output}: the facts of {plain} without accounts, names of machines and users' folders")
+    say(f"Wrote {output}: the facts of {plain}, without accounts, machine names and users' folders")
 
 
 def _probe_site(
@@ -194,8 +194,8 @@ def _probe_site(
 ) -> "Bundle":
     """Return the facts of a cluster from the file ``facts`` or, without a file, from a probe of the cluster.
 
-    toolkit probes ``host`` or the virtual cluster ``cluster``; without both, toolkit probes the host that the
-    profile ``site`` names. If the profile names no host, toolkit probes this machine.
+    toolkit probes ``host`` or the virtual cluster ``cluster``. If neither is given, toolkit probes the host
+    that the profile ``site`` names. If the profile names no host, toolkit probes this machine.
     """
     from msgspec.structs import replace
 

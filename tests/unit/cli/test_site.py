@@ -149,7 +149,7 @@ def test_shared_facts_are_facts(own, tmp_path):
     done = run("share", "--facts", str(EVIDENCE), "-o", str(file))
     assert (
         done.stdout
-        == f"Wrote {file}: the facts of mine without accounts, names of machines and users' folders\n"
+        == f"Wrote {file}: the facts of mine, without accounts, machine names and users' folders\n"
     )
     assert run("share", "mine", "--facts", str(EVIDENCE)).stdout == file.read_text()
     assert run("check", "mine", "--facts", str(file)).exit_code == 0

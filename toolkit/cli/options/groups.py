@@ -1,4 +1,4 @@
-"""Show the options of a command in groups in the command's help, the most common options first."""
+"""Group the options in the help of a command, with the most common options first."""
 
 from typing import Literal, get_args
 
@@ -34,8 +34,8 @@ GROUP_OF |= {field.name: group for field in FIELDS for group in get_args(Group) 
 
 
 def group_of(option: str) -> Group:
-    """Return the group of an option from its parameter name. An option that no group lists is in the last
-    group, ``Advanced``.
+    """Return the group of an option; ``option`` is click's parameter name of the option. An option that is in
+    no other group belongs to ``Advanced``, the last group.
     """
     return GROUP_OF.get(option, "Advanced")
 

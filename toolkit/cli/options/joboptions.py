@@ -12,7 +12,7 @@ _F = TypeVar("_F", bound=Callable[..., Any])
 
 
 _METAVARS = {"image": "IMAGE", "time": "TIME"}
-"""Placeholders in ``--help``, by field name, for job fields that define no placeholder."""
+"""Job field → its placeholder in ``--help``, if the field itself does not set ``metavar``."""
 
 
 def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
@@ -37,7 +37,7 @@ def _option(field: JobField) -> tuple[tuple[str, ...], dict[str, Any]]:
 
 
 def job_options(function: _F) -> _F:
-    """Add all job options to a command; the value of an option that is not given is ``None``."""
+    """Add all job options to a command. An option that is not given is ``None``, or ``()`` if repeatable."""
     return job_options_without()(function)
 
 
@@ -65,8 +65,8 @@ def given_fields(parameters: Mapping[str, Any]) -> dict[str, Any]:
     ``parameters`` contains all parameters of the command.
 
     Raises:
-        BadInput: if ``--env`` names an invalid variable, or a variable without a value that is not set in
-            toolkit's environment.
+        BadInput: if ``--env`` contains an invalid variable, or a ``NAME`` without ``=VALUE`` that is not set
+            in toolkit's environment.
     """
     said = {name: parameters[name] for name in _fields() if parameters.get(name) not in (None, ())}
     if "env" in said:
@@ -85,8 +85,8 @@ def _fields() -> list[str]:
 
 
 def environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Return the variables of ``--env``, with secret values hidden. Warn if a secret value is on the command
-    line.
+    """Return the variables of ``--env``, and mark secret values as secret. Warn if a secret value is on the
+    command line.
 
     Each item of ``pairs`` is ``NAME=VALUE``, or ``NAME`` for a variable of toolkit's environment.
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     help="What connects the ranks: Horovod, TensorFlow's multi-worker strategy, or PyTorch's DDP",
 )
 @click.option("--force", is_flag=True, help="Replace the file of --output if the file exists")
-@json_option("Print the changes, the lines that adapt does not understand, and the diff as JSON")
+@json_option("Print JSON with the changes, the lines that adapt does not understand, and the diff")
 def command(file: Path, output: Path | None, program: str | None, *, force: bool, as_json: bool) -> None:
     """Show, as a diff, the changes that a training script needs to run on several ranks.
 
@@ -32,7 +32,7 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
     divides the data among them and averages the gradients. The script multiplies the learning rate by the
     number of ranks, and only rank 0 writes files. adapt does not change code that it does not understand,
     and prints the lines that contain this code. adapt reads the script but does not run it. The diff goes to
-    standard output; all other text goes to standard error.
+    standard output, and the notes go to standard error.
 
     Example: toolkit adapt train.py -o train_dist.py
     """

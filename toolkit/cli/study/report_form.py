@@ -22,7 +22,7 @@ _SCRIPT_MOST = 1 << 20
 
 def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_json: bool) -> None:
     """Print the scaling evidence of one study, and write the evidence to ``FORM.html`` in the folder
-    ``output`` (default: ``STUDY/report``). If ``name`` is ``list``, only list the forms.
+    ``output`` (default: ``STUDY/report``). ``name`` is the name of the form; ``list`` only lists all forms.
 
     Raises:
         BadInput: if the form is unknown, or ``studies`` is not exactly one study.
@@ -58,8 +58,8 @@ def report_form(name: str, studies: Sequence[str], output: Path | None, *, as_js
 
 
 def _script(points: Sequence[Point]) -> str:
-    """Return the job script of the study's largest measured run whose job script is on this machine. If this
-    machine has no job script of the study, return an empty string.
+    """Return the job script of the largest measured run of the study. Skip runs whose job script is not on
+    this machine. If no run remains, return an empty string.
     """
     for point in sorted(points, key=lambda point: point.size, reverse=True):
         if point.origin and point.state == "measured":
@@ -71,7 +71,7 @@ def _script(points: Sequence[Point]) -> str:
 
 
 def _walls(points: Sequence[Point]) -> dict[str, float]:
-    """Return the duration in seconds of each job that has a record on this machine, by job key."""
+    """Return the duration of each job in seconds, by job key. Skip jobs without recorded start and end."""
     known = {record.key: record for record in records.every()}
     found = {}
     for point in points:

@@ -17,8 +17,8 @@ def report_studies(
 ) -> None:
     """Print the results of studies as text or, with ``as_json``, as JSON.
 
-    The function also writes a page, plots and tables to the folder ``output`` (default: the folder ``report``
-    in the first study). With ``text`` or ``as_json``, the function writes files only if ``output`` is given.
+    Also write tables and, with ``plot``, a page and plots to the folder ``output`` (default: the folder
+    ``report`` in the first study). With ``text`` or ``as_json``, write files only if ``output`` is given.
 
     Raises:
         Missing: if ``plot`` is true and matplotlib is not installed; the function writes the tables first.
@@ -37,7 +37,7 @@ def report_studies(
     write_report(where / "scaling.tex", study_tables.latex_of(report).encode())
     if not plot:
         return
-    # Write the plots last, so that a missing matplotlib does not prevent the other files.
+    # Write the plots last. If matplotlib is missing, the other files exist nevertheless.
     from toolkit.report.study.study_page import page
     from toolkit.report.study.study_plots import plots
 
