@@ -62,7 +62,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
     """Return the path of a data file. ``kind`` is the file's folder in toolkit, such as ``recipes``. ``name``
     is a path, or the name of a file without its ending ``suffix``.
 
-    If the user's folder (:func:`config_dir`) and toolkit have a file of this name, return the user's file.
+    If both the user's folder (:func:`config_dir`) and toolkit have the named file, return the user's file.
 
     Raises:
         BadInput: if the file does not exist (for a name, the message lists the choices), or other users can
@@ -87,7 +87,7 @@ def find(kind: str, name: str, suffix: str) -> Path:
 
 
 def find_override(kind: str, file_name: str) -> Path | None:
-    """Return the user's own file if a shipped file has the same name but other content, else ``None``."""
+    """Return the user's file if a shipped file has the same name but different content, else ``None``."""
     own, came = config_dir() / kind / file_name, shipped_folder(kind) / file_name
     if not own.is_file() or not came.is_file():
         return None

@@ -18,7 +18,7 @@ from toolkit.run.remote.keys import KeyPair, new_key_pair
 _MUNGE_KEY_BYTES = 128
 
 CONFIG = "config"
-"""The file name of the SSH configuration in the folder of a learner's account.
+"""The name of a file in the folder of a learner's account: the SSH configuration for the learner's machine.
 
 Learners (the students of a class) copy the folder of their account to their own machine, to the path that
 :func:`place_of_learner` returns.
@@ -154,7 +154,7 @@ def new_secrets() -> Secrets:
 
 
 def with_accounts(secrets: Secrets, count: int) -> Secrets:
-    """Return the cluster's keys with enough new keys for ``count`` accounts; existing keys stay the same."""
+    """Return the cluster's keys, with keys for at least ``count`` accounts. Existing keys do not change."""
     more = (new_key_pair() for _ in range(count - len(secrets.accounts)))
     return msgspec.structs.replace(secrets, accounts=(*secrets.accounts, *more))
 

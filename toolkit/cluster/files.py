@@ -15,7 +15,7 @@ CODE = "/opt/toolkit/lib"
 """
 
 ACCOUNTS = "/etc/toolkit/accounts"
-"""The folder on a node with the names of the learners' accounts."""
+"""On each node, the folder with the names of the learners' accounts; on the login node, also their keys."""
 
 MAKE_ACCOUNTS = f"{CODE}/toolkit/_data/containers/cluster/accounts.sh"
 """The program on a node that creates the learners' accounts."""
@@ -35,8 +35,8 @@ def setup_archive(layout: Layout, host: str, secrets: Secrets) -> bytes:
 def accounts_archive(host: str, secrets: Secrets) -> bytes:
     """Return a tar with the names and keys of the learners' accounts, to unpack in a node's folder ``/``.
 
-    Only the login node gets the keys of the accounts, and writes them to the home folders, which all nodes
-    share.
+    Only the login node gets the keys of the accounts. The login node writes the keys to the home folders, and
+    all nodes share these folders.
     """
     names = "".join(f"{name}\n" for name in secrets.by_account())
     entries = [_file(f"{ACCOUNTS}/names", names.encode(), 0o600)]
@@ -63,7 +63,7 @@ def packed_file(path: str, content: bytes) -> bytes:
 
 
 def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
-    """Return the contents of the files on a node that all users can read. Each key is the path of a file."""
+    """Return the files that all users of a node can read, as a table: path on the node → content."""
     everybody = ",".join(layout.hosts)
     return {
         "/etc/slurm/slurm.conf": render("containers", "cluster/slurm.conf.j2", layout.slurm()).encode(),
@@ -73,7 +73,7 @@ def settings(layout: Layout, secrets: Secrets) -> dict[str, bytes]:
 
 
 def keys(host: str, secrets: Secrets) -> dict[str, bytes]:
-    """Return the contents of the files on a node that only root can read. Each key is the path of a file.
+    """Return the files that only root can read on the node ``host``, as a table: path on the node → content.
     On the node, ``node.sh`` moves each file to the folder of the service that uses the file.
     """
     contents = {

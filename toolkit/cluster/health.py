@@ -9,7 +9,7 @@ from toolkit.run.command import Command
 from toolkit.run.docker.nodes import Nodes
 
 PATIENCE = 90.0
-"""The maximum start time of a cluster in seconds. On two idle cores, a start takes about four seconds."""
+"""The time limit in seconds for starting a cluster. On two idle cores, a start takes about four seconds."""
 
 _POLL = 0.2
 _LOG_LINES = 8
@@ -31,7 +31,7 @@ def ask_states(nodes: Nodes, layout: Layout) -> dict[str, str]:
     command = Command.of("sinfo", "-h", "-N", "-o", "%N %T", timeout=_QUESTION_SECONDS)
     try:
         answer = nodes.run(layout.container("login"), command)
-    except CheckFailed:  # the container has just stopped; the caller checks all containers
+    except CheckFailed:  # the container of the login node has just stopped
         return {}
     return node_states(answer.text) if answer.ok else {}
 

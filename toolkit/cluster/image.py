@@ -34,7 +34,7 @@ def arguments(flavour: str) -> dict[str, str]:
 
 
 def ensure_image(client: "DockerClient", flavour: str, tell: Tell) -> str:
-    """Return the ID of a flavour's node image. Build the image first if its build context has changed."""
+    """Return the ID of a flavour's node image. Build the image first if it is missing or outdated."""
     release, name = flavours()[flavour].release, node_image(flavour)
     builder = (
         ensure_builder(client, tell) if release == RELEASE else ensure_moved_builder(client, release, tell)

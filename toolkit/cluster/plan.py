@@ -39,12 +39,12 @@ _LOGIN_SHARE = 0.15
 _COMPUTE_SHARE = 0.75
 _LEAST_MEMORY = 512 << 20
 _DAEMONS = 256 << 20
-"""The memory in bytes that Slurm reserves for its daemons on each node."""
+"""The memory of each node in bytes that toolkit keeps for daemons, and does not offer to Slurm's jobs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """The plan of a cluster on a machine with ``cpus`` cores and ``memory`` bytes.
+    """The plan of a cluster on a machine with ``cpus`` cores and ``memory`` bytes of memory.
 
     ``flavour`` is the name of the cluster's flavour. ``listen`` is the ``ADDRESS:PORT`` of this machine at
     which users reach the login node. If ``listen`` is empty, Docker chooses a port that only this machine can

@@ -54,20 +54,20 @@ def up(
     users: int | None = None,
     listen: str | None = None,
 ) -> Cluster:
-    """Create or repair a cluster, and return when it accepts jobs. A working cluster stays unchanged.
+    """Create or repair a cluster, and return when it accepts jobs. Working nodes keep running.
 
     ``nodes`` is the number of compute nodes. ``flavour`` names a combination of a Debian release, Slurm
     settings and MPI packages, such as ``pmix``. ``users`` is the number of students' accounts. ``listen`` is
     the address and port (``ADDRESS:PORT``) on this machine at which users reach the login node.
 
-    If an argument is not given, an existing cluster keeps its value. By default, a new cluster has two
-    compute nodes, the default flavour, no students' accounts, and a port that only this machine can reach.
+    If an argument is not given, an existing cluster keeps its present value. By default, a new cluster has
+    two compute nodes, the default flavour, no students' accounts, and a port for this machine only.
     A later call of ``up`` can add students' accounts. If the start of a new cluster fails or is interrupted,
     toolkit removes the new cluster. This function never removes an existing cluster.
 
     Raises:
-        BadInput: if an argument is invalid or differs from the value of an existing cluster; ``users`` may be
-            larger than this value.
+        BadInput: if an argument is invalid, or differs from the present value of an existing cluster.
+            ``users`` may be larger than the present value.
         CheckFailed: if the cluster does not work; the error contains the last log lines of its nodes.
         Missing: if the cluster exists, but its keys are not in the user's folder of clusters.
     """
@@ -217,7 +217,7 @@ def _check_owner(name: str, containers: dict[str, NodeContainer]) -> None:
     cluster.
 
     Raises:
-        BadInput: if ``make`` in another clone, or a user, created the cluster.
+        BadInput: if a user created the cluster, or ``make`` created the cluster in another clone.
     """
     if not (own := clone.labels()):
         return
@@ -304,7 +304,7 @@ def _complete(
 
 
 def _refresh_code(engine: Nodes, layout: Layout) -> None:
-    """Copy this machine's toolkit code to all nodes, if the login node has other code.
+    """Copy toolkit's code from this machine to all nodes, if the code on the login node is different.
 
     Then start the compilation to bytecode on the login node as root, because the cluster's ordinary user
     cannot write to the folder of the code.
@@ -359,7 +359,7 @@ def _other_clusters(engine: Nodes, name: str) -> list[str]:
 def _foreign(name: str) -> Missing:
     return Missing(
         f"the cluster {name} exists, but its keys are not in {Access(name).folder}: another user created the "
-        f"cluster, or XDG_STATE_HOME had another value",
+        f"cluster, or you created the cluster with another value of XDG_STATE_HOME",
         fix=f"use another `--name`, or remove the cluster: `toolkit cluster down --name {name}`",
     )
 

@@ -72,10 +72,10 @@ class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="de
 
 
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The two files in an npm package from which toolkit makes one file with records in CIFAR's format.
+    """Two files of an npm package. From these files, toolkit makes one file with records in CIFAR's format.
 
-    ``pixels`` is a PNG image with one sample in each row. ``classes`` is a JSON list with the class of each
-    sample.
+    ``pixels`` is a PNG image with one sample in each row. ``classes`` is a JSON list of classes, which
+    several images may share.
 
     The entry of ``classes`` with the index ``first`` is the class of the first sample in ``pixels``.
     """

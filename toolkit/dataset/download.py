@@ -22,10 +22,10 @@ from toolkit.units import format_size
 
 _CHUNK = 1 << 20
 _PATIENCE = 900.0
-"""The time limit of a transfer in seconds, to which toolkit adds the file's size divided by ``_SLOWEST``."""
+"""The time limit of a transfer is this number of seconds plus the file's size divided by ``_SLOWEST``."""
 _SLOWEST = 50_000
-"""The minimum speed in bytes per second, for the time limit of a large file. If a transfer exceeds its time
-limit, toolkit tries the next source.
+"""The slowest speed, in bytes per second, that toolkit accepts for a large file. If a transfer exceeds its
+time limit, toolkit tries the next source.
 """
 _WAITS = 4
 """Maximum number of consecutive waits for a busy server."""
@@ -41,7 +41,7 @@ class Full(CheckFailed):
 def download(url: str, store: Path, tell: Tell, *, size: int, sha256: str = "") -> Iterator[FileIO]:
     """Download a file to the folder ``store``, and yield the file open for reading.
 
-    Delete the file at the end of the caller's ``with`` block. If another error than ``CheckFailed`` or
+    Delete the file at the end of the caller's ``with`` block. If an error other than ``CheckFailed`` or
     ``Missing`` interrupts the block, keep the file for the next run.
 
     Without ``sha256``, the file may have at most ``size`` bytes. With ``sha256``, the file must have exactly

@@ -95,8 +95,8 @@ def _keep(stream: IO[bytes], file: DataFile, folder: Path, place: str, tell: Tel
 
 
 def _copy(stream: IO[bytes], target: IO[bytes], file: DataFile, place: str, tell: Tell) -> str:
-    """Copy a file and return its SHA-256. Read at most one byte more than the expected size, because one byte
-    shows that the file is too long.
+    """Copy a file and return its SHA-256. Read at most one byte more than the expected size, because one
+    extra byte is enough to show that the file is too long.
     """
     digest, done = hashlib.sha256(), 0
     while chunk := _read(stream, min(_CHUNK, file.size + 1 - done), file, place):
