@@ -1,6 +1,7 @@
-"""Find the evidence on which a prediction is based: a recorded launch of the same kind, or only rules about
-causes that the project measured. If a launch has a property that no recorded launch has, the prediction
-has no such evidence. Recorded launches are launches that the project ran as tests.
+"""Find the evidence for the prediction of a launch, by comparing the launch with recorded launches.
+
+The project ran the recorded launches as tests. A prediction is best supported if a recorded launch is of the
+same kind, and least supported if the launch has a property that no recorded launch has.
 """
 
 from collections.abc import Iterator
@@ -120,7 +121,7 @@ def _beyond(case: Case) -> Iterator[str]:
     if found.server and not _is_server_recorded(found.server, known.servers):
         server = _in_words(found.server, provider_of(case) if case.mode == "bind" else host_launcher(host))
         yield server
-    is_named = server == f"{mpi_name(mpi)} of the host"  # in the mode bind, ``mpi`` is the host's MPI
+    is_named = server == f"{mpi_name(mpi)} of the host"  # in the mode bind, ``mpi`` may be the host's MPI
     if mpi and mpi.version and not is_named and not _is_between_measured(found.library, known.libraries):
         yield mpi_name(mpi)
     if found.ranks_per_node > known.ranks_per_node:

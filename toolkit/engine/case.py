@@ -24,8 +24,8 @@ class Case:
 
     host_facts: HostFacts
     image_facts: ImageFacts
-    """The facts of the image that apply to the programs of this launch. In the launch mode ``bind``, the MPI
-    in these facts is the host's MPI.
+    """The facts of the image that apply to the programs of this launch. If the programs load an MPI that the
+    launch mounts from the host, the MPI in these facts is the host's MPI.
     """
     request: Request
     plan: Plan

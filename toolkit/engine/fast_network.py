@@ -11,7 +11,8 @@ from toolkit.knowledge.settings import settings
 
 Way = Literal["open", "shut", "not known"]
 """Whether ranks can use a fast network. ``open``: ranks can use the network. ``shut``: the host has no fast
-network, the image has no driver for the network, or a setting disables the network.
+network, the image has no driver for the network, or a setting disables the network. ``not known``: toolkit
+cannot decide.
 """
 
 _TRUE = {"1", "true", "yes", "t", "y", "enabled", "on"}

@@ -60,8 +60,8 @@ _OPTIONAL: dict[type, Collection[str]] = {
     ContainerRuntime: frozenset({"version", "settings"}),
 }
 """Class → its fields that raise no exception if their value is ``None``. For some of these fields, ``None``
-means that the thing does not exist, such as mpirun in an MPI without mpirun. For the other fields, each rule
-that reads the field checks for ``None``.
+means that what the field names does not exist, such as ``launcher`` for an MPI without mpirun. For the other
+fields, each rule that reads the field checks for ``None``.
 """
 _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 

@@ -33,7 +33,7 @@ def is_replaced(host: HostMpi | None, image: ImageFacts, plan: Plan) -> bool | N
     The loader compares only sonames, so a library with the soname ``libmpich.so.12`` does not replace
     ``libmpi.so.12``. The loader loads the host's library if the sonames are equal, the launch mounts the
     host's library, and LD_LIBRARY_PATH names the folder of the host's library. If all MPI programs find the
-    image's library through DT_RPATH, the result is False.
+    image's library through DT_RPATH, which the loader searches first, the result is False.
     """
     if host is None:
         return False

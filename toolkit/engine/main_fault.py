@@ -29,8 +29,8 @@ def _concerned_modes(finding: Finding, verdict: Verdict) -> tuple[Mode, ...]:
 
 
 def _failing_modes(verdict: Verdict) -> tuple[Mode, ...]:
-    """Return the launch modes for which toolkit predicts a failure. Modes that the cluster does not offer are
-    in the result only if no mode that the cluster offers fails.
+    """Return the launch modes for which toolkit predicts a failure. Omit modes that the cluster does not
+    offer, unless these are the only failing modes.
     """
     failing = [p for p in verdict.predictions if not p.works]
     tried = [p for p in failing if p.outcome != "unavailable"]
@@ -38,6 +38,6 @@ def _failing_modes(verdict: Verdict) -> tuple[Mode, ...]:
 
 
 def _possible_causes(verdict: Verdict) -> list[Finding]:
-    """Return the findings that can cause a failure, the most severe first."""
+    """Return the findings that can explain a failure, the most severe first."""
     of_gpus = _OF_GPUS if any(p.accelerator == "gpu-failure" for p in verdict.predictions) else set[str]()
     return [f for f in verdict.findings if f.severity != "info" and f.id not in _ADVICE - of_gpus]

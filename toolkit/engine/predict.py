@@ -73,7 +73,7 @@ def predict(
     plans = (plan(host, image, request, mode, site, fix) for mode in modes_of(image, wanted))
     judged = [_judge_plan(host, image, request, made) for made in plans]
     predictions = tuple(one.prediction for one in judged)
-    # The fix in a finding may recommend a working launch mode, so predict all modes before the findings.
+    # The fix in a finding may recommend a working launch mode, so create findings after all predictions.
     works = working_modes(predictions, best_modes(image, wanted))
     found = _merge_findings((finding for one in judged for finding in one.findings(works)), len(judged))
     return Verdict(predictions=predictions, findings=found, chosen=_choose(works, asked))
@@ -199,7 +199,7 @@ def _join_pair(finding: Finding, other: Finding, mode_count: int) -> Finding:
 
 def judge_host(host: HostFacts) -> tuple[Finding, ...]:
     """Return the findings about a host, without an image. The findings are from the rules that read only
-    facts about the host.
+    facts about the host, and from the rules in ``_OF_HOST``.
     """
     image = ImageFacts(path="", format="")
     rules = tuple(rule for rule in RULES if _is_of_host(rule))

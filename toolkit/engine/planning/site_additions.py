@@ -1,4 +1,4 @@
-"""Complete a plan from site profile, facts and request: threads, network, temporary files, mounts, GPUs.
+"""Add threads, network, temporary files, mounts and GPUs to a plan, from site profile, facts and request.
 
 "Network" means the network interface for the sockets of NCCL and Gloo. For NCCL, toolkit may choose the
 interface even without a site profile. The user's settings have precedence over the site profile's settings.
@@ -16,8 +16,8 @@ from toolkit.model.prediction import Plan, Request
 from toolkit.model.site import Site
 
 JOB_DIR = "TOOLKIT_JOB_DIR"
-"""The variable in the container with the path of the run's folder. toolkit's trainers stop when they find
-the file ``stop-asked`` in this folder.
+"""In the container, the variable that contains the path of the run's folder. toolkit's trainers stop when
+they find the file ``stop-asked`` in this folder.
 """
 
 _INTEL = "libiomp5.so"
@@ -83,8 +83,8 @@ def _threads(request: Request, image: ImageFacts) -> dict[str, str]:
 
 
 def _network(plan: Plan, host: HostFacts, request: Request, site: Site | None) -> dict[str, str]:
-    """Return variables that name the network interface for sockets, which the site profile states. Without an
-    interface in the site profile, toolkit names interfaces only for NCCL on nodes with several interfaces.
+    """Return variables that name the site profile's network interface for sockets. If the site profile names
+    no interface, toolkit names interfaces only for NCCL on nodes with several interfaces.
     """
     if request.nodes == 1:
         return {}
@@ -105,9 +105,9 @@ def _nccl(host: HostFacts) -> dict[str, str]:
     exclude.
 
     ``^`` excludes interfaces (NCCL user guide, NCCL_SOCKET_IFNAME). If the value would exclude all
-    interfaces, NCCL_SOCKET_IFNAME stays unset and NCCL chooses an interface. With an InfiniBand interface
-    that has no IP address, NCCL fails: 'Bootstrap : no socket interface found' (marin-community/marin issue
-    7018).
+    interfaces, NCCL_SOCKET_IFNAME stays unset and NCCL chooses an interface. Also exclude interfaces without
+    a route: NCCL fails on an InfiniBand interface that has no IP address: 'Bootstrap : no socket interface
+    found' (marin-community/marin issue 7018).
     """
     there = between_nodes(host.interfaces or ())
     usable = between_nodes(host.interfaces_routed) or there
@@ -128,7 +128,7 @@ def _user_site(request: Request, image: ImageFacts) -> dict[str, str]:
 
 def _temporary(host: HostFacts, site: Site | None) -> dict[str, str]:
     """Return a TMPDIR that exists in the container: the site's scratch folder, or /tmp. If the site profile
-    has no scratch folder and the host has no other TMPDIR than /tmp, the result is empty.
+    has no scratch folder and the host sets no TMPDIR other than /tmp, the result is empty.
     """
     if site and site.scratch:
         return {"TMPDIR": site.scratch}

@@ -103,7 +103,7 @@ def _needs_step(host: HostFacts, image: ImageFacts) -> bool:
 
 
 PLAIN_PMIX = {"PMIX_SECURITY_MODE": "native", "PMIX_GDS_MODULE": "hash"}
-"""The variables that select ``native`` and ``hash``, which are modules of every PMIx client. toolkit sets
+"""The variables that select ``native`` and ``hash``, two modules that every PMIx client has. toolkit sets
 these variables if a PMIx server of another release may prefer modules that the client lacks.
 """
 
@@ -225,10 +225,10 @@ def variables_to_unset(host: HostFacts, image: ImageFacts, request: Request, mod
     if mode == "mpirun-container" and _misses_launcher(image, request):
         names += _JOB
     if mode == "mpirun-host" and mpi is not None and mpi.implementation == "openmpi":
-        # Remove the host's path variables only if the image's Open MPI has plugins, because Open MPI finds
-        # plugins by these paths. If the host's mpirun was moved after its build, mpirun sets several path
-        # variables. Remove all of them or none, because ranks fail with only some of them
-        # (tests/matrix: -clean).
+        # If the image's Open MPI has plugins, remove the path variables that the host's mpirun sets. With
+        # these variables, the image's Open MPI would look for its plugins in the host's folders. If the
+        # host's mpirun was moved after its build, mpirun sets several path variables. Remove all of them or
+        # none, because ranks fail with only some of them (tests/matrix: -clean).
         if image.mpi is not None and image.mpi.plugins:
             names += mpi.leaks or ()
         elif "OPAL_PREFIX" in names and "PMIX_INSTALL_PREFIX" in (mpi.leaks or ()):
