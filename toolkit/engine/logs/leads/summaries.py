@@ -31,7 +31,7 @@ SUMMARIES = (
         after=0,
     ),
     Summary(  # pyxis prints enroot's log after its own messages
-        re.compile(r"\bpyxis: (?:failed to|couldn.t) "),
+        re.compile(r"\bpyxis: (?:failed to|could\w.t) "),
         re.compile(r"\bpyxis: +\[ERROR\] "),
         before=0,
         after=20,
