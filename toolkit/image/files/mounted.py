@@ -11,7 +11,7 @@ class MountedTree:
     """The files of the image ``base``, and the file system ``mount`` that the runtime mounts at
     ``mount_point``.
 
-    ``texts`` (path → content) are files that replace or complement the files of ``base`` and ``mount``.
+    ``texts`` maps paths to contents. It adds these files to ``base`` and ``mount``, or replaces files there.
     """
 
     def __init__(self, base: FileTree, mount: FileTree, mount_point: str, texts: Mapping[str, str]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 _PAGE = 1 << 17
-"""The size of a page in bytes: the default block size of mksquashfs, because toolkit unpacks whole blocks."""
+"""The size of a page in bytes: mksquashfs's default block size. toolkit can unpack only whole blocks."""
 _MOST = 32 << 20
 
 

@@ -27,7 +27,7 @@ DRIVER = "/.singularity.d/libs"
 """The folder where ``--nv`` and ``--rocm`` mount the host's GPU driver libraries."""
 _EXPORTING = frozenset(("export", "declare", "typeset", "readonly", "local"))
 _RUNNING = frozenset((".", "source", "eval", "module", "ml", "spack", "conda", "mamba", "micromamba"))
-"""Commands that may set variables; the values can depend on the machine."""
+"""Commands that may set variables to values that depend on the machine."""
 _SOURCING = frozenset((".", "source"))
 _ASKING = frozenset(("-e", "-f", "-r", "-s"))
 _FUNCTION = re.compile(r"^\s*(function\s|[\w:-]+\s*\(\s*\))", re.MULTILINE)

@@ -62,7 +62,8 @@ def ensure_lock(
     lock and save it.
 
     Raises:
-        BadInput: under the same conditions as :func:`~toolkit.image.locks.lock.fitting_lock`.
+        BadInput: under the same conditions as :func:`~toolkit.image.locks.lock.fitting_lock`, or if the
+            recipe says that toolkit cannot build it.
     """
     if load_lock(reference) is None:
         lock = lock_of(client, named_recipe, tell)

@@ -68,8 +68,8 @@ def epoch(image: "Image", config: OciConfig, env: Mapping[str, str] = os.environ
     any other image, the time is ``SOURCE_DATE_EPOCH`` if it is set, otherwise the image's creation time.
 
     toolkit ignores this label in all other images, because the label may be older than the image's files.
-    With the label's time, the modification times of Python files in the SIF would change, and Python would
-    compile these files again at each start.
+    If toolkit used the label's time, the modification times of Python files in the SIF would change, and
+    Python would compile these files again at each start.
 
     Raises:
         BadInput: if ``SOURCE_DATE_EPOCH`` is not a whole number.
