@@ -31,8 +31,8 @@ class Reference:
     """A parsed image name.
 
     ``label`` is the image's name in messages. ``transport`` is the prefix of the name, such as ``oci``. It
-    is None if the name is a path; toolkit then reads the file to find its format. ``tag`` selects one image of
-    an archive with several images, or is the image's name in the Docker engine.
+    is None if the name is a path; toolkit then reads the file to find its format. ``tag`` selects one image
+    of an archive with several images, or is the image's name in the Docker engine.
     """
 
     label: str
