@@ -65,6 +65,9 @@ def test_the_frame_is_that_of_the_users_code():
     found = explain_output(Output(TRACEBACK.format("it", "ValueError: x")))
     assert found.root is not None
     assert found.root.frame == "/home/ada/train.py:12, in <module>"
+    console = TRACEBACK.format("ValueError(1)", "ValueError: 1").replace("/home/ada/train.py", "/usr/bin/ray")
+    assert (found := explain_output(Output(console)).root) is not None
+    assert found.frame == ""
 
 
 def test_the_first_of_chained_exceptions_is_the_cause():
