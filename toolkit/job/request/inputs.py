@@ -34,7 +34,7 @@ _LOOK_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class OnCluster:
-    """The path of an image or of data on the cluster, which may start with a variable, such as ``$WORK``."""
+    """A path on the cluster of an image or of data. It may start with a variable, such as ``$WORK``."""
 
     path: str
 
@@ -60,8 +60,8 @@ class StartableImage:
     local_file: Path | None
     cluster_path: str
     file_identity: tuple[int, ...] = ()
-    """The inode, size and times of ``local_file`` before toolkit read the file, to detect later changes
-    (:func:`toolkit.image.files.filelock.identity`).
+    """The device, inode, size and times of ``local_file`` (:func:`toolkit.image.files.filelock.identity`).
+    toolkit records them before it reads the file, to detect later changes.
     """
     offers: Contents | None = None
     """The commands and modules in the image, or ``None`` if toolkit cannot read the image on this machine."""
@@ -94,7 +94,7 @@ def data_of(option: str | None, dataset: str, site: Site | None) -> Path | OnClu
     Raises:
         BadInput: if the folder on this machine does not exist, the path after ``cluster:`` is relative, or
             the site has no shared folder.
-        Missing: if the user has not downloaded the data set.
+        Missing: if the user has not downloaded ``dataset``.
     """
     if option is None or not option.startswith(ON_CLUSTER):
         return data_folder(option, dataset)
@@ -118,15 +118,15 @@ def inspect_input(
     Args:
         runner: runs commands on the cluster.
         file: the image.
-        site: the profile of the cluster, whose shared folder may contain the image.
+        site: the profile of the cluster. toolkit looks for a copy in the profile's shared folder.
         tell: a function that receives a line about each step.
         remote: whether the cluster is another machine.
-        view: the command of a rank, and the image's folders that mounts hide.
+        view: the command of a rank, and the folders of the image over which the runtime mounts host folders.
 
     Raises:
         BadInput: if the file is not an image, or toolkit cannot decode the image's facts file.
         CheckFailed: if the image does not match the digest in its facts file.
-        Missing: if the image or its facts file does not exist.
+        Missing: if the image does not exist, or an image on another machine has no facts file.
     """
     from toolkit.image.inspect import open_image  # slow import, which runs while toolkit connects to the host
 
@@ -151,7 +151,7 @@ def inspect_input(
 
 
 def find_startable(image: StartableImage, command: str = "") -> StartableImage:
-    """Return the image unchanged; raise an error if the container runtime cannot start the image's format.
+    """Check that the container runtime can start the image's format, and return the image unchanged.
 
     ``command`` is the runtime's command, such as ``apptainer``. If ``command`` is empty, toolkit accepts
     each format that at least one supported runtime can start.
@@ -190,9 +190,9 @@ def data_there(
 ) -> str:
     """Return the path of the data set in the site's shared folder, or an empty string.
 
-    The result is empty if the site has no shared folder, or if a file of the data set ``name`` is missing
-    there or differs from the file on this machine. ``parcels`` are the files on this machine. If the result
-    is empty, the caller copies them to ``copy_folder`` on the cluster.
+    The result is empty if the site has no shared folder. It is also empty if the shared folder lacks a file
+    of the data set ``name``, or has a different version of a file. ``parcels`` are the files on this machine.
+    If the result is empty, the caller copies them to ``copy_folder`` on the cluster.
     """
     if site is None or not site.shared or not parcels:
         return ""
@@ -220,8 +220,8 @@ def _is_path(option: str) -> bool:
 
 
 def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
-    """Return the path after ``cluster:``; if a plain name follows ``cluster:``, return its path in the site's
-    shared folder.
+    """Return the path after ``cluster:``. If only a name follows ``cluster:``, return the path of this name
+    in the site's shared folder.
     """
     word = value.removeprefix(ON_CLUSTER)
     if _is_path(value) and word.isprintable():
@@ -243,8 +243,8 @@ def _on_cluster(option: str, value: str, site: Site | None) -> OnCluster:
 def _equal_image(runner: Runner, image: Path, digest: str, site: Site | None) -> str:
     """Return the path of an identical image in the site's shared folder, or an empty string.
 
-    toolkit looks for two file names: the image's name, and the image's name followed by the first 12 digits
-    of the digest. toolkit's own copies have the second name.
+    toolkit looks for two file names: the name of the image file, and this name with the first 12 digits of
+    the digest before the suffix. Copies that toolkit made have the second name.
     """
     if site is None or not site.shared:
         return ""

@@ -58,7 +58,7 @@ class JobRequest:
     def notes(self, *, explain: bool = False) -> list[str]:
         """Return comments for the job script.
 
-        The first comment gives the reason if the job uses a partition other than the site's default. With
+        If the job uses a partition other than the site's default, the first comment gives the reason. With
         ``explain``, further comments show each field with its value and its source.
         """
         values = self.job.given_values() if explain else {}
@@ -128,7 +128,7 @@ def announce(*requests: JobRequest, tell: Tell) -> None:
     more in a partition that is not the site's default.
 
     Args:
-        requests: the jobs of one command, which all have the settings of the same ``toolkit.toml``.
+        requests: the jobs of one ``toolkit`` command. All of them use the same ``toolkit.toml``.
         tell: a function that receives each notice.
     """
     if requests[0].project:
@@ -142,7 +142,8 @@ def _of_project(
 ) -> tuple[str, ...]:
     for layer, required in settings:
         if layer.source == PROJECT:
-            # toolkit merges variables one by one, so only some variables may be from `toolkit.toml`.
+            # toolkit merges the variables in `env` one by one. Some of them may be from `toolkit.toml`
+            # although the recorded origin of `env` is another source.
             names = (n for n in layer.fields.given_values() if n == "env" or origins.get(n) == layer.where(n))
             used = sorted(names, key=lambda name: layer.lines.get(name, 0))
             return (*used, *((_KEY,) if required and required == key else ()))
@@ -161,15 +162,15 @@ def required_by_settings() -> RequiredKey | None:
 
 
 def _required_key(settings: list["_Settings"]) -> RequiredKey | None:
-    # toolkit treats other empty variables as unset. If it treated an empty TOOLKIT_VERIFY_KEY as unset,
-    # toolkit would silently skip the signature check. Therefore, merge_demands reports an error.
+    # toolkit treats other empty `TOOLKIT_*` variables as unset. If an empty TOOLKIT_VERIFY_KEY counted as
+    # unset, toolkit would silently skip the signature check. Instead, merge_demands raises an error.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
         return RequiredKey(key, _KEY_VARIABLE)
     return next((settings_file.key for settings_file in reversed(settings) if settings_file.key), None)
 
 
 def env_file(job: JobFile) -> dict[str, str]:
-    """Return the variables in a job's env file; toolkit treats all their values as secret.
+    """Return the variables in a job's env file, with all their values marked as secret.
 
     Raises:
         BadInput: if other users may read the file, a line is wrong, or a line names a variable that is not
@@ -185,7 +186,8 @@ def env_file(job: JobFile) -> dict[str, str]:
 def _with_variables(merged_job: MergedJob) -> MergedJob:
     """Return the job with the variables of its env file.
 
-    A value is marked as secret if the variable's name suggests a secret.
+    All values from the env file are marked as secret. Other values are marked if the variable's name suggests
+    a secret.
     """
     job, origins = merged_job.job, dict(merged_job.origins)
     env = variables.hide_secrets({**env_file(job), **(job.env or {})})
@@ -211,7 +213,7 @@ def _of_caller(settings: dict[str, Any], source: str) -> dict[str, Any]:
 
 
 class _Settings(NamedTuple):
-    """The job settings in one settings file, and the file of public keys that it requires, or ``None``."""
+    """The job settings in one settings file, and the public key file that these settings require, if any."""
 
     layer: JobLayer
     key: RequiredKey | None
@@ -229,7 +231,7 @@ def _check_encoding(options: Mapping[str, Any]) -> None:
 
 
 def _is_utf8(text: str) -> bool:
-    """Return whether a command-line word is valid UTF-8; Python shows invalid bytes as lone surrogates."""
+    """Return whether a command-line word was valid UTF-8. Python decodes invalid bytes to lone surrogates."""
     try:
         text.encode()
     except UnicodeEncodeError:

@@ -16,7 +16,7 @@ from toolkit.run.command import Command, Runner
 from toolkit.runtime import apptainer
 
 ON_CLUSTER = "cluster:"
-"""The prefix of an option's value that names an image or data on the cluster."""
+"""An option's value has this prefix, as in ``cluster:NAME``, if the image or data are on the cluster."""
 
 _MARK = "toolkit-value:"
 """The mark that toolkit prints before a value in a login shell. Login files such as ``.bash_profile`` may
@@ -88,7 +88,7 @@ def image_here(name: str) -> Path | None:
 
 
 def _image_folders() -> tuple[Path, ...]:
-    """Return the folders with built images: folders in the current folder, then in toolkit's checkout."""
+    """Return the folders in which toolkit looks for built images, in the order of the search."""
     folders = (Path("build/images"), Path("images"), Path())
     repository = checkout()
     return (*folders, repository / "build" / "images") if repository and repository != Path.cwd() else folders
@@ -125,11 +125,11 @@ def is_path(image: str) -> bool:
 def data_folder(option: str | None, dataset: str) -> Path:
     """Return the folder of the data set ``dataset`` on this machine.
 
-    ``option`` is the value of ``--data``; if it is ``None``, toolkit uses its own folder of downloaded data.
+    ``option`` is the value of ``--data``, or ``None`` for the folder to which toolkit downloads data.
 
     Raises:
         BadInput: if the value of ``--data`` is not a folder.
-        Missing: if the user has not downloaded the data set.
+        Missing: if the folder of the data set does not exist.
     """
     folder = at_home(option) if option else cache_dir() / "data" / dataset
     if option and is_there(folder, label="--data") and not folder.is_dir():
@@ -164,7 +164,7 @@ def directory(runner: Runner, option: str | None, *, remote: bool, variables: bo
         option: the value of ``--directory``, or ``None`` for the default ``toolkit``. A relative path on a
             cluster is relative to ``$WORK`` or, if ``WORK`` is not set, to ``$HOME``.
         remote: whether ``runner`` runs commands on another machine.
-        variables: whether to replace ``$NAME`` in the path by the variable's value on the cluster.
+        variables: whether to replace ``$NAME`` in the path with the variable's value on the cluster.
 
     Raises:
         Missing: if neither ``WORK`` nor ``HOME`` is set on the cluster.
@@ -187,7 +187,7 @@ def directory(runner: Runner, option: str | None, *, remote: bool, variables: bo
 
 
 def expand_variables(runner: Runner, path: str) -> str:
-    """Replace the variables in a site profile's path by their values on the cluster.
+    """Replace the variables in a path with their values on the cluster.
 
     Raises:
         Missing: if a variable is not set on the cluster.
@@ -204,14 +204,14 @@ def image_there(image: Path, digest: str, base: str) -> str:
 
 
 def login_variable(runner: Runner, name: str) -> str:
-    """Return the value of a variable in a login shell on the cluster; empty if the variable is unset."""
+    """Return the value of a variable in a login shell on the cluster, or an empty string if it is unset."""
     line = f'printf "\n%s%s\n" "{_MARK}" "${{{name}:-}}"'
     text = runner.run(Command.of("sh", "-lc", line, timeout=30)).text
     return next((line.removeprefix(_MARK) for line in text.splitlines() if line.startswith(_MARK)), "")
 
 
 def check_directory(directory: str) -> None:
-    """Check the value of ``--directory``, whose folder toolkit mounts into the container.
+    """Check the form of ``--directory``, a folder that toolkit mounts into the container.
 
     Raises:
         BadInput: if the path starts with ``~NAME``, or contains a separator character of ``--bind``.

@@ -15,14 +15,14 @@ from toolkit.run.command import Command, Runner
 
 _SECONDS = 30.0
 _MOST_TASKS = 16
-"""The largest number of sweep tasks whose options toolkit checks; each check starts a Python process."""
+"""The largest number of sweep tasks whose options toolkit checks, because each check starts a process."""
 _OPTION = re.compile(r"--[a-z][a-z0-9-]*")
 _ERROR = re.compile(r"^(?:[\w.-]+: |python -m [\w.]+: )error: (.*)", re.MULTILINE)
 _UNKNOWN = "unrecognized arguments: "
 
 
 def trainer_faults(spec: JobSpec, image: ImageFacts, runner: Runner) -> Iterator[LaunchFault]:
-    """Yield the faults in the options of a shipped trainer.
+    """Yield the faults in the options of a trainer that is part of toolkit.
 
     toolkit skips the check if the image does not contain this release of toolkit, because the options of
     another release may differ.
@@ -30,7 +30,7 @@ def trainer_faults(spec: JobSpec, image: ImageFacts, runner: Runner) -> Iterator
     Args:
         spec: the job, with the command of a rank.
         image: the facts of the image that contains the trainer.
-        runner: runs a command on this machine.
+        runner: runs the trainer's option parser on this machine.
     """
     if "-m" not in spec.command or not image.stack or image.stack.get("toolkit") != __version__:
         return
