@@ -1,4 +1,4 @@
-"""Cancel jobs; after an error, toolkit continues with the remaining jobs."""
+"""Cancel one or several jobs. If one job cannot be cancelled, toolkit continues with the next job."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple

@@ -31,9 +31,9 @@ _OWN_NAMES = ("toolkit-*", ".*.part", "*.pyc")
 
 @dataclass(frozen=True, slots=True)
 class ResultFile:
-    """A file that a job wrote: its path on the cluster, and its size in bytes.
+    """A file that a job wrote: its path on the job's host, and its size in bytes.
 
-    ``path`` is the path below the folder on this machine to which toolkit copies the file.
+    ``path`` is the path of the copy on this machine, relative to the target folder of the copy.
     """
 
     remote_path: str
@@ -80,7 +80,7 @@ def _of_task(path: str) -> tuple[str, str]:
 
 
 def match_patterns(results: Iterable[ResultFile], patterns: Sequence[str]) -> list[ResultFile]:
-    """Return the files whose path, name or folder matches a pattern; without patterns, return all files.
+    """Return the files whose path, name or folder matches a pattern. Return all files if there is no pattern.
 
     Raises:
         BadInput: if a pattern matches no file.

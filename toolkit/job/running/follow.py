@@ -88,7 +88,7 @@ class _Watch:
             self._tell.output(output.displayed_line(text))
 
     def state(self, status: JobStatus) -> None:
-        # Ignore a change of only the expected start time, because Slurm updates this time every minute.
+        # Ignore the expected start time of the job, because Slurm changes this time every minute.
         shown = (status.state, status.reason, status.answer, status.place, status.restarts)
         if shown != self._said and status.state not in FINAL_STATES and status.answer != "forgotten":
             self._tell.step(state_text.sentence(status, self.name))
@@ -127,11 +127,11 @@ class _Watch:
 
 
 def conclude(record: JobRecord, tell: Tell) -> None:
-    """Print that an ended job is complete.
+    """Print that a job has completed.
 
     Raises:
-        CheckFailed: if the job is not complete; the error has the failed rank's last lines of output, the
-            cause and the fix.
+        CheckFailed: if the job ended without success, or has not ended. The error has the last lines of the
+            failed rank's output, the cause and the fix.
     """
     if record.state != "completed":
         raise failure(record)
@@ -155,7 +155,7 @@ def _has_figures(record: JobRecord) -> bool:
 def failure(record: JobRecord) -> CheckFailed:
     """Return the error of a job that did not complete: the rank that failed first, the cause, and the fix.
 
-    toolkit finds them in the copy of the job's output on this machine.
+    toolkit finds the rank and the cause in the copy of the job's output on this machine.
     """
     from toolkit.engine.logs.explanation import causes  # slow import, needed only for a failed job
     from toolkit.job import explanation
@@ -225,8 +225,8 @@ def _failed_tasks(record: JobRecord) -> list[str]:
 
 
 def _cause(output_explanation: OutputExplanation, faults: list[KnownFault]) -> list[str]:
-    """Return lines with the first error in the output, its causes (or its fault class, if no cause is known),
-    and advice on a retry.
+    """Return lines with the first error in the output, its causes (or else its fault class), and advice on a
+    retry. If the output shows no first error, return the consequences that toolkit found.
     """
     if output_explanation.root is None or output_explanation.fault is None:
         return [f"consequence: {finding.title} ({finding.id})" for finding in output_explanation.findings]

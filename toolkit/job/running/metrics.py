@@ -11,10 +11,10 @@ from toolkit.model.progress import Tell
 
 
 def folder_of(job: str | None, tell: Tell) -> Path:
-    """Return the folder on this machine with a job's metrics.
+    """Return the folder on this machine that contains a job's metrics.
 
-    toolkit first copies the metrics from the job's host, unless the folder already has all metrics of an
-    ended job.
+    toolkit first copies the metrics from the job's host. It copies nothing if the job has ended and the
+    folder already has all metrics.
 
     Args:
         job: a folder with metrics on this machine, or the key of a job; ``None`` for the last job.
@@ -22,7 +22,7 @@ def folder_of(job: str | None, tell: Tell) -> Path:
 
     Raises:
         BadInput: if the folder or job does not exist.
-        Missing: if the job's host is unreachable and this machine has no metrics.
+        Missing: if the job's host is unreachable and this machine has no metrics of the job.
     """
     if job and Path(job).is_dir():
         return Path(job)

@@ -21,7 +21,7 @@ from toolkit.run.tunnel import Tunnel
 
 _TRIES = 5
 _END_SECONDS = 4
-"""The seconds for which toolkit queries Slurm after the relay stops, before toolkit restarts the relay.
+"""The seconds for which toolkit asks Slurm about the job after the relay stops, before it restarts the relay.
 
 The relay is the program on the job's node that forwards connections to Jupyter. If the relay stopped because
 the job ended, Slurm usually reports the job's end within this time.
@@ -30,7 +30,7 @@ the job ended, Slurm usually reports the job's end within this time.
 
 @dataclass(frozen=True, slots=True)
 class TunnelSession:
-    """The options of a tunnel: its local port, and whether to ``keep`` the job after the tunnel closes."""
+    """The options of a tunnel: its local port, and whether the job keeps running after the tunnel closes."""
 
     port: int
     keep: bool
@@ -58,10 +58,10 @@ def start_notebook(runner: Runner, job: Prepared, tunnel: Tunnel, session: Tunne
 
 @contextlib.contextmanager
 def listen(session: TunnelSession) -> Iterator[Tunnel]:
-    """Yield a tunnel that listens on the local port that ``--port`` gives; close the tunnel at the end.
+    """Yield a tunnel that listens on the session's local port (``--port``), and close the tunnel at the end.
 
     Raises:
-        BadInput: if another program listens on the port.
+        BadInput: if another program already listens on the port.
     """
     tunnel = Tunnel(session.port)
     try:

@@ -25,12 +25,13 @@ def texts(record: JobRecord, tell: Tell, reach: Reach = connect_to_job) -> Itera
     """Yield the output of a job as text; for an array, yield each task's output below a title line.
 
     toolkit reads the output of a running job on the job's host, and the output of an ended job on this
-    machine. The copy on this machine lacks the middle of an output of more than 8 MiB. toolkit reads such an
-    output on the host, if ``reach`` can connect. Each text ends at the end of a line, unless the line is
+    machine. If an output has more than 8 MiB, the copy on this machine lacks the middle. toolkit then reads
+    the output on the host, if ``reach`` can connect. Each text ends at the end of a line, unless the line is
     longer than a chunk.
 
     Raises:
-        Missing: if this machine has no copy and the host is unreachable.
+        Missing: if this machine has no copy and the host is unreachable. For a task of an ended array,
+            toolkit prints a warning instead.
     """
     tasks = [task for task in record.tasks if task.state not in _WAITING]
     values = {

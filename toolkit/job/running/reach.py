@@ -22,12 +22,12 @@ _PLACES_AT_ONCE = 8
 
 
 def on_damage(tell: "Tell") -> "Callable[[str], None]":
-    """Return a function that reports a damaged job record, which toolkit then skips."""
+    """Return a function that warns about a damaged job record. toolkit skips this record."""
     return lambda message: tell.notice(f"warning: skipped {message}")
 
 
 def find(job: str | None, tell: "Tell") -> JobRecord:
-    """Return the record of the job with the key or Slurm job ID ``job``, or of the last job for ``None``.
+    """Return the record of a job. ``job`` is its key or Slurm job ID, or ``None`` for the last job.
     Print a warning for each damaged record.
     """
     return records.find(job, on_damage(tell))
@@ -91,7 +91,7 @@ def connect_to_job(record: JobRecord) -> Iterator["Runner"]:
 
 @contextlib.contextmanager
 def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
-    """Yield a runner, which runs commands on a job's host; retry an unreachable host for five minutes.
+    """Yield a runner for commands on a job's host. toolkit retries an unreachable host for five minutes.
 
     Raises:
         Missing: if the host refuses the login, or stays unreachable.
@@ -107,8 +107,8 @@ def connect_with_retries(record: JobRecord, tell: "Tell") -> Iterator["Runner"]:
 
 
 def _look(job_records: list[JobRecord]) -> list[tuple[JobRecord, bool]]:
-    """Ask Slurm about all jobs of one host; return each record, and whether Slurm answered. If the host does
-    not answer, the records are unchanged.
+    """Ask Slurm about all jobs of one host. Return each record, and whether Slurm answered. If the host is
+    unreachable, the records are unchanged.
     """
     from toolkit.launch.tracking import jobs
 

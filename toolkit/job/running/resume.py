@@ -18,11 +18,11 @@ from toolkit.run.command import Runner
 
 
 def resume(record: JobRecord, verify_key: str | None, no_verify: bool, tell: Tell) -> JobRecord:
-    """Resume a job, and return its new record; for a job on this machine, return after the job ends.
+    """Resume a job, and return its new record. If the job runs on this machine, wait until it ends.
 
     Args:
         record: the job; it must have ended.
-        verify_key: a file of public keys, one of which must have signed the image; or ``None``.
+        verify_key: a file of public keys, or ``None``. The image needs a signature by one of the keys.
         no_verify: whether to skip the signature check.
         tell: a function that receives the output of a job on this machine.
 
@@ -50,8 +50,8 @@ def submit_again(
 ) -> JobRecord:
     """Check the image of a job, and submit the job to Slurm again.
 
-    ``options`` are sbatch options that override the options in the job script. The errors are the errors of
-    :func:`resume`.
+    ``options`` are sbatch options that override the options in the job script. This function raises the same
+    errors as :func:`resume`.
     """
     return resubmit(runner, _check_again(runner, record, demand, tell), secrets, options)
 

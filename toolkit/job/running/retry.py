@@ -1,7 +1,7 @@
-"""Submit a job with ``--requeue`` again after a failure that a transient fault or a faulty node caused.
+"""Retry a job launched with ``--requeue`` after a failure that a transient fault or a faulty node caused.
 
-At the time limit and after a preemption, the job script itself returns the job to the queue
-(``slurm/parts/stop.sh.j2``).
+toolkit does not retry at the time limit or after a preemption, because the job script then returns the job to
+the queue (``slurm/parts/stop.sh.j2``).
 """
 
 import re
@@ -17,7 +17,7 @@ from toolkit.model.progress import Tell
 from toolkit.run.command import Runner
 
 _MOST = 2
-"""The largest number of retries of a job. If each retry fails, the job itself is probably faulty."""
+"""The largest number of retries of a job. If two retries fail, the job itself is probably faulty."""
 
 _NODE = re.compile(r"[A-Za-z0-9][\w.-]{0,62}")
 
@@ -36,7 +36,7 @@ def retry_faults(
         runner: runs commands on the job's host.
         record: the ended job.
         demand: the signatures that the image needs.
-        secrets: the secret variables of the job, which its record does not contain.
+        secrets: the job's secret variables with their values. The job's record has only their names.
         tell: a function that receives the reason for a retry, or the reason why toolkit does not retry.
         watch: follows a job until it ends, and returns its record.
     """
@@ -60,7 +60,7 @@ def retry_faults(
 
 
 def _node_of(output_explanation: OutputExplanation) -> list[str]:
-    """Return a list with the name of the faulty node; empty if the output names no faulty node."""
+    """Return a list with the name of the faulty node, or an empty list if the output names no such node."""
     named = (
         output_explanation.retry == "node"
         and output_explanation.root is not None

@@ -26,7 +26,7 @@ def find_sweep(job: str | None) -> JobRecord | None:
 def fetch_results(record: JobRecord, tell: Tell) -> JobRecord:
     """Return the record of a sweep with its current state, and copy the output of its tasks to this machine.
 
-    The record of an ended sweep is unchanged, because toolkit has already copied the output.
+    toolkit does not contact the host of an ended sweep, because it copied the output when the sweep ended.
 
     Args:
         record: the record of the sweep.

@@ -25,7 +25,7 @@ _PATIENCE_SECONDS = 600.0
 
 
 def wait_for(jobs_to_end: Sequence[JobRecord], tell: Tell, *, first: bool = False) -> list[JobRecord]:
-    """Wait until all jobs have ended or, with ``first``, until any job has ended; return the ended jobs.
+    """Wait until all jobs have ended or, with ``first``, until at least one has; return the ended jobs.
 
     Raises:
         Missing: if a host or its Slurm does not answer for ten minutes, or the host refuses the login.
@@ -82,7 +82,7 @@ def outcome(
 
 
 class _Reasons:
-    """Print each reason why jobs wait in the queue once, except an ordinary wait for free nodes."""
+    """Print why jobs wait in the queue. Print each reason only once, and omit ordinary waits for nodes."""
 
     def __init__(self, tell: Tell) -> None:
         self._tell = tell
@@ -106,7 +106,7 @@ class _Host:
         self._told = False
 
     def look(self, job_records: Sequence[JobRecord]) -> list[tuple[JobRecord, bool]]:
-        """Ask Slurm about the host's jobs; return each record, and whether Slurm answered about the job."""
+        """Ask Slurm about jobs on this host. Return each record, and whether Slurm answered about its job."""
         try:
             self._runner = self._runner or self._place.open()
             looked = jobs.refresh_all(self._runner, job_records, on_status=self._reasons.seen)
