@@ -67,9 +67,9 @@ def submit(
     The state is ``failed`` if a check of the job fails or Slurm refuses the job. ``opener`` connects to the
     host.
 
-    ``host_reached`` is true if an earlier run of the study reached the host. In this case, the host's name is
-    right, so toolkit retries if the host is unreachable. Otherwise, the host's name may be wrong, so toolkit
-    does not retry.
+    ``host_reached`` is true if toolkit reached the host for an earlier run of the study. In this case, the
+    host's name is right, so toolkit retries if the host is unreachable. Otherwise, the host's name may be
+    wrong, so toolkit does not retry.
 
     Raises:
         BadInput: if an option is wrong, or the image has changed since earlier runs.
@@ -100,7 +100,7 @@ def submit(
 
 
 def _check_image(study_folder: Path, study: Study, point: Point, record: JobRecord) -> None:
-    """Check that the earlier runs of the point's series used the same image as the new job ``record``.
+    """Check that the new job ``record`` uses the same image as the earlier runs of the point's series.
 
     Performance figures of different images are not comparable.
 

@@ -1,4 +1,4 @@
-"""Read a Slurm job's failed steps from Slurm's accounting, and find the job's output files on this
+"""Read the failed steps of a Slurm job from Slurm's accounting, and find the job's output files on this
 machine.
 """
 
@@ -12,7 +12,7 @@ from toolkit.run.local import LocalRunner
 
 
 def ends_of(number: str) -> list[str]:
-    """Return one line of text for each failed step of the job ``number``.
+    """Return one line of text for each failed step of the job with the Slurm job ID ``number``.
 
     The list is empty if no step failed, or if this machine cannot read Slurm's accounting.
     """
@@ -21,7 +21,7 @@ def ends_of(number: str) -> list[str]:
 
 
 def files_of(number: str) -> list[Path]:
-    """Return the output files of the job ``number`` that exist on this machine.
+    """Return the output files of a job, if they exist on this machine. ``number`` is the Slurm job ID.
 
     toolkit reads the file names from ``scontrol show job``. If ``scontrol`` prints no file name, toolkit
     looks for ``slurm-JOB.out`` and ``slurm-JOB.err`` in the job's working directory.

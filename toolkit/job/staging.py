@@ -23,9 +23,10 @@ def data_parcels(
 ) -> tuple[str, list[Parcel]]:
     """Return the folder of the data on the machine of the job, and the files to copy to this folder.
 
-    ``local`` is the folder that the user gives with ``--data``; ``base`` is toolkit's folder on the cluster.
-    ``remote`` is false if the job runs on this machine. There are no files to copy if the job runs on this
-    machine, or if the data are already on the cluster. Without data, the folder is ``""``.
+    ``local`` is the folder that ``--data`` names, or the folder of a downloaded data set. ``base`` is
+    toolkit's folder on the cluster. ``remote`` is false if the job runs on this machine. There are no files
+    to copy if the job runs on this machine, or the cluster already has the data. If ``local`` is ``None``,
+    the folder is ``""``.
 
     Raises:
         BadInput: if the folder has more than 10,000 files to copy.

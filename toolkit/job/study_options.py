@@ -139,8 +139,8 @@ def _check_no_job_file(trainer: str) -> None:
 def _with_full_paths(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options with absolute paths, so that a user can resume the study from any folder.
 
-    toolkit does not change paths on the cluster, or the names of trainers and recipes that are part of
-    toolkit.
+    toolkit does not change paths on the cluster. It also does not change the names of trainers and recipes
+    that are part of toolkit.
     """
     full = dict(options)
     for field, is_there in _LOCAL.items():
@@ -256,8 +256,8 @@ def _parse_comparison(text: str | None) -> tuple[str, tuple[str, ...]]:
     the name of an environment variable in capitals.
 
     Raises:
-        BadInput: if the text does not have the form ``FIELD=A,B``, the field does not exist, or it looks like
-            the name of a secret.
+        BadInput: if the text does not have the form ``FIELD=A,B``, the field does not exist, or the field
+            looks like the name of a secret.
     """
     if text is None:
         return "", ()

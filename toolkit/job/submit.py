@@ -29,7 +29,7 @@ class _Ready:
 
 
 def script(call: Call, tell: "Tell", opener: Opener) -> str:
-    """Return the job script of a launch; toolkit copies no files and submits no job.
+    """Return the job script of a launch, without copying files or submitting a job.
 
     Raises:
         ToolkitError: for any fault that would stop the launch.

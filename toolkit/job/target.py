@@ -156,8 +156,8 @@ def find_copy(
 ) -> tuple[str, tuple[Parcel, ...]]:
     """Return the image's path on the host, and the image file to copy to the folder ``base`` on the host.
 
-    There is no file to copy if the image is only on the host. If ``copy_check`` is true, the function looks
-    for an identical file in ``base``; if there is one, there is no file to copy.
+    There is no file to copy if the image has a path on the host. If ``copy_check`` is true, there is also no
+    file to copy if an identical file is already below ``base``.
     """
     if image.cluster_path or image.local_file is None:
         return image.cluster_path, ()
@@ -168,7 +168,7 @@ def find_copy(
 
 
 def _of_site(request: JobRequest) -> bool:
-    """Return whether the site profile sets the folder on the cluster in which toolkit keeps its files."""
+    """Return whether the site profile sets ``directory``, toolkit's folder on the cluster."""
     return request.site is not None and request.origins.get("directory", "").startswith("site ")
 
 
