@@ -17,8 +17,8 @@ Sees = Literal["pmix", "pmi2", "none"]
 
 
 class MpiRow(Row, frozen=True, kw_only=True):
-    """A row of ``mpi.toml`` about some releases of an MPI implementation; an empty ``versions`` means all
-    releases.
+    """A row of ``mpi.toml`` about releases of an MPI implementation. If ``versions`` is empty, the row is
+    about all releases.
     """
 
     implementation: str
@@ -32,7 +32,7 @@ class MpiRow(Row, frozen=True, kw_only=True):
 class Mismatch(MpiRow, frozen=True, kw_only=True):
     """The outcome of a launch if the MPI library does not support the interface that the launcher offers.
 
-    These fields are conditions, and the row applies only to launches that meet all conditions; ``None`` and
+    The row applies only to launches that meet all conditions in the following fields. The values ``None`` and
     ``""`` set no condition. ``sees``: the interface that the launcher offers. ``step``: whether the rank is
     in a Slurm step. ``allocation``: whether the rank detects a Slurm allocation. ``marker``: a string in the
     MPI library. ``ssh``: whether the image has ssh, with which a launcher starts daemons on other nodes.
@@ -61,10 +61,10 @@ class Mismatch(MpiRow, frozen=True, kw_only=True):
 
 
 class Daemons(MpiRow, frozen=True, kw_only=True):
-    """The outcome of a launch in which the daemons that start the ranks are of another Open MPI release than
-    the ranks' MPI library.
+    """The outcome of a launch in which the daemons that start the ranks and the ranks' MPI library are from
+    different releases of Open MPI.
 
-    ``launcher`` has version bounds for the daemons, ``versions`` for the MPI library.
+    ``launcher`` has version bounds for the daemons. ``versions`` has version bounds for the MPI library.
     """
 
     launcher: str
@@ -156,8 +156,8 @@ class Defect(MpiRow, frozen=True, kw_only=True):
         return bool(self.lift) and (self.lifted_by != NETMOD or self.lift in netmods(mpi))
 
     def holds_under(self, mpi: HostMpi | None) -> bool:
-        """Return whether the defect occurs if the mpirun of the host's MPI ``mpi`` starts the ranks; always
-        ``True`` if ``launched_by`` is empty.
+        """Return whether the defect occurs if the mpirun of the host's MPI ``mpi`` starts the ranks. If
+        ``launched_by`` is empty, the result is always true.
         """
         rows = (entry.partition(" ") for entry in self.launched_by)
         named = (
@@ -168,10 +168,10 @@ class Defect(MpiRow, frozen=True, kw_only=True):
 
 
 class BatchLauncher(Row, frozen=True, kw_only=True):
-    """A launcher of a batch system other than Slurm, and the outcome if it starts ranks of an image's MPI.
+    """A launcher of a batch system other than Slurm, and the outcome of a launch with this launcher.
 
-    An empty ``implementation`` means every MPI. ``versions`` has version bounds for the MPI. toolkit uses the
-    first matching row of a launcher; the last row of each launcher matches every MPI.
+    ``implementation`` and ``versions`` select the image's MPI; an empty ``implementation`` selects every MPI.
+    toolkit uses the first matching row of a launcher. The last row of each launcher matches every MPI.
     """
 
     program: str
@@ -276,7 +276,7 @@ class Variables(Row, frozen=True, kw_only=True):
     fabric: tuple[str, ...]
     """Patterns of variables that toolkit does not remove, because they are parameters of a network driver."""
     mounted: tuple[str, ...]
-    """Patterns of variables that toolkit also does not remove if the host's MPI replaces the image's MPI."""
+    """Patterns of further variables. toolkit keeps them if the host's MPI replaces the image's MPI."""
     container_options: tuple[str, ...]
 
 
@@ -324,8 +324,8 @@ class MpiKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fie
     variables: Variables
 
     def starters(self, program: str) -> tuple[BatchLauncher, ...]:
-        """Return the rows of ``mpi.toml`` about the launcher ``program``; empty for srun and for launchers
-        of MPI libraries.
+        """Return the rows of ``mpi.toml`` about ``program``, the launcher of a batch system. The result is
+        empty for srun and for launchers of MPI libraries.
         """
         return tuple(row for row in self.starter if row.program == program)
 
@@ -337,8 +337,8 @@ def mpi() -> MpiKnowledge:
 
 
 def mpi_of_file(implementation: str, path: str) -> str | None:
-    """Return the release of an Open MPI or MPICH from the file name of its library; ``None`` if the name does
-    not identify the release.
+    """Return the release of an Open MPI or MPICH library, found from its file name. Return ``None`` if the
+    name does not identify the release.
 
     ``path`` is the path of the library after all symbolic links are resolved.
     """
@@ -347,8 +347,8 @@ def mpi_of_file(implementation: str, path: str) -> str | None:
 
 
 def bundled_pmix(open_mpi: str) -> str | None:
-    """Return the release of the PMIx that an Open MPI release contains; ``None`` if ``mpi.toml`` lacks the
-    release.
+    """Return the release of the PMIx library that an Open MPI release contains. Return ``None`` if
+    ``mpi.toml`` does not list the Open MPI release.
     """
     return next((p for v, p in mpi().bundled_pmix.items() if within(open_mpi, f"=={v}")), None)
 

@@ -78,7 +78,7 @@ class Stores(Row, frozen=True, kw_only=True):
 
 
 class Insists(Row, frozen=True, kw_only=True):
-    """Version bounds of the PMIx clients that fail if they lack a component of the PMIx server.
+    """Version bounds of PMIx clients and servers: the clients fail if they lack a component of the server.
 
     Servers within ``server`` send the names of their components to the clients. Clients within ``client``
     fail if they lack a component that the server names.
@@ -107,8 +107,8 @@ def pmix() -> PmixKnowledge:
 
 
 def pmix_of_file(path: str) -> str | None:
-    """Return the release of PMIx from the file name of its library; ``None`` if the name does not identify
-    the release.
+    """Return the release of a PMIx library, found from its file name. Return ``None`` if the name does not
+    identify the release.
 
     ``path`` is the path of the library after all symbolic links are resolved.
     """
@@ -132,14 +132,14 @@ def is_plugin(name: str) -> bool:
 
 
 def release_of(plugin: str) -> int:
-    """Return the major release in a plugin's name, such as 5 for ``pmix_v5``; 0 for a name without
-    a number.
+    """Return the major release of PMIx in a plugin's name, such as 5 for ``pmix_v5``. Return 0 if the name
+    has no number.
     """
     number = plugin.partition("_v")[2]
     return int(number) if number.isdecimal() and len(number) < 4 else 0
 
 
 def releases(major: int) -> tuple[str, ...]:
-    """Return the PMIx releases in ``pmix.toml`` with the major number ``major``, and always ``MAJOR.0.0``."""
+    """Return ``MAJOR.0.0`` and all PMIx releases in ``pmix.toml`` with the major number ``major``."""
     known = {name for name in pmix().library_file.values() if name.startswith(f"{major}.")}
     return tuple(sorted({f"{major}.0.0", *known}))

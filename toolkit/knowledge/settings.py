@@ -41,8 +41,8 @@ class Setting(Row, frozen=True, kw_only=True):
       If the row has no ``because``, a later row judges the list.
     - ``interfaces``: names of network interfaces; if the host has none of the interfaces, the result is
       ``outcome``.
-    - ``left-out``: names of network interfaces to exclude. The list replaces Open MPI's default list, so the
-      list must contain the loopback interface.
+    - ``left-out``: names of network interfaces to exclude. The list replaces Open MPI's default list, so it
+      must contain the loopback interface. It must also leave at least one other interface.
     - ``devices``: names of fabric devices or network interfaces in UCX's syntax.
     - ``path``: a folder of the host in which an MPI looks for plugins.
     - ``transport``: transports that need a fast network on the host, unless the setting names a transport in
@@ -85,8 +85,8 @@ class Setting(Row, frozen=True, kw_only=True):
 
 
 class Component(Row, frozen=True, kw_only=True):
-    """The outcome if a setting requests this component of Open MPI, and the image has the component. The
-    first row whose ``versions`` match the image's Open MPI decides.
+    """The outcome if a setting requests this component of Open MPI, and the image has the component. If a
+    component has several rows, the first row whose ``versions`` match the image's Open MPI decides.
 
     ``by`` is the transport with which the component uses a fast network. ``unless`` lists settings with which
     the component works without a fast network.
@@ -102,8 +102,8 @@ class Component(Row, frozen=True, kw_only=True):
 
 
 class Ucx(Row, frozen=True, kw_only=True):
-    """Names in UCX_TLS: transports in ``enough`` reach other nodes over InfiniBand; transports in ``near``
-    stay within a node.
+    """Names of transports in the variable ``UCX_TLS``. Transports in ``enough`` reach other nodes over
+    InfiniBand. Transports in ``near`` work only within a node.
     """
 
     enough: tuple[str, ...]
