@@ -10,7 +10,7 @@ from toolkit.versions import older, parse, within
 
 
 class Minima(Row, frozen=True, kw_only=True):
-    """For each release of CUDA, the oldest driver version that works with this release."""
+    """For each release or major release of CUDA, the oldest driver version that supports this release."""
 
     minimum: dict[str, str]
 
@@ -50,8 +50,8 @@ class Wheel(Row, frozen=True, kw_only=True):
 
 
 class AmdGpu(Row, frozen=True, kw_only=True):
-    """An AMD GPU architecture, such as the compiler target ``gfx90a``, and the first ROCm release with code
-    for it.
+    """An AMD GPU architecture, named by its compiler target, such as ``gfx90a``, and the first ROCm release
+    that compiles programs for this architecture.
     """
 
     name: str
@@ -129,8 +129,8 @@ def first_with_code(kind: Gpu) -> str:
 
 
 def cuda_of_driver(driver: str) -> str:
-    """Return the newest CUDA release that a driver fully supports, as ``nvidia-smi`` prints it; empty if
-    unknown.
+    """Return the newest CUDA release that a driver fully supports (``CUDA Version`` in the output of
+    ``nvidia-smi``). Return an empty string if ``cuda.toml`` lists no such release.
     """
     found = ""
     for release, least in cuda().toolkit_driver.minimum.items():
@@ -139,24 +139,24 @@ def cuda_of_driver(driver: str) -> str:
 
 
 def major(version: str) -> str:
-    """Return the first number of a version, such as ``12`` for ``12.4.127``; empty for a text without a
-    version.
+    """Return the first number of a version, such as ``12`` for ``12.4.127``. Return an empty string if
+    the text does not start with a version.
     """
     found = parse(version)
     return str(found.major) if found else ""
 
 
 def series(version: str) -> str:
-    """Return the first two numbers of a version, such as ``12.4`` for ``12.4.127``; empty for a text without
-    a version.
+    """Return the first two numbers of a version, such as ``12.4`` for ``12.4.127``. Return an empty string if
+    the text does not start with a version.
     """
     found = parse(version)
     return f"{found.major}.{found.minor}" if found else ""
 
 
 def full_driver(version: str) -> str | None:
-    """Return the driver version that NVIDIA shipped with a CUDA release; ``None`` if ``cuda.toml`` lacks the
-    release.
+    """Return the driver version that NVIDIA shipped with the CUDA release ``version``. Return ``None`` if
+    ``cuda.toml`` does not list the release.
     """
     return cuda().toolkit_driver.minimum.get(series(version))
 
@@ -171,8 +171,8 @@ def least_driver(version: str) -> str | None:
 
 
 def compat_takes(version: str, driver: str) -> bool | None:
-    """Return whether the ``cuda-compat`` of a CUDA release works with a driver; ``None`` if ``cuda.toml``
-    lacks the release.
+    """Return whether the ``cuda-compat`` of the CUDA release ``version`` works with a driver. Return ``None``
+    if ``cuda.toml`` does not list this package for the release.
     """
     row = next((r for r in cuda().compat if r.cuda == series(version)), None)
     return None if row is None else any(within(driver, branch) for branch in row.drivers)

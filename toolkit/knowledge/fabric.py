@@ -33,8 +33,8 @@ class Fabric(Row, frozen=True, kw_only=True):
 class Interfaces(Row, frozen=True, kw_only=True):
     """Prefixes of the names of network interfaces.
 
-    A job can use all interfaces with a prefix in ``side_by_side`` in parallel. Interfaces in ``fleeting`` are
-    temporary, because a container engine creates and removes them.
+    A job can use all interfaces with the same prefix from ``side_by_side`` in parallel. ``fleeting`` is for
+    temporary interfaces, which a container engine creates and removes.
     """
 
     fast: tuple[str, ...]
@@ -52,7 +52,7 @@ _SHOWN = {
 }
 _SHOWN |= {name: name.capitalize() for name in ("slingshot", "aries")}
 _LINKED = {"InfiniBand": "infiniband", "Ethernet": "roce"}
-"""Link layer of an RDMA port → name of the network."""
+"""The name of the network for each link layer of an RDMA port."""
 
 
 class OpenIb(Row, frozen=True, kw_only=True):
@@ -104,8 +104,8 @@ def fabrics_of(
     """Return the fast networks of a host.
 
     ``devices`` are the names of the host's RDMA devices. ``names`` are the names of networks that the probe
-    found in other ways. ``links`` maps RDMA devices to their link layers, because many network cards support
-    both InfiniBand and RoCE.
+    found in other ways. ``links`` maps RDMA devices to their link layers, which decide between InfiniBand and
+    RoCE, because many network cards support both.
     """
     rows = fabric().fabric
     found = [row for device in devices if (row := _of_device(device, (links or {}).get(device, "")))]
@@ -115,9 +115,9 @@ def fabrics_of(
 
 
 def is_fleeting(interface: str) -> bool:
-    """Return whether an interface is temporary: its name starts with a prefix that container engines use.
+    """Return whether the name of a network interface starts with a prefix of temporary interfaces.
 
-    A container engine removes its network interface together with the container.
+    A container engine creates such an interface with a container, and removes both together.
     """
     return interface.startswith(fabric().interfaces.fleeting)
 
@@ -129,8 +129,8 @@ def between_nodes(interfaces: Iterable[str]) -> tuple[str, ...]:
 
 
 def fastest(interfaces: Iterable[str]) -> tuple[str, ...]:
-    """Return the first interface of a fast network, and the interfaces that work in parallel with it, such as
-    ``hsn0`` and ``hsn1``. Return an empty tuple if no interface is fast.
+    """Return the first interface of a fast network, and the interfaces that a job can use in parallel with
+    it, such as ``hsn0`` and ``hsn1``. Return an empty tuple if no interface is fast.
     """
     known = fabric().interfaces
     fast = [name for name in interfaces if name.startswith(known.fast)]

@@ -28,7 +28,7 @@ class RankLauncher(Row, frozen=True, kw_only=True):
 
 
 class RankVariables(Row, frozen=True, kw_only=True):
-    """Variables from which a program reads its rank; ``torchrun`` lists the variables that torchrun sets."""
+    """Variables from which a program reads its rank. ``torchrun`` lists the variables that torchrun sets."""
 
     variables: tuple[str, ...]
     torchrun: tuple[str, ...]
@@ -68,7 +68,7 @@ class Needs(Row, frozen=True, kw_only=True):
     """Signs of what a program needs.
 
     ``files`` are calls that read a file. ``tensorflow_1`` are names that only TensorFlow 1 has. ``beside``
-    maps a module to the second package that the module needs.
+    maps a module, such as ``horovod.torch``, to another package that this module needs, such as ``torch``.
     """
 
     files: tuple[str, ...]
@@ -105,9 +105,9 @@ def joins() -> JoinKnowledge:
 
 @cache
 def distribution_of(module: str) -> str:
-    """Return the name, on a package index, of the package that programs import as ``module``.
+    """Return the name that a package index has for the package that programs import as ``module``.
 
-    The name is ``module`` if ``joins.toml`` has no other name.
+    The result is ``module`` itself if ``joins.toml`` lists no package for it.
     """
     known = joins().distributions
     return known.get(module, module) if module != "source" else module

@@ -12,7 +12,7 @@ from toolkit.versions import older
 
 OWN_LICENCE = "Apache-2.0"
 """The SPDX identifier (standard short name) of toolkit's licence. This licence also applies to toolkit's
-modules in images; the file ``LICENSE`` has the text.
+modules in images. The file ``LICENSE`` contains the text of the licence.
 """
 
 REFERENCE = "LicenseRef-"
@@ -60,5 +60,5 @@ def terms(versions: Mapping[str, str]) -> dict[Component, str]:
 
 
 def expression(other_licences: Iterable[str]) -> str:
-    """Return the SPDX expression for toolkit and components with the licences ``other_licences``."""
+    """Return the SPDX expression for toolkit together with components under ``other_licences``."""
     return " AND ".join((OWN_LICENCE, *sorted({*other_licences} - {OWN_LICENCE})))

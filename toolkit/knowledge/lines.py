@@ -10,8 +10,8 @@ _LAST = re.compile(r"\[[^\]]*\]$")
 def line_of(text: str, path: str) -> int:
     """Return the line number, counted from 1, of the field with the dotted ``path``.
 
-    If the field does not exist, return the line of the innermost table on its path that exists. If no such
-    table exists, return 1.
+    If the field does not exist, return the line of the innermost existing table on the field's path. If no
+    table on the path exists, return 1.
 
     The path ``base[1].name`` is the field ``name`` in the second table ``[[base]]``.
     """

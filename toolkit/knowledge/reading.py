@@ -13,7 +13,7 @@ _T = TypeVar("_T")
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One row of a table, with the source of its facts."""
+    """One row of a table, with ``source``, the source of the facts in the row."""
 
     source: str
 

@@ -12,7 +12,7 @@ from toolkit.versions import older, within
 
 
 class Unreadable(Row, frozen=True, kw_only=True):
-    """Image formats that some releases of a runtime cannot start; empty ``versions`` means all releases."""
+    """Image formats that releases of a runtime cannot start. An empty ``versions`` means all releases."""
 
     name: str
     versions: str
@@ -128,8 +128,8 @@ class NeededKernel(Row, frozen=True, kw_only=True):
     backported: str = ""
 
     def lacks(self, kernel: str) -> bool:
-        """Return whether a kernel is too old for the runtime; false for an older kernel that matches
-        ``backported``.
+        """Return whether a kernel is too old for the runtime. The result is false for an old kernel that
+        matches ``backported``.
         """
         return older(kernel, self.kernel) and not re.search(self.backported or "$^", kernel)
 
@@ -175,11 +175,11 @@ class RuntimeKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown
 
 
 _KIN = {"singularity-pro": "singularity-ce"}
-"""Runtime → the related runtime whose rows of ``unreadable``, ``setuid_fuse``, ``mount`` and ``option`` also
-apply to the first runtime.
+"""Each key is a runtime, and its value is a related runtime. The related runtime's rows of ``unreadable``,
+``setuid_fuse``, ``mount`` and ``option`` apply to both runtimes.
 
-SingularityPRO is SingularityCE of the same release number with additions (sylabs/singularity: releases,
-v4.6.0). Rows of ``retired`` do not apply to SingularityPRO, because it gets fixes for longer.
+SingularityPRO is the SingularityCE with the same release number, plus additions (sylabs/singularity:
+releases, v4.6.0). Rows of ``retired`` do not apply to SingularityPRO, because it gets fixes for longer.
 """
 
 
@@ -190,8 +190,8 @@ def runtime() -> RuntimeKnowledge:
 
 
 def why_unreadable(name: str, version: str, form: str) -> Unreadable | None:
-    """Return the row of ``runtime.toml`` that says why a runtime cannot start images of the format ``form``;
-    ``None`` if the runtime can start such images.
+    """Return the row of ``runtime.toml`` that says why a runtime cannot start images of the format ``form``.
+    Return ``None`` if the runtime can start such images.
     """
     rows = (r for r in runtime().unreadable if r.name == _kin(name) and form in r.formats)
     return next((r for r in rows if not r.versions or within(version, r.versions)), None)
@@ -211,7 +211,7 @@ def vulnerabilities_of(name: str, version: str) -> tuple[Vulnerable, ...]:
 
 def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
     """Return the row of ``runtime.toml`` that decides whether the kernel or squashfuse mounts images in a
-    setuid installation of this release; ``None`` if the kernel always mounts images.
+    setuid installation of this release. Return ``None`` if the kernel always mounts images.
     """
     return next(
         (r for r in runtime().setuid_fuse if r.name == _kin(name) and within(version, r.versions)), None
@@ -219,8 +219,8 @@ def setuid_fuse(name: str, version: str) -> SetuidFuse | None:
 
 
 def mount(name: str, version: str) -> Mount | None:
-    """Return the row of ``runtime.toml`` about how a runtime starts an image that the kernel does not mount;
-    ``None`` without such a row.
+    """Return the row of ``runtime.toml`` about how a runtime starts an image that the kernel does not mount.
+    Return ``None`` if there is no such row.
     """
     return next((r for r in runtime().mount if r.name == _kin(name) and within(version, r.versions)), None)
 
@@ -232,7 +232,7 @@ def knows(name: str, version: str, option: str) -> bool:
 
 
 def depends_on_release(name: str) -> bool:
-    """Return whether some releases of a runtime cannot start some image formats, or no longer get fixes."""
+    """Return whether some releases of a runtime no longer get fixes, or cannot start some image formats."""
     table = runtime()
     named = {*(row.name for row in table.unreadable), *(row.name for row in table.retired)}
     return _kin(name) in set(map(_kin, named))

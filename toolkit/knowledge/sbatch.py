@@ -16,7 +16,7 @@ def words(line: str) -> list[str]:
     and an unquoted ``#`` starts a comment.
 
     Raises:
-        ValueError: a quotation mark is not closed.
+        ValueError: if a quotation mark is not closed.
     """
     found: list[str] = []
     word, begun, quote, escaped = "", False, "", False
@@ -59,7 +59,7 @@ def is_one_option(line: str) -> bool:
 
 
 def reserved_name(line: str, names: Iterable[str]) -> str:
-    """Return the entry of ``names`` that the option in a line sets; an empty text if there is no such entry.
+    """Return the entry of ``names`` that matches the option in a line, or an empty string if no entry does.
 
     getopt_long(3) accepts an abbreviated long option if the abbreviation is unique. This function
     also accepts an ambiguous abbreviation, because sbatch's options differ between releases.

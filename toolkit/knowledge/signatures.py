@@ -12,8 +12,8 @@ from toolkit.model.finding import Retry, Severity
 
 
 class LogSignature(Row, frozen=True, kw_only=True):
-    """A pattern for a line of job output that shows the cause of a failure; ``sample`` is a line that matches
-    the pattern.
+    """A pattern for a line of job output, and the cause of a failure that such a line shows. ``sample`` is a
+    line that matches the pattern.
 
     ``fix`` lists steps, the best step first. ``then`` lists patterns for lines that must follow within 40
     lines, if a single line is not specific enough. ``overcome`` is a pattern for a line which shows that the
@@ -21,8 +21,8 @@ class LogSignature(Row, frozen=True, kw_only=True):
     the name of a framework. ``unless`` is a pattern for a line that the output must not have. ``finding`` is
     the id of the rule that predicts the fault; empty if no rule predicts it. ``general`` marks lines that
     report a failure but not the reason; toolkit omits general lines if it finds a cause. ``alive`` marks
-    lines that toolkit ignores after Slurm starts to stop the job step. From then on, ranks lose their file
-    system, and these lines are only consequences. ``retry``, if given, overrides the retry advice of the
+    lines that toolkit ignores after Slurm starts to stop the job step. From then on, such lines are only
+    consequences, because ranks lose their file system. ``retry``, if given, overrides the retry advice of the
     line's fault class.
     """
 
@@ -121,8 +121,8 @@ def classes() -> dict[str, FaultRow]:
 
 
 def fault_lines() -> tuple[FaultLine, ...]:
-    """Return the rows of ``faultlines.toml`` in order; the first row that matches a line decides its fault
-    class.
+    """Return the rows of ``faultlines.toml`` in order. The first row that matches a line of output decides
+    the line's fault class.
     """
     return _lines().line
 
