@@ -2,7 +2,7 @@
 
 toolkit reads both documents from files in the image, so SIF files of equal images contain equal documents. If
 the image has no SBOM or no provenance, toolkit does not add the missing document. ``apptainer sif list``
-shows the name and type of both objects.
+shows the name and type of each added object.
 """
 
 import hashlib
@@ -54,8 +54,8 @@ def attach(sif: Path) -> tuple[str, ...]:
     """Add the SBOM and the provenance of the image to a new SIF, and return the names of the added objects.
 
     Raises:
-        CheckFailed: if the SIF already has an SBOM, or has a signature. A new object would make the signature
-            invalid.
+        CheckFailed: if the SIF already has an SBOM or a signature. The new objects would make the
+            signature invalid.
     """
     with sif.open("r+b") as file:
         sif_file = read_sif(file, sif)
@@ -75,10 +75,10 @@ def attach(sif: Path) -> tuple[str, ...]:
 def write_full_provenance(sif: Path, versions: Mapping[str, str], start: float, end: float) -> Path | None:
     """Write the full provenance of a SIF's image to a file beside the SIF, and return the file's path.
 
-    The full provenance contains the image's provenance, and facts that differ between machines: ``versions``
-    (the version of each program, by name), the git commit of toolkit, and the start and the end of the build.
-    ``start`` and ``end`` are in Unix seconds. If the image has no provenance, the function writes no file
-    and returns None.
+    The full provenance contains the image's provenance, and facts that differ between machines. These facts
+    are the versions of the programs that wrote the SIF, toolkit's git commit, and the times of the SIF build.
+    ``versions`` contains the version of each program, such as ``docker``, by name. ``start`` and ``end`` are
+    in Unix seconds. If the image has no provenance, the function writes no file and returns None.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, str(sif))
@@ -134,8 +134,8 @@ def rootfs_sha256(file: BinaryIO, sif: Path) -> str:
 
 
 def sbom_of(image: str, tell: Tell) -> bytes:
-    """Return the SBOM that an image of any format contains; if the image contains no SBOM, create an SBOM
-    from its package lists.
+    """Return the SBOM in an image of any format. If the image contains no SBOM, return a new SBOM, which
+    toolkit creates from the image's package lists.
 
     Raises:
         BadInput, CheckFailed, Missing: if toolkit cannot read the image.

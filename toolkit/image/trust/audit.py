@@ -22,9 +22,7 @@ from toolkit.versions import is_same_version
 _SITES = ("/opt/toolkit/venv/lib/python3*/site-packages", "/opt/toolkit/venv/lib/python3*/dist-packages")
 _RECORD = 8 << 20
 _OWN = "/opt"
-"""The folder of an image with the files that the build added. All files outside /opt are from Debian
-packages.
-"""
+"""The image folder into which the build installs everything except Debian packages."""
 _SHOWN = 20
 _COMPARED: tuple[Component, ...] = (
     *("python", "openmpi", "mpich", "pmix", "ucx", "mpi4py", "tensorflow", "torch", "horovod", "nccl"),
@@ -36,7 +34,7 @@ def packages(tree: FileTree, lock: Lock) -> Check:
     """Compare the image's Debian packages with the lock.
 
     The check fails if a locked package is missing or has another version. The check also fails if the image
-    has packages that the lock does not list, except packages of a published base image.
+    has packages that the lock does not list, unless the base image is a published image.
     """
     wanted = {file.name: file.version for file in (*lock.base.packages, *lock.run.debian)}
     installed = debian(tree)
@@ -45,7 +43,7 @@ def packages(tree: FileTree, lock: Lock) -> Check:
         for name, version in sorted(wanted.items())
         if installed.get(name) != version
     ]
-    # The digest of a published base image covers its packages, so the lock does not list them.
+    # The lock names a published base image by its digest, so it does not list the packages of this image.
     more = [] if lock.base.published else sorted(set(installed) - set(wanted))
     wrong += [f"{name} {installed[name]} is in the image but not in the lock" for name in more]
     return _check("packages", wrong, f"{len(wanted)} Debian packages have the locked versions")
@@ -147,7 +145,7 @@ def versions(facts: ImageFacts, lock: Lock) -> Check:
 
 
 def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
-    """Return the SHA-256 of all files in /opt, and of the manifest's files outside /opt, by path."""
+    """Return the SHA-256 of each file in /opt, and of each file that the manifest lists, by path."""
     hashes = {path: hash_content(tree, path) for path in regular(tree, _OWN)}
     for path in sorted(manifest.files) if manifest else ():
         if path not in hashes and (digest := hash_content(tree, path)):
@@ -156,7 +154,7 @@ def hash_files(tree: FileTree, manifest: FileHashes | None) -> dict[str, str]:
 
 
 def _has_version(version: str, locked_version: str) -> bool:
-    # The lock has only the minor release of the base image's Python, such as 3.11. The image may have 3.11.2.
+    # For the base image's Python, the lock has a version such as 3.11. The image may have 3.11.2.
     return is_same_version(version, locked_version) or version.startswith(f"{locked_version}.")
 
 
@@ -174,7 +172,7 @@ def _installed_wheels(tree: FileTree) -> dict[str, tuple[str, str]]:
 def _record(tree: FileTree, folder: str) -> Iterator[tuple[str, str]]:
     """Yield the path and SHA-256 of each file in a wheel's RECORD (PyPA: recording-installed-packages).
 
-    If the RECORD is damaged, yield its path with a text that equals no SHA-256, so that the check fails.
+    If the RECORD is damaged, yield its path with a text that is not a SHA-256, so that the check fails.
     """
     text = files.text(tree, f"{folder}/RECORD", _RECORD) or ""
     site = posixpath.dirname(folder)

@@ -65,10 +65,10 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
     signature. If the file has no signature, the state is ``none``.
 
     Args:
-        path: the bundle or lock. This function reads only the signature of ``path``; :func:`require_signed`
-            compares the SHA-256.
-        keyring: a file of trusted public keys in place of the user's keyring; if given, a signature is
-            required.
+        path: the bundle or lock. This function reads only the signature file, not the file ``path`` itself.
+            :func:`require_signed` compares the SHA-256.
+        keyring: a file of trusted public keys, which replaces the user's keyring. If it is given, the file
+            needs a signature.
 
     Raises:
         CheckFailed: if the signature is wrong, or its key is expired or revoked, or ``keyring`` is given and
@@ -114,7 +114,7 @@ def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
     A signature without a SHA-256, such as a signature in the state ``none``, passes.
 
     Raises:
-        CheckFailed: if the signature contains another SHA-256.
+        CheckFailed: if the SHA-256 in the signature differs from ``digest``.
     """
     if signature.sha256 and signature.sha256 != digest:
         raise CheckFailed(
@@ -127,7 +127,7 @@ def require_signed(path: Path, signature: FileSignature, digest: str) -> None:
 def lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
     """Return the signature of a recipe's lock.
 
-    Without ``keyring``, return None for a lock that is missing or that toolkit ships.
+    If ``keyring`` is None, return None for a missing lock, and for a lock that toolkit ships.
 
     Args:
         recipe: the name or path of the recipe.

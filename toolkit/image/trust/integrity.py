@@ -33,7 +33,7 @@ class _Object(msgspec.Struct, frozen=True, rename="camel"):
 class Metadata(msgspec.Struct, frozen=True):
     """The signed text for one group of objects.
 
-    ``relative_id`` of an object is its number minus the lowest object number in the group.
+    An object's ``relative_id`` is the object's number minus the lowest object number in the group.
     """
 
     version: int
@@ -54,10 +54,10 @@ def metadata(file: BinaryIO, table: Table, group: int) -> bytes:
 def signed_groups(table: Table, path: Path) -> tuple[int, ...]:
     """Return the numbers of the groups that signatures must cover.
 
-    Each group needs a signature that covers it, except a group that contains only signatures.
+    Signatures must cover every group, except a group that contains only signatures.
 
     Raises:
-        CheckFailed: if an object is not in a group, because no signature can cover such an object.
+        CheckFailed: if an object other than a signature is in no group. No signature can cover this object.
     """
     for entry in table.used:
         if not entry.group and entry.kind != SIGNATURE:

@@ -21,16 +21,16 @@ WORDS: dict[SignatureState, str] = {
     "unknown-key": "signed with the key {}, which is not among your trusted keys",
     "unreadable": "gpg cannot read the signature (damaged, or not PGP)",
 }
-"""The message for each state of a signature except ``good``; the signer or the key replaces ``{}``."""
+"""The message for each state of a signature except ``good``. The signer's name or key replaces ``{}``."""
 
 
 def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
     """Check the signatures of a SIF before a launch, and return the result for the job record.
 
     If ``keyring`` is given, the SIF needs a signature by a key in this keyring. If ``keyring`` is None, a SIF
-    without a signature may run. A SIF that matches its signatures may run even if their keys are unknown; the
-    result then contains the fingerprints of these keys. If ``keyring`` is None and gpg is not installed,
-    toolkit does not check the signatures.
+    may run without a signature, or with matching signatures by unknown keys. If the keys are unknown, the
+    result contains their fingerprints. If ``keyring`` is None and gpg is not installed, toolkit does not
+    check the signatures.
 
     Raises:
         CheckFailed: if a signature contradicts the SIF, valid signatures do not cover the whole SIF, or a
@@ -56,8 +56,8 @@ def before_launch(sif: Path, keyring: Path | None) -> ImageCheck:
 def _way_out(results: tuple[CheckedSignature, ...], keyring: Path | None) -> str:
     """Return the hint of the error message for a SIF that toolkit refuses to run.
 
-    The hint suggests ``--no-verify`` only if ``keyring`` is None, no signature contradicts the SIF, and all
-    signatures that are not valid are expired or unreadable.
+    The hint suggests ``--no-verify`` only if ``keyring`` is None and no signature contradicts the SIF. In
+    addition, each invalid signature must be unreadable or expired, or its key must be expired.
     """
     if keyring is None and results and not any(map(is_wrong, results)):
         states = {signature.signature.state for signature in results if not signature.holds}
@@ -75,7 +75,7 @@ def read_signatures(file: BinaryIO, sif: Path, keyring: Path | None) -> tuple[Ch
 
 
 def uncovered(file: BinaryIO, sif: Path, results: tuple[CheckedSignature, ...]) -> str:
-    """Return a message about a part of the SIF without a valid signature, or an empty text."""
+    """Return a message that names a part of the SIF that no valid signature covers, or an empty text."""
     try:
         return coverage_gap(file, sif, {signature.group for signature in results if signature.holds})
     except CheckFailed as error:
@@ -83,9 +83,9 @@ def uncovered(file: BinaryIO, sif: Path, results: tuple[CheckedSignature, ...]) 
 
 
 def judge_signatures(results: tuple[CheckedSignature, ...], gap: str) -> Check:
-    """Return the result for a SIF from ``results``, the results of the checks of its signatures.
+    """Return whether a SIF passes the signature check; ``results`` are its checked signatures.
 
-    ``gap`` is the result of :func:`uncovered`. The SIF passes if it has a signature, no signature is wrong
+    ``gap`` is the message from :func:`uncovered`. The SIF passes if it has a signature, no signature is wrong
     (see :func:`is_wrong`), and valid signatures cover the whole SIF.
     """
     if not results:
@@ -119,7 +119,7 @@ def missing_keys(file: BinaryIO, sif: Path, results: tuple[CheckedSignature, ...
 
 
 def is_wrong(result: CheckedSignature) -> bool:
-    """Return whether a signature contradicts the file; an expired or unknown key is not a contradiction."""
+    """Return whether a signature contradicts the SIF. An expired or unknown key is not a contradiction."""
     return result.signature.state == "bad" or bool(result.differences)
 
 

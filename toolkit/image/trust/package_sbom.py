@@ -1,8 +1,8 @@
 """Create an SBOM for an image that contains no SBOM, from the image's package lists and libraries.
 
-toolkit reads the package lists of Debian and Python, and finds libraries without a package, such as an MPI
-library that was compiled from source. toolkit cannot read some package lists, such as RPM's list. The SBOM
-names these lists, but does not contain their packages.
+toolkit reads the package lists of Debian and Python. toolkit also finds libraries that belong to no package,
+such as an MPI library that was compiled from source. toolkit cannot read some package lists, such as RPM's
+list. The SBOM names these lists, but does not contain their packages.
 """
 
 import hashlib
@@ -100,7 +100,7 @@ def _wheels(tree: FileTree) -> Iterator[tuple[str, str, str]]:
 
 
 def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
-    """Yield the name and version of each component in libraries, and the evidence, such as a file's path."""
+    """Yield the name and version of MPI and other detected libraries, with evidence such as a file's path."""
     for mpi in (*([facts.mpi] if facts.mpi else []), *facts.other_mpis):
         if mpi.version:
             yield mpi.implementation, mpi.version, mpi.library
@@ -114,6 +114,6 @@ def _libraries(facts: ImageFacts) -> Iterator[tuple[str, str, str]]:
 
 
 def _distribution(facts: ImageFacts) -> tuple[str, str]:
-    """Return the name and release of the distribution, such as ``debian`` and ``12``; empty if unknown."""
+    """Return the distribution's name and release, such as ``debian`` and ``12``, or empty texts."""
     name, _, rest = (facts.distribution or "").partition(" ")
     return name, rest.partition(" ")[0]

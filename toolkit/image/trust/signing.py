@@ -32,11 +32,11 @@ from toolkit.run.gpg import SigningKey, Verifier, clearsign, signing_key, verifi
 
 _SHA256_SIGNED = (1).to_bytes(4, "little")
 _LONGEST = 1 << 20
-"""Maximum size of a SIF signature in bytes; a signature that covers a thousand objects has 250 kB."""
+"""Maximum size of a SIF signature in bytes. For example, a signature of a thousand objects has 250 kB."""
 
 
 class SignedFile(msgspec.Struct, frozen=True, kw_only=True):
-    """The result of signing a file: the signer, and the new SHA-256 of the file."""
+    """The result of signing a file: the signer, and the file's size and SHA-256 after signing."""
 
     schema: str = "toolkit.signed/1"
     path: str
@@ -69,9 +69,9 @@ def sign(sif: Path, key: str, tell: Tell, *, extra: tuple[Object, ...] = ()) -> 
     Existing signatures stay valid, because toolkit puts the added objects into a separate group. If
     ``sif`` is a symbolic link, toolkit signs the file to which the link points.
 
-    toolkit signs and checks a copy of the SIF, and then renames the copy to the SIF's name. Other processes
-    therefore never see an incomplete SIF, and running containers continue to use the old file. If several
-    processes sign one SIF, a lock lets one process sign at a time.
+    toolkit signs a copy of the SIF, checks the new signature, and renames the copy to the SIF's name. Other
+    processes therefore never see an incomplete SIF, and running containers continue to use the old file. If
+    several processes sign the same SIF, a lock makes them sign one after another.
 
     Raises:
         CheckFailed: if the SIF is damaged, differs from its checksum, or gpg fails to sign.
@@ -164,8 +164,9 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSi
 
 
 def coverage_gap(file: BinaryIO, path: Path, covered_groups: set[int]) -> str:
-    """Return a message about the object group with the lowest number that is not in ``covered_groups``, the
-    groups with a valid signature. If all groups are in ``covered_groups``, return an empty text.
+    """Return a message that names the first object group that no valid signature covers.
+
+    ``covered_groups`` are the groups with a valid signature. If no group is left, return an empty text.
     """
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered_groups]
     return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""
@@ -174,7 +175,7 @@ def coverage_gap(file: BinaryIO, path: Path, covered_groups: set[int]) -> str:
 def _in_separate_group(table: Table, extra: tuple[Object, ...]) -> tuple[Object, ...]:
     """Return the objects ``extra``; if the SIF has a signature, assign them to a new group.
 
-    A signature covers all objects of a group, so an object that is added to the group makes the signature
+    A signature covers all objects of a group, so adding an object to a signed group would make the signature
     invalid.
     """
     if not any(entry.kind == SIGNATURE for entry in table.used):

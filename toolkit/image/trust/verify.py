@@ -46,9 +46,9 @@ def verify(sif: Path, *, keyring: Path | None, lock: Lock | None, unsigned: bool
     """Run all checks of a SIF without starting it, and return the results.
 
     ``keyring`` is a file of trusted keys, which replaces the user's keyring. If ``lock`` is given, toolkit
-    compares the image and the lock in the image with ``lock``. If ``lock`` is None, toolkit compares the
-    image with the lock in the image. If ``unsigned`` is true, a SIF passes without a signature, or with a
-    signature by an unknown key.
+    compares both the image and the image's own lock with ``lock``. If ``lock`` is None, toolkit compares the
+    image with its own lock. If ``unsigned`` is true, a SIF passes without a signature, or with a signature
+    by an unknown key.
 
     Raises:
         Damaged: if the file is too damaged to read.
@@ -117,7 +117,7 @@ def _inside(file: BinaryIO, sif: Path, expected_lock: Lock | None) -> list[Check
 
 
 def _own_lock(tree: FileTree) -> tuple[Lock | None, str]:
-    """Return the lock in an image and an empty text, or None and the reason why the lock is unavailable."""
+    """Return the image's own lock and an empty text. Without a valid lock, return None and the reason."""
     text = files.read(tree, LOCK_PATH, MOST_LOCK)
     if text is None:
         return None, _NO_LOCK
