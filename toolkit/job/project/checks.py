@@ -1,4 +1,4 @@
-"""Find faults of a program before its job waits in the queue; no function of this module changes a file."""
+"""Find faults of a program before its job waits in the queue. The checks in this module change no file."""
 
 import re
 import sys
@@ -26,11 +26,11 @@ _LASTING = re.compile(
     r"was never closed|^unmatched '|^closing parenthesis|^unexpected indent|^unindent does not match"
     r"|^expected an indented block|^Missing parentheses in call"
 )
-"""A pattern for messages of Python 3.11 about syntax errors that every release of Python 3 reports."""
+"""A pattern for the messages with which Python 3.11 reports errors in code that no Python 3 accepts."""
 _F_STRING = re.compile(r"\b[rR]?[fFtT][rR]?['\"]")
 _NEWER_PYTHON = tuple(sys.version_info[:2])
 _SHORTEST = 5
-"""The shortest length, in letters, of a module name for which toolkit suggests a similar name."""
+"""toolkit suggests similar names only for misspelt module names of at least this length, in letters."""
 _PREFIXES = {"time", "nice", "stdbuf"}
 _OF_DRIVER = {"nvidia-smi", "rocm-smi", "rocminfo"}
 _WRAPPERS = {"mpicc", "mpicxx", "mpic++", "mpifort", "mpif90", "mpif77"}
@@ -50,8 +50,8 @@ def findings(
     """Return the faults of a program, in the order in which they would stop the job.
 
     Args:
-        code: the program on this machine.
-        job: the job of the program.
+        code: the job's command, with the facts about its program from files on this machine.
+        job: the job that runs the command.
         image: the name of the image.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         facts: the facts of the image; some facts may be unknown.
@@ -133,8 +133,8 @@ def _syntax(code: Code, python: str) -> Iterator[LaunchFault]:
 def _is_lasting(fault: SyntaxFault) -> bool:
     """Return whether every release of Python 3 rejects the faulty line.
 
-    The result is false for a file with f-strings, because newer releases accept more f-strings. The faulty
-    f-string may be far from the line that Python reports.
+    The result is false for a file with f-strings, because newer releases accept more f-strings. toolkit
+    searches the whole file, because the line that Python reports may be far from the faulty f-string.
     """
     if _LASTING.search(fault.message) is None:
         return False
@@ -178,7 +178,7 @@ def _imports(code: Code, job: JobFile, image: str, contents: Contents) -> Iterat
 def _fix_of_package(code: Code, job: JobFile, module: str) -> str:
     """Return the fix for a missing module: create an environment with the module's package.
 
-    If toolkit knows no package of this module, the fix also suggests to copy the module's file.
+    If toolkit does not know the module's package, the fix also suggests copying the module's file.
     """
     package = distribution_of(module)
     listed = "requirements.txt"

@@ -26,7 +26,7 @@ from toolkit.runtime import apptainer
 from toolkit.units import format_size
 
 _MOST_LINKS = 20
-"""The largest number of paths outside the project that toolkit mounts, such as the targets of links."""
+"""The maximum number of paths that toolkit mounts from outside the project, such as the targets of links."""
 COPY = "project"
 """The subfolder of a run's folder into which the job unpacks the copied project."""
 
@@ -61,7 +61,7 @@ class Code:
 
 
 def code_of(job: JobFile, flags: Flags) -> Code | None:
-    """Return the program of a job's command, which toolkit looks up in the current folder.
+    """Return the program of a job's command. toolkit looks for the program's files in the current folder.
 
     The result is ``None`` for a trainer, and for a job without a command.
 
@@ -140,7 +140,7 @@ class CopiedProject:
 
 
 def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> CopiedProject | None:
-    """Pack the project of a job into an archive, and return the project as the cluster gets it.
+    """Pack the project of a job into an archive, and return the archive and the command on the cluster.
 
     The result is ``None`` for a trainer and with ``--no-sync``. Without ``--project``, the result is also
     ``None`` if the command needs no file of the project.
@@ -148,12 +148,12 @@ def copy_project(code: Code | None, flags: Flags, base: str, tell: Tell) -> Copi
     Args:
         code: the program of the job.
         flags: the options; ``--no-sync`` prevents the copy, and ``--project`` names the project folder.
-        base: the folder for images, data and runs on the cluster.
-        tell: a function that receives the project's size, and the names of files that may contain secrets.
+        base: the folder on the cluster for images, data, projects and runs.
+        tell: prints the project's size, and the names of skipped files that may contain secrets.
 
     Raises:
-        BadInput: if the project is too large or is the home folder, or the command needs a file that toolkit
-            does not copy.
+        BadInput: if the project is too large, if it is the home folder or ``/``, or if the program needs a
+            file that toolkit does not copy.
     """
     if code is None or not flags.sync or not (flags.project or any(_named_files(code))):
         return None
@@ -187,7 +187,7 @@ def project_parcels(project: CopiedProject | None) -> tuple[Parcel, ...]:
 def with_start_folder(
     places: JobPaths, code: Code | None, job: JobFile, project: CopiedProject | None, *, remote: bool
 ) -> JobPaths:
-    """Return the job's paths, to which the function adds the folder in which the job's command starts."""
+    """Return the job's paths together with the folder in which the job's command starts."""
     if project is not None:
         return replace(places, start=posixpath.join(places.directory, project.start))
     if remote:
@@ -197,7 +197,7 @@ def with_start_folder(
 
 
 def _named_files(code: Code) -> Iterator[Path]:
-    """Yield the project files that a command names, and the project files that its Python program imports."""
+    """Yield the project files that a command names, or that its program imports or reads."""
     yield from (file for file in _read_files(code.facts, code.start) if _is_inside(file, code.root))
     for word in code.words:
         for part in (word, word.partition("=")[2]):

@@ -15,7 +15,7 @@ from toolkit.units import format_size
 IGNORE_FILES = (".gitignore", ".toolkitignore")
 """The names of ignore files; ``.toolkitignore`` overrides ``.gitignore``."""
 LARGEST = 200 * 10**6
-"""The largest size, in bytes, of a project that toolkit copies."""
+"""The maximum size, in bytes, of a project that toolkit copies."""
 
 _MOST_FILES = 20_000
 _SHOWN = 5
@@ -43,8 +43,8 @@ node_modules/
 *.squashfs
 """
 )
-"""Patterns of files that toolkit does not copy with a project: files that programs can create again, and
-container images."""
+"""Patterns of files that toolkit does not copy with a project: version-control data, files that programs can
+create again, and container images."""
 
 _SECRET = patterns(
     """
@@ -174,7 +174,7 @@ def _folders(files: list[File]) -> list[str]:
 class _Rules:
     """The ignore patterns that apply in a folder.
 
-    Each entry contains the patterns of one ignore file, and the folder of this ignore file.
+    Each entry contains the patterns of one ignore file, and the path of this file's folder in the project.
 
     Patterns in ``.toolkitignore`` override toolkit's built-in patterns, and the built-in patterns override
     ``.gitignore``.
@@ -244,7 +244,7 @@ def _inside(collected_files: CollectedFiles, entry: os.DirEntry[str], link_targe
 def _file(collected_files: CollectedFiles, source: Path, path: str) -> File | None:
     """Return the file at a path, or the file to which a link points; ``None`` for any other path.
 
-    The function adds a broken link, or a link to a folder, to the list ``outside``.
+    The function adds a broken link, or a link to a folder, to the list ``skipped_links``.
     """
     try:
         state = source.stat()

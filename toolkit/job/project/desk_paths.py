@@ -1,4 +1,4 @@
-"""Find absolute paths that exist on this machine in a program that runs on another machine."""
+"""Find absolute paths in a program that exist on this machine, but not on the cluster that runs it."""
 
 import os
 import posixpath
@@ -15,13 +15,13 @@ from toolkit.run.command import Command, Runner
 _LOOK_SECONDS = 30
 _LOOK = 'n=0; for path; do test -e "$path" || break; n=$((n + 1)); done; printf "\\ntoolkit-there:%s\\n" "$n"'
 _THERE = re.compile(r"^toolkit-there:(\d+)$", re.MULTILINE)
-"""A pattern for the line that ``_LOOK`` prints, because files such as ~/.bashrc may print other lines."""
+"""A pattern that finds the line of ``_LOOK`` among other lines, which files such as ~/.bashrc may print."""
 _MOST = 20
 
 
 def check_desk_paths(code: Code | None, flags: Flags, runner: Runner) -> None:
-    """Raise an error if the program reads a file of this machine by an absolute path, and this path does not
-    exist on the cluster.
+    """Raise an error if the program names a file on this machine by an absolute path that does not exist on
+    the cluster.
 
     Raises:
         BadInput: if such a path is missing on the cluster. The error names the path. For a project file, the
@@ -58,10 +58,10 @@ def _count_present(paths: list[str], runner: Runner) -> int:
 
 
 def _paths(code: Code) -> Iterator[tuple[str, str]]:
-    """Yield absolute paths of files on this machine, each with a text that says which line names the path.
+    """Yield absolute paths of files on this machine, each with the place where the program names the path.
 
-    The text is ``FILE:LINE: `` for a path that a script certainly reads. For a path in the command, the text
-    is empty. The function omits paths in the command that are inside the project.
+    The place is ``FILE:LINE: `` for a path that a script certainly reads. The place is empty for a path in
+    the command. The function omits paths in the command that are inside the project.
     """
     for facts in code.facts.facts:
         for need in facts.needs:

@@ -13,7 +13,7 @@ _MOST_FOLDERS = 200
 
 
 def fix_for_module(code: Code, package: str) -> str:
-    """Return the ``--env PYTHONPATH=…`` option with which Python finds a project module.
+    """Return a fix that names the option ``--env PYTHONPATH=…`` with which Python finds a project module.
 
     The result is empty if toolkit does not find the module.
     """

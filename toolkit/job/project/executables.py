@@ -27,7 +27,7 @@ _FIRST_LINE = 256
 _SYSTEM = frozenset({"/bin", "/usr/bin", "/usr/local/bin"})
 _OWN = re.compile(r"^\s*(?:function\s+)?([\w-]+)\s*\(\)|^\s*alias\s+([\w-]+)=", re.MULTILINE)
 _ENVIRONMENTS = frozenset({"conda", "mamba", "micromamba", "module", "ml", "spack", "poetry", "pipenv", "uv"})
-"""Commands that set up a software environment on a host; in a container, the image contains the software."""
+"""Commands that set up a software environment on a host. A container gets its software from the image."""
 _ENV = "toolkit env create"
 
 
@@ -37,8 +37,8 @@ def faults(
     """Yield the faults of the compiled program, or of the script, that a command executes.
 
     Args:
-        code: the program on this machine.
-        job: the job of the program.
+        code: the job's command, with the facts about its program from files on this machine.
+        job: the job that runs the command.
         image: the name of the image.
         facts: the facts of the image; some facts may be unknown.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
@@ -77,8 +77,8 @@ def shell_script(code: Code) -> str:
 def _binary(
     path: Path, name: str, job: JobFile, image: str, facts: ImageFacts, contents: Contents | None
 ) -> Iterator[LaunchFault]:
-    """Yield a compiled program's faults: a wrong processor type, or a too old glibc or missing libraries
-    in the image.
+    """Yield the faults of a compiled program: it is for another type of processor, or the image's glibc is
+    too old for it, or the image lacks its libraries.
     """
     elf = read_elf(path.read_bytes()[:_LONGEST_PROGRAM])
     if elf is None:

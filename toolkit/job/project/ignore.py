@@ -28,7 +28,7 @@ def patterns(text: str) -> tuple[Pattern, ...]:
 
 
 def decision(rules: Iterable[Pattern], path: str, *, folder: bool) -> bool | None:
-    """Return whether patterns ignore a path: the last matching pattern decides; ``None`` if none matches."""
+    """Return whether the last matching pattern ignores a path. Return ``None`` if no pattern matches."""
     last = None
     for pattern in rules:
         if pattern.matches(path, folder=folder):

@@ -52,8 +52,8 @@ def faults(
     """Yield the faults of a program, in the order in which they would stop the job.
 
     Args:
-        code: the program on this machine.
-        job: the job of the program.
+        code: the job's command, with the facts about its program from files on this machine.
+        job: the job that runs the command.
         image: the name of the image.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         tensorflow: the version of TensorFlow in the image, or an empty string.
@@ -126,7 +126,7 @@ def _of_need(
 
 
 def _file(code: Code, location: str, path: str) -> Iterator[LaunchFault]:
-    """Yield a fault if the project lacks the file or folder at ``path``, which the line ``location`` names.
+    """Yield a fault if the file or folder ``path`` is missing. ``location`` is the line that needs the file.
 
     toolkit does not check an absolute path outside the project, because this path may exist on the cluster.
     """
@@ -155,8 +155,8 @@ def _tensorflow(code: Code, need: Need, version: str) -> LaunchFault:
 def _command(
     code: Code, need: Need, image: str, contents: Contents | None, ranks: int
 ) -> Iterator[LaunchFault]:
-    """Yield a fault if the program starts a launcher such as mpirun on several ranks, or a command that the
-    image lacks.
+    """Yield a fault if each of several ranks would start a launcher such as mpirun, or if the program starts
+    a command that the image lacks.
     """
     name = need.text
     if name in LAUNCHERS and ranks > 1:

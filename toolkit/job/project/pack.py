@@ -19,11 +19,11 @@ MOMENT = 946684800
 
 
 def pack(collected_files: CollectedFiles, name: str, folder: str) -> Parcel:
-    """Write a project's files to an archive in the local cache, and return the archive as a file to copy.
+    """Write a project's files to an archive in the local cache, and return the archive and its cluster path.
 
     Args:
         collected_files: the files of the project.
-        name: the start of the archive's file name; toolkit appends a part of the archive's digest.
+        name: the start of the archive's file name, to which toolkit appends a part of the archive's digest.
         folder: the folder on the cluster to which toolkit copies the archive.
 
     Raises:

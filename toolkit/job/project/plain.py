@@ -1,4 +1,4 @@
-"""Launch a Python file as ``python FILE``, with only the user's arguments, if the file defines no trainer."""
+"""Launch a Python file that defines no trainer as ``python FILE``, followed by the user's arguments."""
 
 from pathlib import Path
 

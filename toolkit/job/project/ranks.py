@@ -28,7 +28,7 @@ def check_ranks(job: JobFile, code: Code | None, flags: Flags) -> None:
 
 
 def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
-    """Return a fault if a job has several ranks and its program never connects these ranks, else ``None``."""
+    """Return a fault if a job has several ranks that its program never connects. Else return ``None``."""
     ranks = (job.nodes or 1) * (job.ranks_per_node or 1)
     if ranks == 1 or not code.facts.serial:
         return None
@@ -40,7 +40,7 @@ def rank_fault(job: JobFile, code: Code) -> LaunchFault | None:
 
 
 def _how_to_join(code: Code) -> str:
-    """Return the command that changes a script for several ranks, or the manual page about this change."""
+    """Return what the user can use to join the ranks: a command, or else the manual page about this task."""
     at = code.facts.script
     imports = [imported.module for facts in code.facts.facts for imported in facts.imports]
     if any(module.startswith("mpi4py.futures") for module in imports):

@@ -23,7 +23,7 @@ def root_of(folder: Path, script: Path | None, option: str | None, files: Iterab
         option: the value of ``--project``.
         files: the program's files and the files that the program reads. If some of these files are outside
             the default project folder, the result is the nearest parent folder that contains all files and
-            a mark.
+            a mark. Without such a parent folder, the result is the default.
 
     Raises:
         BadInput: if ``--project`` is not a folder, or does not contain the script.

@@ -38,8 +38,8 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
     """Yield the faults that toolkit finds in the words of a command.
 
     Args:
-        code: the program on this machine.
-        job: the job of the program.
+        code: the job's command, with the facts about its program from files on this machine.
+        job: the job that runs the command.
         contents: the commands and modules of the image, or ``None`` if toolkit could not read them.
         in_folder: true if the job starts in the current folder or in a copy of this folder.
     """
@@ -77,14 +77,14 @@ def faults(code: Code, job: JobFile, contents: Contents | None, *, in_folder: bo
 
 
 def _arguments(code: Code) -> list[str]:
-    """Return the words of the command. The list is empty if the command contains an option such as ``-c``,
-    after which a shell or Python runs a word as code.
+    """Return the words of the command. The list is empty if the command contains an option such as ``-c``.
+    After such an option, a shell or Python runs a word as code.
     """
     return [] if any(_INLINE.fullmatch(word) for word in code.words) else list(code.words)
 
 
 def _launcher(code: Code) -> tuple[str, str] | None:
-    """Return the launcher, such as mpirun, that each rank would start: a prefix for messages, and its name.
+    """Return a prefix for messages, and the name of the launcher, such as mpirun, that each rank would start.
 
     The prefix is ``SCRIPT: `` if a shell script calls the launcher, and empty if the command itself starts
     the launcher. The result is ``None`` if the ranks start no launcher.
@@ -125,8 +125,8 @@ def _absent(code: Code, contents: Contents | None) -> Iterator[LaunchFault]:
 def _script(code: Code) -> str:
     """Return the script that Python or a shell would run.
 
-    The result is empty if the command names no script, or if toolkit could already read the Python script,
-    so that the script certainly exists.
+    The result is empty if the command names no script. The result is also empty if toolkit has read the
+    Python script, because the script then certainly exists.
     """
     at, words = code.facts.script, code.words
     if at is not None:
@@ -179,7 +179,7 @@ def module_faults(code: Code, job: JobFile, image: str, contents: Contents) -> I
 
 
 def fix_in_image(contents: Contents, module: str) -> str:
-    """Return the option with which Python finds a module in a folder of the image such as ``/app``.
+    """Return a fix with the option for Python to find a module in an image folder such as ``/app``.
 
     The result is empty if toolkit knows no folder with this module.
     """

@@ -16,21 +16,21 @@ _MOST_SHOWN = 12
 
 
 def check_sweep(job: JobFile, code: Code | None, flags: Flags) -> None:
-    """Raise an error if the program ignores the value of any name in the sweep.
+    """Raise an error if the sweep contains a name whose value the program does not use.
 
     A program gets a value through a placeholder in its command, or through an environment variable
     ``TOOLKIT_SWEEP_NAME``.
 
     Raises:
-        CheckFailed: if the program does not use a value. The error says which name of the sweep is unused,
-            and names its placeholder and its environment variable.
+        CheckFailed: if the program does not use a value. The error gives the name in the sweep, its
+            placeholder and, for a command, its environment variable.
     """
     if not job.sweep or flags.force:
         return
     words = (job.arguments or ()) if job.trainer else (job.command or ())
     texts = [*_texts(code)]
     if code is not None and not (code.facts.facts or code.facts.script is not None):
-        # The program's source is not on this machine, so toolkit cannot see the values that it uses.
+        # The program's source is not on this machine, so toolkit cannot see which values the program uses.
         return
     names = sweep_values.names_of(job.sweep)
     unused = [
