@@ -1,5 +1,5 @@
-"""Check that an ``--env-image`` file fits the job's image, check the file's signature, and copy the file to
-the cluster."""
+"""Check that an ``--env-image`` file fits the job's image, check the file's signature, and find out what the
+job needs to mount the file."""
 
 import posixpath
 from collections.abc import Mapping
@@ -63,8 +63,8 @@ def env_file(option: str | None) -> Path | None:
 
 
 def read_offer(offers: Contents, env: Path | None) -> Contents:
-    """Return the commands and modules of an image; add the modules in project folders that the environment
-    refers to.
+    """Return the commands and modules of an image, and the modules in the project folders to which the
+    environment refers.
     """
     folders = [Path(folder) for folder in read_env(env).outside] if env else []
     names = {
@@ -103,13 +103,14 @@ def clear_env(
         env: the environment file, or ``None``.
         image: the image; its facts describe the image with the environment mounted over it.
         demand: the keys that must have signed the environment image.
-        tell: a function that receives progress messages.
+        tell: the listener for progress messages.
         base: the folder on the cluster for copies; empty if the job runs on this machine.
         force: whether the job may use an environment that does not match the job's image.
 
     Raises:
         BadInput: if the job's image is not on this machine, so that toolkit cannot compare the two images.
-        CheckFailed: if the environment is for another image, or a required signature is wrong or missing.
+        CheckFailed: if the environment does not match the job's image and ``force`` is false, or if the
+            signature is wrong, or a required signature is missing.
     """
     if env is None:
         return NO_ENV

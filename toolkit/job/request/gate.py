@@ -1,7 +1,7 @@
 """Check the signature, the key and the digest of an image before a container starts.
 
 toolkit creates each job record from an :class:`ImageClearance`. Only this module creates
-:class:`ImageClearance` objects, so toolkit cannot start an unchecked image.
+:class:`ImageClearance` objects, so no image can start without passing through this module.
 """
 
 import posixpath
@@ -44,7 +44,7 @@ class ImageClearance:
 
 
 def demand_of(request: JobRequest, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the signatures that a new job's image needs, from options, settings and the job's site profile.
+    """Return which signatures the options, the settings and the site profile require for a new job's image.
 
     Args:
         request: the job, with its site profile and the key file that the settings require.
@@ -58,9 +58,9 @@ def demand_of(request: JobRequest, verify_key: str | None, no_verify: bool) -> K
 
 
 def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> KeyDemand:
-    """Return the signatures that a recorded job's image needs before toolkit submits the job again.
+    """Return which signatures a recorded job's image needs before toolkit submits the job again.
 
-    toolkit uses the present options, settings and site profile, and ignores the values at the first launch.
+    toolkit uses the current options, settings and site profile, and not the values from the recorded launch.
 
     Args:
         site: the name of the site profile; empty or ``None`` without a site.
@@ -72,7 +72,7 @@ def demand_for(site: str | None, verify_key: str | None, no_verify: bool) -> Key
 
 
 def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageClearance:
-    """Check the signatures of an image before the image starts, and return the permission to start it.
+    """Check the signatures of an image before it starts, and return an object that permits the start.
 
     If ``demand`` requires no key, an unsigned image may start.
 
@@ -97,7 +97,7 @@ def clear(image: StartableImage, demand: KeyDemand, tell: Tell) -> ImageClearanc
 def clear_again(
     runner: Runner, record: JobRecord, demand: KeyDemand, tell: Tell, *, remote: bool
 ) -> tuple[ImageClearance, ImageFacts | None]:
-    """Check a recorded job's image again, and return the image's facts if this machine has a copy.
+    """Check a recorded job's image again. Return its facts if the image or a copy is on this machine.
 
     toolkit first compares the digest of the image on the job's host with the digest in the record. For a job
     on another machine, toolkit then checks the signatures of an identical copy on this machine. If this
@@ -135,7 +135,7 @@ def clear_again(
 
 def _view(record: JobRecord, *, remote: bool) -> RankView:
     view = view_of_command(TRAINER if record.spec.trainer else record.spec.command, record.spec.binds)
-    # The environment image of a job on another machine is on that machine, so toolkit cannot read it here.
+    # If the job's host is another machine, the environment image is there, so toolkit cannot read it here.
     return view if remote else msgspec.structs.replace(view, env=record.spec.env_image)
 
 
@@ -179,7 +179,7 @@ def _signatures(sif: Path, demand: KeyDemand) -> ImageCheck:
 
 
 def _why(required_key: RequiredKey) -> str:
-    """Return the end of an error message, which names the site profile or the settings that require a key.
+    """Return the end of an error message. It names the site profile or the settings that require a key.
 
     The result is empty if the option ``--verify-key`` requires the key.
     """
