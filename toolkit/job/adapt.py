@@ -24,12 +24,12 @@ _TRAINS = {"backward", "fit", "apply_gradients"}
 def adapt(path: Path, program: Way | None = None) -> tuple[AdaptedScript, bytes]:
     """Return the changes that a script needs to run on several ranks, and the changed script.
 
-    toolkit does not change a script that already connects its ranks, or that uses a trainer class of a
-    framework.
+    toolkit leaves a script unchanged if the script already connects its ranks, or uses a framework's trainer
+    class.
 
     Args:
         path: a training script that uses Keras or PyTorch.
-        program: the framework that connects the ranks, such as ``torch``, or ``None`` to let toolkit choose.
+        program: what connects the ranks, such as ``horovod`` or ``torch``. If ``None``, toolkit chooses.
 
     Raises:
         BadInput: if the file is not valid Python, or toolkit does not recognise its training code.

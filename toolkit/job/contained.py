@@ -83,7 +83,7 @@ def _starts(host: HostFacts) -> bool:
 def _may_start(question: UndecidedImage, tell: Tell) -> bool:
     """Return whether the image's signatures permit toolkit to start the image.
 
-    toolkit applies the same signature check as for a job without ``--verify-key`` and ``--no-verify``.
+    toolkit checks the signatures as for a job that has neither ``--verify-key`` nor ``--no-verify``.
     """
     digest = (question.image.digest or "").removeprefix("sha256:") or hash_file(question.file)
     name = question.file.name
@@ -137,8 +137,8 @@ def _variables(
 
 
 def read(text: str) -> dict[str, str]:
-    """Return the variables in the output of ``env``, by name. If a value has several lines, the result
-    contains only its first line.
+    """Return the variables in the output of ``env``, by name. For a value with several lines, return only
+    the first line.
     """
     pairs = (line.partition("=") for line in text.splitlines())
     return {name: value for name, sign, value in pairs if sign and name.isidentifier()}

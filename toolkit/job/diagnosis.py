@@ -40,7 +40,7 @@ from toolkit.program.starter_counts import read_starter_counts
 from toolkit.runtime import apptainer
 
 NODES = 2
-"""The default number of nodes of a launch. On a single node, the ranks would not need the network."""
+"""The default number of nodes of a launch. With two nodes, the prediction covers the network as well."""
 
 
 _NO_JOB = JobFile()
@@ -51,8 +51,8 @@ class LaunchRequest:
     """The launch whose result ``toolkit doctor`` predicts, and its site.
 
     ``words`` are the options of ``toolkit doctor`` for this launch, such as ``("--site", "lumi")``. ``view``
-    has the command of a rank, and the image's folders that mounts hide. ``modules`` are the environment
-    modules that the job loads. ``env`` is the file of the user's environment image.
+    has the command of a rank, and the folders in the image that are hidden by mounts. ``modules`` are the
+    environment modules that the job loads. ``env`` is the file of the user's environment image.
     """
 
     request: Request
@@ -68,8 +68,8 @@ class LaunchRequest:
     def judge(self, host: HostFacts, image: ImageFacts) -> "Diagnosis":
         """Return the prediction for the launch on a host.
 
-        If the site profile or the job names a module that provides a container runtime, toolkit adds this
-        runtime to the host's facts.
+        If the site profile or the job names an environment module that provides a container runtime, toolkit
+        adds this runtime to the host's facts.
         """
         known = with_runtime(host, self.site, self.modules, self.runtime)
         return Diagnosis(known, image, self, predict(known, image, self.request, self.site))
@@ -226,11 +226,11 @@ def diagnose(
 
     Args:
         image: the name of an image, or the image's facts.
-        place: the facts of a host, or a facts file; if ``None``, toolkit probes ``host_options``.
+        place: the facts of a host, or a facts file. If ``None``, toolkit probes a host.
         request: the launch whose result toolkit predicts.
-        host_options: the host to probe.
-        partition: the Slurm partition with the node to probe.
-        tell: a function that receives progress messages.
+        host_options: names the host to probe.
+        partition: the Slurm partition from which toolkit probes a node.
+        tell: the listener for progress messages.
         run: whether to start a container on a node, to read variables that the image's start scripts set.
 
     Raises:

@@ -1,4 +1,4 @@
-"""Read the output of a job and explain its failure; the output may have any size."""
+"""Read the output of a job, which may have any size, and explain why the job failed."""
 
 import contextlib
 from collections.abc import Iterable, Sequence
@@ -35,7 +35,7 @@ _OUTPUTS = (
     "*/stdout*.log",
     "*/stderr*.log",
 )
-"""Name patterns of output files in a folder; torchrun writes the output of each rank to a separate folder."""
+"""Name patterns of output files. The last two are for torchrun, which writes a folder for each rank."""
 
 _MOST_FILES = 64
 
@@ -147,7 +147,7 @@ def _files(files: Sequence[Path], base: Path | None = None) -> list[Piece]:
 def _ends(number: str) -> list[Piece]:
     """Return one piece with a line from Slurm's accounting for each failed step of a job.
 
-    The list is empty if Slurm reports no failed step. The lines do not come from an output file, so messages
+    The list is empty if Slurm reports no failed step. The lines are not from an output file, so messages
     that quote these lines show no line number.
     """
     lines: Iterable[str] = slurmjob.ends_of(number) if NUMBER.fullmatch(number) else ()

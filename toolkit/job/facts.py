@@ -10,7 +10,7 @@ from toolkit.probe.bundle import Bundle
 from toolkit.probe.probe import gather, load
 
 MOST_SECONDS = 600
-"""The longest time, in seconds, that the Slurm job of a probe may wait for compute nodes."""
+"""The longest time, in seconds, that a user may let the Slurm job of a probe wait for compute nodes."""
 
 
 def gather_facts(host_options: HostOptions, choice: NodeChoice) -> Bundle:
@@ -31,8 +31,8 @@ def gather_facts(host_options: HostOptions, choice: NodeChoice) -> Bundle:
 
 
 def read_or_probe(file: Path | None, host_options: HostOptions, partition: str | None) -> HostFacts:
-    """Return the host facts in ``file``. If ``file`` is ``None``, probe the host that ``host_options`` name,
-    and one node of the partition.
+    """Return the host facts in ``file``. If ``file`` is ``None``, probe the host in ``host_options`` and one
+    node of the partition, and return their facts.
 
     Raises:
         BadInput: if the file is not a facts file.

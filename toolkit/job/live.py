@@ -37,7 +37,7 @@ from toolkit.runtime import apptainer
 _MINUTES = "4"
 """The time limit of a trial in minutes. A trial is a small job in one launch mode.
 
-A trial usually takes some seconds. If a trial hangs, Slurm stops the trial after this time.
+A trial usually takes some seconds. If a trial hangs, Slurm stops the trial at this limit.
 """
 
 
@@ -76,7 +76,7 @@ class _Bench:
 
 
 def try_modes(trial_request: TrialRequest, host_options: HostOptions, tell: Tell) -> tuple[Live, HostFacts]:
-    """Run a trial of each launch mode in the request. If the request has no mode, choose one mode.
+    """Run a trial of each launch mode in the request. If the request names no mode, try only one mode.
 
     Returns:
         the results of the trials, and the host's facts.
@@ -86,7 +86,7 @@ def try_modes(trial_request: TrialRequest, host_options: HostOptions, tell: Tell
         Missing: if the image has no MPI library or cannot run the trial program, or the host is unreachable.
     """
     _check(trial_request)
-    # A trial ignores the user's settings, except a required signing key.
+    # Of the user's settings, a trial uses only the required signing key.
     demand = demand_of(settings({}, ("true",)), trial_request.verify_key, trial_request.no_verify)
     runner = host_options.open()
     try:
@@ -126,9 +126,9 @@ def _check(request: TrialRequest) -> None:
 def _modes(request: TrialRequest, verdict: Verdict) -> list[Mode]:
     """Return the launch modes to try.
 
-    The result is the modes in the request. If the request has no mode, the result is the mode that toolkit
-    recommends. If toolkit recommends no mode, the result is the first mode with a launch command. If no mode
-    has a launch command, the result is the first mode of the prediction.
+    These are the modes in the request. If the request names no mode, return only the mode that toolkit
+    recommends. If toolkit recommends no mode, return the first mode for which toolkit found a launch command.
+    If there is no such mode, return the first mode of the prediction.
     """
     if request.modes:
         return list(dict.fromkeys(request.modes))

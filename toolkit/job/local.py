@@ -36,7 +36,7 @@ from toolkit.run.command import Runner
 
 
 def launch_here(call: Call, request: JobRequest, tell: Tell, opener: Opener) -> JobRecord:
-    """Run a job on this machine, and return its record after the job ends; ``tell`` receives the output.
+    """Run a job on this machine, and return its record after the job ends. ``tell`` prints the job's output.
 
     Raises:
         BadInput: if an option needs a cluster.
@@ -47,7 +47,7 @@ def launch_here(call: Call, request: JobRequest, tell: Tell, opener: Opener) -> 
 
 
 def prepare_here(call: Call, job_request: JobRequest, tell: Tell, opener: Opener) -> tuple[Runner, Prepared]:
-    """Return a runner, which runs commands on this machine, and the prepared job.
+    """Return a runner for commands on this machine, and the prepared job.
 
     ``opener`` is the function that opens the runner.
 
@@ -98,7 +98,7 @@ def prepare_here(call: Call, job_request: JobRequest, tell: Tell, opener: Opener
 
 
 def _without_queue(call: Call, request: JobRequest, tell: Tell) -> JobRequest:
-    """Return the request without options that need a batch queue; print the names of the removed options."""
+    """Return the request without options that need a batch queue, and print the names of these options."""
     job, left_out = without_queue(request.job, request.origins, _job_file(call))
     if left_out:
         tell.step(f"Ignored, because --local uses no Slurm queue: {', '.join(left_out)}")

@@ -56,7 +56,7 @@ class NotebookRequest(msgspec.Struct, frozen=True, kw_only=True):
 def merge_notebook(
     options: Mapping[str, Any], folder: str, packages: str, flags: Flags, tell: Tell
 ) -> NotebookRequest:
-    """Merge the command's options with the site profile and the settings, as for other jobs.
+    """Merge the options of ``toolkit notebook`` with the site profile and the settings.
 
     Raises:
         BadInput: if an option is wrong.
@@ -82,7 +82,7 @@ def prepare_notebook(
 ) -> Prepared:
     """Return the prepared job of a notebook.
 
-    ``remote`` is true if the job runs on another machine, to which toolkit may have to copy the image.
+    ``remote`` is true if the job runs on another machine. toolkit may have to copy the image there.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -128,7 +128,7 @@ def unseen_script(notebook_request: NotebookRequest, site: Site, tell: Tell) -> 
     """Return the job script of a notebook for a site, without a connection to the cluster.
 
     Raises:
-        BadInput: if the site cannot run the job, or an option names a file on the cluster.
+        BadInput: if the site cannot run the job, or an option needs a connection to the cluster.
     """
     job = notebook_request.job.job
     check_not_there(job)
@@ -149,7 +149,7 @@ def unseen_script(notebook_request: NotebookRequest, site: Site, tell: Tell) -> 
 def _check_runtime(command: str) -> None:
     """Check that the container runtime is Apptainer or Singularity.
 
-    toolkit can open a tunnel to a notebook only with these two runtimes.
+    toolkit supports notebooks only with these two runtimes.
 
     Raises:
         BadInput: if the container runtime is neither Apptainer nor Singularity.
@@ -164,7 +164,7 @@ def _check_runtime(command: str) -> None:
 def _launch(host: HostFacts, image: ImageFacts, request: Request, site: Site | None) -> ModeChoice:
     """Return the launch of a notebook: one task without MPI.
 
-    A notebook does not use MPI, so faults of the image's MPI do not stop the launch of the notebook.
+    A notebook does not use MPI, so toolkit launches the notebook even if the image's MPI has faults.
     """
     launch_plan = plan_launch(host, image, request, notebook.MODE, site)
     return ModeChoice(predict_plan(host, image, request, launch_plan), launch_plan, forced=False)

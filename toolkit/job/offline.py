@@ -57,7 +57,7 @@ def script_for(request: JobRequest, site: Site, flags: Flags, tell: Tell) -> str
     startable = uncontacted_image(request, flags, tell)
     image = startable.facts
     sources = Sources(startable.local_file or Path(image.path), None, fix, _program(job), code)
-    # If toolkit finds no Python file of the program here, the job may start in another folder.
+    # If toolkit finds no Python file of the program here, the user may submit the script in any folder.
     # In this case, do not check the relative paths in the job's command.
     here = replace(flags, sync=code is not None and bool(code.facts.facts))
     gpus = site.has_gpus(job.partition, job.gpus_per_node)
@@ -120,8 +120,8 @@ def check_not_there(job: JobFile) -> None:
 
 
 def uncontacted_image(request: JobRequest, flags: Flags, tell: Tell) -> StartableImage:
-    """Return a job's image with its facts. If the image is not on this machine, the facts are assumptions,
-    usually from the recipe with the image's name.
+    """Return a job's image with its facts. If the image is not on this machine, toolkit assumes facts,
+    usually from the recipe that has the image's name.
 
     Raises:
         BadInput: if ``--image`` is neither the path of a SIF file nor the name of a recipe.
@@ -152,8 +152,8 @@ def _program(job: JobFile) -> Path | None:
 def _data(job: JobFile, tell: Tell) -> Path | None:
     """Return the folder of a trainer's data on this machine.
 
-    The result is ``None`` for a command, for a trainer that reads no data, and if the data set is not on this
-    machine.
+    The result is ``None`` for a command, and for a trainer that reads no data. The result is also ``None`` if
+    the trainer's data set is not on this machine.
 
     Raises:
         BadInput: if the folder of ``--data`` does not exist.
@@ -175,7 +175,7 @@ def _data(job: JobFile, tell: Tell) -> Path | None:
 def _facts_by_name(name: str, tell: Tell) -> ImageFacts:
     """Return assumed facts about an image that is not on this machine.
 
-    The facts are from the recipe ``name``. If ``name`` is a path, toolkit only assumes that the image
+    The facts are from the recipe ``name``. If ``name`` is a path, toolkit's only assumption is that the image
     contains Open MPI.
     """
     if is_path(name):

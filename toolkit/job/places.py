@@ -45,7 +45,7 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
     if host is not None and cluster is not None:
         raise BadInput("--host and --cluster: cannot be combined; give only one of these options")
     if ssh_config is not None and host is None and cluster is None:
-        raise BadInput("--ssh-config: this option needs --host as well")
+        raise BadInput("--ssh-config: this option also needs --host or --cluster")
     if ssh_config is not None:
         from toolkit.run.remote.ssh_file import check_ssh_config
 
@@ -69,8 +69,8 @@ def open_runner(host: str | None, cluster: str | None, ssh_config: Path | None =
 def _open_cluster(name: str, ssh_config: Path | None) -> "Runner":
     """Return a runner, which runs commands on the login node of a virtual cluster.
 
-    The cluster's SSH configuration contains the login node's last known port and host key. toolkit asks the
-    Docker engine for the current port only if no login node with this host key answers at this port.
+    toolkit first tries the last known port, which the cluster's SSH configuration contains. If no login node
+    with the recorded host key answers at this port, toolkit asks the Docker engine for the current port.
     """
     from toolkit.cluster.access import config_of
     from toolkit.run.remote.ssh import SshRunner

@@ -54,7 +54,7 @@ from toolkit.run.stage import Parcel
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A job with its record, script and files: toolkit only has to copy the files and submit the script."""
+    """A job that is ready: toolkit only has to copy its files, and submit or run its script."""
 
     record: JobRecord
     script: str
@@ -75,14 +75,14 @@ def prepare(
 ) -> Prepared:
     """Return a job that is ready to submit; this function writes nothing on the host.
 
-    If cached facts about the host would make toolkit refuse the job, toolkit first probes the host again.
+    If toolkit would refuse the job because of cached facts about the host, it first probes the host again.
 
     Args:
         runner: runs commands on the host.
         request: the job that the user requests.
         flags: the options that are not job fields.
         sources: the files on this machine that the launch needs.
-        tell: a function that receives progress messages.
+        tell: the listener for progress messages.
         remote: whether the host is another machine.
         for_submission: true if the caller submits the job; false if the caller only shows the script.
     """
@@ -156,8 +156,8 @@ def check_queue(target: Target, spec: JobSpec, request: JobRequest, flags: Flags
     partitions that Slurm reports.
 
     Raises:
-        CheckFailed: if Slurm would refuse the job, unless the user gives ``--force``; the error describes the
-            first fault.
+        CheckFailed: if Slurm would refuse the job, and the user does not give ``--force``. The error
+            describes all faults.
     """
     if request.site and request.site.scheduler != "slurm":
         return
@@ -200,10 +200,10 @@ def with_script(
 def make_record(
     place: str, spec: JobSpec, choice: ModeChoice, clearance: ImageClearance, env_digest: str = ""
 ) -> JobRecord:
-    """Return the record of a job that is not submitted yet; the record contains no secret values.
+    """Return the record of a job before its submission. The record contains no secret values.
 
-    ``clearance`` is the result of the signature check. ``env_digest`` is the digest of the file of
-    ``--env-image``, or empty.
+    ``clearance`` is the result of the image's signature check. ``env_digest`` is the digest of the
+    ``--env-image`` file. It is empty without this option.
     """
     recorded_plan = msgspec.structs.replace(choice.plan, env=without_secrets(choice.plan.env))
     return JobRecord(

@@ -32,7 +32,7 @@ def check_program(
 
     Returns:
         the files that the launch needs, and the job. If the user gave a script instead of a command, the
-        command starts ``python``, or ``python3`` if the image has only ``python3``.
+        job's command starts with ``python``, or with ``python3`` if the image has only ``python3``.
 
     Raises:
         ProgramFault: if the job would fail, unless the user gives ``--force``.
@@ -53,10 +53,10 @@ def check_program(
 def program_faults(
     job: JobFile, image: ImageFacts, contents: Contents, env: Path | None, *, gpus: bool
 ) -> tuple[LaunchFault, ...]:
-    """Return the faults for which ``toolkit launch`` would refuse the command of a job.
+    """Return the faults for which ``toolkit launch`` would refuse the command or the trainer of a job.
 
     Args:
-        job: the job; a job without a command has no faults.
+        job: the job; a job with neither a command nor a trainer has no faults.
         image: the facts of the job's image.
         contents: the commands and modules in the image.
         env: the file of ``--env-image``, or ``None``.

@@ -1,4 +1,4 @@
-"""Describe the command and the script of a rank, and the image's folders that mounts hide from the rank."""
+"""Describe the command and the script of a rank, and the image folders that are hidden by mounts."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,7 +23,7 @@ _SUFFIX = ".py"
 
 
 def view_of_job(job: JobFile, site: Site | None) -> RankView:
-    """Return the command of a job's ranks, and the image's folders that mounts hide from the ranks.
+    """Return the command of a job's ranks, and the image folders that are hidden from the ranks by mounts.
 
     A trainer's command starts with ``python``, so the ranks run the first Python on the image's PATH.
     """
@@ -33,8 +33,8 @@ def view_of_job(job: JobFile, site: Site | None) -> RankView:
 
 
 def view_of_command(command: Sequence[str], binds: Sequence[str] = ()) -> RankView:
-    """Return the command, and the image's folders that mounts hide. ``binds`` are the mounts that the job and
-    its site profile request, each ``SRC[:DST[:OPTS]]``.
+    """Return the command, and the image folders that are hidden by mounts. ``binds`` are the mounts that the
+    job and its site profile request. Each has the format ``SRC[:DST[:OPTS]]``.
     """
     targets = [bind_target(bind) for bind in binds if not bind.endswith(IMAGE_BIND)]
     known = [target for target in targets if target.startswith("/") and target != "/" and "$" not in target]

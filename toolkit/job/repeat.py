@@ -128,8 +128,8 @@ def _remove_binds(binds: tuple[str, ...], job_binds: tuple[str, ...]) -> tuple[s
 
 
 def _apply_changes(old: Relaunch, changes: JobFile, words: tuple[str, ...]) -> JobSpec:
-    """Return the job specification with the changes that the options request; if ``words`` are given, they
-    replace the recorded arguments or command.
+    """Return the recorded job specification with the changes that the options request. If ``words`` are
+    given, they replace the trainer's arguments or the command.
     """
     spec = old.spec
     fields = {
@@ -157,8 +157,7 @@ def _strategy(strategy: str, old_ranks: int, new_ranks: int) -> str:
     """Return the training strategy of the repeated job.
 
     If the recorded job had the default strategy for its number of ranks, the result is the default strategy
-    for the new number of ranks. If the recorded job had another strategy, the result is the recorded
-    strategy.
+    for the new number of ranks. Otherwise, the result is the recorded strategy.
     """
     usual = trainers.usual_strategy
     return usual(new_ranks) if strategy in {"", usual(old_ranks)} else strategy
@@ -167,7 +166,7 @@ def _strategy(strategy: str, old_ranks: int, new_ranks: int) -> str:
 def _facts_beside(runner: Runner, record: JobRecord) -> ImageFacts | None:
     """Return the facts about the recorded image from the facts file that is beside the image on the host.
 
-    The result is ``None`` if the facts file is missing or unreadable, or is for an image with another digest.
+    The result is ``None`` if the facts file is missing or invalid, or describes an image with another digest.
     """
     try:
         facts = msgspec.json.decode(runner.read(f"{record.spec.image}{FACTS}"), type=ImageFacts)
