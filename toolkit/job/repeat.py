@@ -82,7 +82,7 @@ def repeat_job(runner: Runner, record: JobRecord, call: Call, tell: Tell, *, rem
         choice = choose(verdict, record.mode, force=force)
     else:
         tell.step(
-            f"toolkit cannot read the image on this machine; the new job starts its ranks as {record.key} did"
+            f"toolkit found no facts about the image, so the new job starts its ranks as {record.key} did"
         )
         choice = _as_before(record, request, host, site)
     new_record = make_record(runner.place, spec, choice, cleared)

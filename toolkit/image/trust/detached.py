@@ -71,8 +71,8 @@ def signature_of(path: Path, keyring: Path | None) -> FileSignature:
             needs a signature.
 
     Raises:
-        CheckFailed: if the signature is wrong, or its key is expired or revoked, or ``keyring`` is given and
-            the signature is missing.
+        CheckFailed: if the signature is wrong or has expired, or its key has expired or was revoked. If
+            ``keyring`` is given, also if the signature is missing, or is by a key that is not in ``keyring``.
         BadInput: if the signature file is unreadable, or ``keyring`` has no keys.
         Missing: if ``keyring`` is given and gpg is not installed.
     """

@@ -166,7 +166,7 @@ def signatures(file: BinaryIO, path: Path, keys: Verifier) -> Iterator[CheckedSi
 def coverage_gap(file: BinaryIO, path: Path, covered_groups: set[int]) -> str:
     """Return a message that names the first object group that no valid signature covers.
 
-    ``covered_groups`` are the groups with a valid signature. If no group is left, return an empty text.
+    ``covered_groups`` are the groups with a valid signature. If every group has one, return an empty text.
     """
     left = [group for group in signed_groups(read_table(file, path), path) if group not in covered_groups]
     return f"no valid signature covers group {left[0]} of the SIF's objects" if left else ""
