@@ -46,8 +46,8 @@ def start_notebook(runner: Runner, job: Prepared, tunnel: Tunnel, session: Tunne
 
     Raises:
         Interrupted: on Ctrl-C. toolkit first cancels the job, except with ``--keep``.
-        CheckFailed: if the job ends before Jupyter listens.
-        Missing: if the image has no Jupyter, or the host stays unreachable.
+        CheckFailed: if the job ends before Jupyter listens, or Jupyter does not listen in time.
+        Missing: if the image has no Jupyter, the host stays unreachable, or the relay fails repeatedly.
     """
     stage(runner, job.parcels, tell)
     token = notebook.prepare(runner, job.record.spec, job.runtime)
