@@ -34,23 +34,24 @@ class Setting(Row, frozen=True, kw_only=True):
 
     ``kind`` is one of these:
 
-    - ``components``: a list of components of the MCA ``framework``; a component that the image lacks causes
-      ``outcome``.
+    - ``components``: a list of components of the MCA ``framework``. A component that the image does not have
+      causes ``outcome``.
     - ``exclusion``: a list of components to exclude, which starts with ``^``. The list is harmless if it
       contains no name in ``value``. A list with such a name causes ``outcome`` if the row has ``because``.
       If the row has no ``because``, a later row judges the list.
-    - ``interfaces``: names of network interfaces; if the host has none of the interfaces, the result is
-      ``outcome``.
+    - ``interfaces``: names of network interfaces. If the host has none of these interfaces, the setting
+      causes ``outcome``.
     - ``left-out``: names of network interfaces to exclude. The list replaces Open MPI's default list, so it
       must contain the loopback interface. It must also leave at least one other interface.
-    - ``devices``: names of fabric devices or network interfaces in UCX's syntax.
-    - ``path``: a folder of the host in which an MPI looks for plugins.
+    - ``devices``: names of RDMA devices or network interfaces of the host, in UCX's syntax.
+    - ``path``: a folder of the host in which an MPI looks for plugins. If the MPI has plugins, and the launch
+      does not mount this folder, the setting causes ``outcome``.
     - ``transport``: transports that need a fast network on the host, unless the setting names a transport in
       ``value``.
     - ``network``: a setting that needs a fast network on the host, unless the setting contains a word in
       ``value``.
-    - ``netmod``: one of MPICH's network modules; toolkit judges the choice only if the MPI has several
-      modules.
+    - ``netmod``: one of MPICH's network modules. If the image's MPICH has several modules, but not this
+      module, the setting causes ``outcome``.
     - ``library``: if the setting contains a name in ``value``, the image needs ``library``; another row
       judges all other names.
     - ``value``: a setting whose value is in ``value`` causes ``outcome``.
@@ -88,8 +89,9 @@ class Component(Row, frozen=True, kw_only=True):
     """The outcome if a setting requests this component of Open MPI, and the image has the component. If a
     component has several rows, the first row whose ``versions`` match the image's Open MPI decides.
 
-    ``by`` is the transport with which the component uses a fast network. ``unless`` lists settings with which
-    the component works without a fast network.
+    ``by`` is the transport with which the component uses a fast network. If ``by`` is given, ``outcome``
+    applies only if this transport finds no fast network. ``unless`` lists settings with which the component
+    works without a fast network.
     """
 
     framework: str
