@@ -41,7 +41,7 @@ class Sweep(NamedTuple):
 
 
 def run(sweep: Sweep, study: Study, tell: Tell, say: Callable[[str], None]) -> None:
-    """Measure the runs of the study that do not have performance figures yet; ``say`` prints the results.
+    """Measure the runs of a study that have no performance figures yet. ``say`` prints the results.
 
     Raises:
         CheckFailed: if runs failed; toolkit first completes all other runs. The error names the failed runs.

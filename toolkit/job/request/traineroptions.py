@@ -1,4 +1,4 @@
-"""Check the options of a shipped trainer on this machine before the job waits in the queue."""
+"""Check the options of a trainer that is part of toolkit, before the job waits in the queue."""
 
 import re
 import sys

@@ -14,7 +14,7 @@ def start_of(job: str | None, tell: Tell) -> JobStart:
     """Return the measured durations of the phases of a job's start, such as the queue wait and the imports.
 
     Args:
-        job: the folder of a job on this machine, or the key or Slurm ID of a job; ``None`` for the last job.
+        job: a job's folder on this machine, a job's key or a Slurm job ID; ``None`` for the last job.
         tell: a function that receives a notice for each damaged record.
 
     Raises:

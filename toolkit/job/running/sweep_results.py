@@ -15,7 +15,7 @@ _MOST = 4 << 20
 
 
 def find_sweep(job: str | None) -> JobRecord | None:
-    """Return the record of a job if the job is a sweep, else ``None``."""
+    """Return the record of a job if the job exists and is a sweep, else ``None``."""
     try:
         record = records.find(job, newest=True)
     except BadInput:

@@ -13,7 +13,7 @@ _WAITING = {"pending"}
 
 
 def progress(record: JobRecord) -> dict[int, str]:
-    """Return the progress of each array task that has written metrics, by task number.
+    """Return the progress of each array task that has written metrics, by the index of the task.
 
     The progress is a text such as ``epoch 3 of 12, 4,321 images/s, about 2 min left``.
     """
