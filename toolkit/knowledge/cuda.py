@@ -26,7 +26,7 @@ class Compat(Row, frozen=True, kw_only=True):
 
 
 class Gpu(Row, frozen=True, kw_only=True):
-    """A type of GPU: a pattern for its name, and the oldest and newest CUDA release that support this type.
+    """A type of GPU: a pattern for its name, and the oldest and newest CUDA releases that support this type.
 
     ``compute`` is the compute capability. An empty ``last`` means that the newest CUDA release supports the
     type. ``data_centre`` is true if NVIDIA supports forward compatibility (``cuda-compat``) on this type.
@@ -41,7 +41,11 @@ class Gpu(Row, frozen=True, kw_only=True):
 
 
 class Wheel(Row, frozen=True, kw_only=True):
-    """The GPU compute capabilities for which the wheels of some TensorFlow releases contain code."""
+    """The GPUs for which TensorFlow wheels contain code, as compute capabilities.
+
+    ``native`` lists the capabilities with machine code. ``ptx`` is the oldest capability for which the driver
+    can compile the wheels' PTX code. ``cuda`` is the release of the compiler that wrote the PTX code.
+    """
 
     versions: str
     cuda: str

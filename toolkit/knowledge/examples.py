@@ -1,5 +1,5 @@
-"""Read ``examples.toml``: for each rule, an example of a launch, with the rule's finding and the prediction
-for this launch.
+"""Read ``examples.toml``: launches as examples of rules. Each example has the rule's finding for a launch,
+and the prediction for this launch.
 """
 
 from functools import cache

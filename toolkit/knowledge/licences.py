@@ -23,7 +23,7 @@ class Licence(Row, frozen=True, kw_only=True):
     """The licence of a component.
 
     ``spdx`` is an identifier of the SPDX list. ``name`` is the name of a licence that is not on the list.
-    Each entry of ``until`` maps a release to the SPDX identifier of the licence of all earlier releases; the
+    Each entry of ``until`` maps a release to the SPDX identifier that applies to all earlier releases. The
     oldest release comes first.
     """
 
@@ -32,8 +32,8 @@ class Licence(Row, frozen=True, kw_only=True):
     until: dict[str, str] = msgspec.field(default_factory=dict)
 
     def of(self, version: str) -> str:
-        """Return the SPDX identifier of the licence of the component's ``version``; empty if the licence is
-        not on the SPDX list.
+        """Return the SPDX identifier that applies to ``version`` of the component. Return an empty string if
+        the licence is not on the SPDX list.
         """
         return next((spdx for end, spdx in self.until.items() if older(version, end)), self.spdx)
 
