@@ -4,8 +4,8 @@ from collections.abc import Iterable
 
 
 def suggest_near(word: str, choices: Iterable[str]) -> str:
-    """Return `` (did you mean X?)`` if one of the choices, X, is similar to the word; empty if none is
-    similar.
+    """Return `` (did you mean X?)`` if one of the choices, X, is similar to the word. Otherwise, return an
+    empty string.
 
     >>> suggest_near("imgae", ("image", "init"))
     ' (did you mean image?)'

@@ -12,7 +12,7 @@ in hostlist.c).
 """
 
 _LONGEST = 12
-"""The maximum number of digits in a number; Python refuses to convert numbers with thousands of digits."""
+"""The maximum number of digits in a number. Without a limit, ``int`` fails for thousands of digits."""
 
 
 def wrong(text: str) -> str:

@@ -1,4 +1,4 @@
-"""The predicted outcome of each launch mode, and the launch command for the mode."""
+"""Launch modes, their predicted outcomes, and their launch commands."""
 
 from typing import Literal, get_args
 
@@ -33,8 +33,8 @@ ProgramName = Literal["mpi", "horovod", "torch", "jax", "tf-config", "serial"]
 PROGRAMS: tuple[ProgramName, ...] = get_args(ProgramName)
 
 Starter = Literal["", "torchrun", "accelerate", "deepspeed"]
-"""The program in the user's command that starts the ranks of a node; empty if the command names no such
-program.
+"""The program, such as torchrun, that starts the ranks of a node. The value is empty if the user's command
+does not name such a program.
 """
 
 Outcome = Literal[
@@ -58,10 +58,11 @@ because of a GPU driver or a GPU library. ``cpu-only``: ranks run on the CPU alt
 """
 
 Basis = Literal["measured", "derived", "beyond"]
-"""The basis of a prediction. ``measured``: a recorded launch has the same launch mode and the same releases
-of MPI and PMIx, and the rule that decides the outcome also decided a recorded outcome. ``derived``: recorded
-launches have each property of this launch, but not in this combination or not with this rule. ``beyond``: the
-host, the image or the job has a property that no recorded launch has.
+"""The basis of a prediction. ``measured``: a recorded launch has this launch's mode, its releases of MPI and
+PMIx, and its size (one or several nodes, one or several ranks per node). The rule that decides the outcome
+also decided the outcome of a recorded launch. ``derived``: each property of this launch occurs in a recorded
+launch, but the prediction is not ``measured``. ``beyond``: the host, the image or the job has a property that
+no recorded launch has.
 """
 
 
@@ -77,8 +78,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     GPUs. ``directory`` is the folder of the run; it is empty if unknown. ``program`` is the user's choice of
     how the ranks find each other (``--program``), or ``None``. ``command`` is the command of each rank; it is
     empty if unknown. ``joins`` names the libraries with which the user's script connects its ranks; it is
-    empty if unknown. ``says`` maps names to values: the variables and options in the command and the script
-    that affect how the ranks find each other.
+    empty if unknown. ``says`` maps the names of variables and options to their values. The command or the
+    script contains these variables and options, which affect how the ranks find each other.
     """
 
     nodes: int = 2
@@ -103,8 +104,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     projects: tuple[str, ...] = ()
     """Folders of the user's own modules; the launch adds them to PYTHONPATH."""
     faults: tuple[LaunchFault, ...] = ()
-    """Faults of the command, such as a program that the image lacks; also empty if toolkit did not check the
-    command.
+    """Faults of the command, such as a program that the image lacks. The tuple is empty if toolkit found no
+    fault or did not check the command.
     """
 
     @property
@@ -114,7 +115,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
-    """The words of a launch command, without shell quotes; toolkit quotes the words when it writes the job
+    """The words of a launch command, without shell quotes. toolkit adds the quotes when it writes the job
     script.
 
     ``launcher`` lists the launcher and its options, as in ``("srun", "--mpi=pmix")``; :mod:`toolkit.launch`
@@ -123,8 +124,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     lists options for ``singularity exec``. ``env`` contains variables to set inside the container. ``unset``
     names variables of the host that must not reach the container. ``binds`` are mounts, ``SRC[:DST[:OPTS]]``.
     ``wrapper`` lists the words that precede the ranks' command inside the container. ``program`` says how the
-    ranks find each other. ``starter`` is a program, such as torchrun: the launcher starts this program once
-    on each node, and the program starts the ranks.
+    ranks find each other. ``starter`` is a program, such as torchrun, that the launcher starts once on each
+    node. This program then starts the ranks of the node.
     """
 
     mode: Mode
@@ -142,8 +143,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """The predicted outcome of one launch mode.
 
-    ``because`` is the reason for the outcome. ``findings`` are ids of findings. If the outcome is unknown,
-    ``missing`` names the unknown facts on which the outcome depends. If the outcome depends on timing,
+    ``because`` is the reason for the outcome. ``findings`` are the ids of the findings about this launch
+    mode. ``missing`` names the unknown facts that rules for this mode need. If the outcome depends on timing,
     ``outcome`` is the most frequent outcome, and ``by_chance`` lists the other possible outcomes. For
     example, if one rank fails, the launcher either stops the other ranks or waits for them. ``beyond`` names
     the properties of this launch that no recorded launch has.

@@ -9,15 +9,15 @@ class Tell(Protocol):
     """
 
     def step(self, text: str) -> None:
-        """Report that a step starts for which the user waits; ``text`` describes the step, without a full
-        stop.
+        """Report the start of a step for which the user waits. ``text`` describes the step, and has no full
+        stop at its end.
         """
 
     def detail(self, text: str) -> None:
         """Report one line of a step's output, such as a line of a build log."""
 
     def output(self, text: str) -> None:
-        """Print a line of the command's results to standard output; the progress display stays intact."""
+        """Print a line of results to standard output without disturbing the progress display."""
 
     def notice(self, text: str) -> None:
         """Print a warning, even if the listener hides progress."""

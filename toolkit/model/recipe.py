@@ -8,7 +8,9 @@ MPIS = ("openmpi", "mpich")
 """The MPI components; a recipe wants at most one of them."""
 
 MATCH_HOST = "match-host"
-"""The constraint for any version that works on the user's cluster; without a cluster, any version."""
+"""The constraint that allows each version that works on the user's cluster. If the user names no cluster, the
+constraint allows all versions.
+"""
 
 LONGEST_LINE = 300
 """Maximum length, in characters, of the fields ``title`` and ``unbuildable`` of a recipe."""

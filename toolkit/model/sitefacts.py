@@ -7,12 +7,13 @@ from toolkit.model.facts import Count
 
 class PartitionFacts(msgspec.Struct, frozen=True, kw_only=True):
     """A partition, as sinfo reports it. If the nodes differ, ``cpus``, ``memory_mb``, ``gpus``, ``cores`` and
-    ``threads`` have the largest value of any node.
+    ``threads`` are each the largest value of any node.
 
     ``max_time`` has Slurm's syntax or is ``UNLIMITED``. ``max_nodes`` is the maximum number of nodes of a
-    job; it is ``None`` if a job may use all nodes of the partition. ``cores`` is the number of physical cores
-    of a node. ``threads`` is the number of hardware threads of a core. ``gpu`` is the GPU type in GRES
-    (Slurm's generic resources); it is empty if there are several types. ``gpus`` is 0 if GRES has no GPUs.
+    job; it is ``None`` if the partition has no such limit or the limit is unknown. ``cores`` is the number of
+    physical cores of a node. ``threads`` is the number of hardware threads of a core. ``gpu`` is the GPU type
+    in GRES (Slurm's generic resources); it is empty if there are several types. ``gpus`` is 0 if GRES has no
+    GPUs.
     """
 
     name: str
@@ -56,14 +57,15 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
 
     ``cluster`` is Slurm's ClusterName. ``enforces`` are the values of Slurm's AccountingStorageEnforce.
     ``modules`` is the module system (``lmod 8.7``); it is empty if the cluster has no module system.
-    ``offers`` lists modules that provide a container runtime, the default module first.
+    ``offers`` lists modules that provide a container runtime; modules with a mark, such as ``(default)``,
+    come first.
 
-    Four fields say whether the names in a site profile exist on the cluster, in the order of the profile.
-    ``loaded`` has, for each module, the error message of ``module load``; it is empty if the module loaded.
-    ``commands`` has, for each program, the path at which a login shell with the profile's modules finds the
-    program; it is empty if the program is missing. The first two programs are always ``apptainer`` and
-    ``singularity``. ``there`` says whether each folder exists on the login node, and ``there_nodes`` says
-    whether each folder exists on a compute node.
+    Four fields say whether the names in a site profile exist on the cluster. Their entries are in the order
+    of the profile. For each module, ``loaded`` contains the error message of the module system, or an empty
+    text if the module loaded. For each program, ``commands`` contains the path at which a login shell with
+    the profile's modules finds the program, or an empty text if the shell does not find it. The first two
+    programs are always ``apptainer`` and ``singularity``. ``there`` says whether each folder exists on the
+    login node, and ``there_nodes`` says whether each folder exists on a compute node.
 
     ``folders`` lists the folders that common variables, such as SCRATCH, name. ``scratch`` lists writable
     folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that are

@@ -5,7 +5,7 @@ from typing import Literal
 import msgspec
 
 Component = str
-"""A component of an image: the name of a row in ``recipes/knowledge/components.toml``."""
+"""The name of a component of an image, from ``recipes/knowledge/components.toml``."""
 
 Provider = Literal["base", "debian", "pypi", "source", "published"]
 """The source of a component. ``base``: the base image itself. ``debian``: Debian packages. ``pypi``: wheels.
@@ -18,8 +18,8 @@ class Chosen(msgspec.Struct, frozen=True, kw_only=True):
     """One component of a solution.
 
     ``why`` is a sentence that says why the image contains the component, and why the solver did not choose a
-    newer version. ``source`` cites the document, such as release notes, from which ``stacks.toml`` has the
-    requirements of this version.
+    newer version. ``source`` cites the evidence for this version's row in ``stacks.toml``, such as release
+    notes.
     """
 
     component: Component

@@ -9,8 +9,8 @@ STACK_PATH = "/opt/toolkit/stack.json"
 
 
 class Stack(msgspec.Struct, frozen=True, kw_only=True):
-    """The exact version of each component in an image that affects MPI jobs. The version is empty if the
-    image does not contain the component.
+    """The exact versions of an image's components, as far as the components affect MPI jobs. A version is
+    empty if the image does not contain the component.
 
     The build reads the versions from the finished image, not from the recipe.
     """

@@ -106,8 +106,9 @@ class Shares(msgspec.Struct, frozen=True, kw_only=True):
 class Figures(msgspec.Struct, frozen=True, kw_only=True):
     """The measured values of one run, without the warm-up.
 
-    ``seconds`` are the times of the epochs, in seconds; if only a rate is known, the times for 1,000 units
-    (``unit`` of :class:`Study`, such as images). ``rates`` are units per second of all ranks together.
+    ``seconds`` are the durations of the epochs, in seconds. If only a rate is known, they are the durations
+    of 1,000 units (``unit`` of :class:`Study`, such as images). ``rates`` are units per second, summed over
+    all ranks.
     ``resolution`` is the precision, in seconds, to which ``seconds`` are rounded. ``waiting`` is the fraction
     of an epoch in which a rank waits for its samples; ``None`` if the trainer does not report this time.
     ``gpu`` is the median GPU utilization of the first node, from 0 to 1; ``None`` if the job did not record
@@ -144,8 +145,8 @@ class Origin(msgspec.Struct, frozen=True, kw_only=True):
 class Point(msgspec.Struct, frozen=True, kw_only=True):
     """One run of a study.
 
-    ``series`` is the value in this run of the field that the study compares (``compare``); it is empty if the
-    study compares nothing. ``number`` counts the repeats of the run, from 1. ``why`` says why the run failed.
+    ``series`` is this run's value of the field that the study compares; it is empty if the study compares
+    nothing. ``number`` is the number of this repeat, from 1. ``why`` says why the run failed.
     """
 
     schema: str = "toolkit.point/1"
