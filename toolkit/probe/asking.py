@@ -21,8 +21,8 @@ _NAME = re.compile(r"[A-Za-z0-9_.,+@=-]*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class SiteWords:
-    """The names in a site profile (the file that describes a cluster) that the probe looks for on the
-    cluster.
+    """Names from a site profile (the file that describes a cluster). The probe checks whether these names
+    exist on the cluster.
 
     ``modules`` are in the order in which a job loads them. ``commands`` are programs. A folder in ``folders``
     may start with a variable (``$WORK/data``). :mod:`toolkit.knowledge.sitefields` checks these names.
@@ -39,8 +39,9 @@ class NodeChoice:
 
     ``nodes`` is a number of nodes, ``all``, or node names in Slurm's notation. ``wait`` is the maximum time,
     in seconds, that the probe waits in Slurm's queue. An empty ``partition`` means the default partition. If
-    ``site`` is given, the probe also runs the queries for a site profile. These queries ask for the Slurm
-    accounts that the user may charge. If ``site`` is ``None``, ``accounts`` adds only the query for accounts.
+    ``site`` is given, the probe also runs the queries for a site profile, one of which asks for the Slurm
+    accounts that the user may charge. If ``accounts`` is true, the probe runs this query even without
+    ``site``.
     """
 
     nodes: str = "1"

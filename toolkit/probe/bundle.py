@@ -41,12 +41,11 @@ class Bundle(msgspec.Struct, frozen=True, kw_only=True):
     """The facts about a cluster and the output of the probe script, which ``toolkit probe -o`` writes.
 
     ``host`` contains the facts that toolkit's rules use. ``login`` has the facts about the contacted machine
-    (usually a login node), and ``groups`` the facts about the compute nodes. The keys of ``silent``
-    are the compute nodes that did not answer completely; each value is the reason. ``site`` describes
-    the whole cluster; toolkit uses most
-    of ``site`` only to write or check a site profile (the file that describes a cluster). ``raw`` is the
-    output of the probe script. Facts files of the earlier schema ``toolkit.facts/1`` have only the fields
-    ``host`` and ``raw``.
+    (usually a login node), and ``groups`` has the facts about the compute nodes. The keys of ``silent`` are
+    the compute nodes that did not answer completely; each value is the reason. ``site`` describes the whole
+    cluster; toolkit uses most of ``site`` only to write or check a site profile (the file that describes a
+    cluster). ``raw`` is the output of the probe script. Facts files of the earlier schema
+    ``toolkit.facts/1`` have only the fields ``host`` and ``raw``.
     """
 
     schema: str = "toolkit.facts/2"
@@ -105,7 +104,7 @@ def load_bundle(path: Path) -> Bundle:
     unknown.
 
     Raises:
-        BadInput: as :func:`load` does.
+        BadInput: in the same cases as :func:`load`.
     """
     content = read_given(path, limit=_LARGEST, fix="write a facts file with: `toolkit probe -o FACTS.json`")
     content = content.removeprefix(codecs.BOM_UTF8)

@@ -4,8 +4,8 @@ from toolkit.probe.evidence import Section
 
 
 class HostEvidence:
-    """Three tables by the name of a fact, such as ``slurm.version``: the evidence for known facts, and the
-    reasons for absent facts and for unknown facts.
+    """Three tables, whose keys are names of facts, such as ``slurm.version``. ``evidence`` has the evidence
+    for known facts; ``absent`` and ``unknown`` say why facts are absent or unknown.
     """
 
     def __init__(self) -> None:

@@ -49,8 +49,8 @@ def host_facts(place: str, sections: Sections) -> HostFacts:
 
 
 def _schedulers(section: Section, book: HostEvidence) -> tuple[str, ...] | None:
-    """Return the job schedulers on PATH other than Slurm; None if the output is from an earlier release of
-    the probe, which did not query schedulers.
+    """Return the job schedulers, except Slurm, whose commands are on PATH. Return None if the query did not
+    succeed, or if an earlier release of the probe, which lacks the query, wrote the output.
     """
     if not section.ok:
         return None
@@ -123,7 +123,7 @@ def _pmix(section: Section, slurm_facts: SlurmFacts | None, book: HostEvidence) 
         return None
     if plugins == ["pspmix"]:
         # ParaStation's daemon contains the PMIx server.
-        # The daemon may load a different libpmix than the programs on this machine.
+        # The daemon may not load the libpmix that the probe finds on this machine.
         book.unknown["pmix"] = (
             "Slurm's only PMIx plugin is ParaStation's pspmix, which does not report a release of PMIx"
         )

@@ -27,14 +27,14 @@ _APART = frozenset(
         "user_namespaces_limit",
     }
 )
-"""toolkit compares ``shm`` with a tolerance (``_NEAR``), and does not compare the other fields in this set.
+"""Fields that toolkit does not compare, except ``shm``, which it compares with a tolerance (``_NEAR``).
 
-Most of the other fields do not describe a single node. The kernel derives ``user_namespaces_limit`` from the
-memory size, which varies slightly between nodes of the same type.
+Most of these fields do not describe a single node. ``user_namespaces_limit`` varies between nodes of the same
+type, because the kernel derives it from the memory size, which varies slightly.
 """
 _NEAR = 1.05
-"""Two sizes of /dev/shm count as equal if their ratio is at most this factor. By default, the
-size of /dev/shm is half of the memory size, which varies slightly between nodes of the same type.
+"""Two sizes of /dev/shm count as equal if their ratio is at most this factor. By default, the size of
+/dev/shm is half of the memory size, which varies slightly between nodes of the same type.
 """
 FIELDS = tuple(f.name for f in msgspec.structs.fields(HostFacts) if f.name not in _APART or f.name == "shm")
 """The fields that toolkit compares, in the order of :class:`HostFacts`."""

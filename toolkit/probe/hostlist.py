@@ -16,8 +16,8 @@ _MOST = 100_000
 
 
 def fold(names: Iterable[str]) -> str:
-    """Return node names in Slurm's notation, such as ``node[1-2,4]`` for ``node1``, ``node2``
-    and ``node4``.
+    """Return node names in Slurm's notation, such as ``node[1-2,4]`` for ``node1``, ``node2`` and
+    ``node4``.
     """
     groups: dict[tuple[str, int], list[int]] = {}
     plain: list[str] = []

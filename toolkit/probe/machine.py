@@ -18,8 +18,8 @@ _NO_X86 = "/proc/cpuinfo does not describe an x86 processor"
 class MachineFacts:
     """Read facts from the sections of a probe's output, and record the evidence for each fact in ``book``.
 
-    Each public method except ``facts`` returns the value of one field of
-    :class:`toolkit.model.facts.HostFacts`: the field with the same name as the method.
+    Each public method except ``facts`` has the name of a field of :class:`toolkit.model.facts.HostFacts`, and
+    returns the value of this field.
     """
 
     ask: Callable[[str], Section]

@@ -17,7 +17,7 @@ from toolkit.probe.evidence import TIMED_OUT
 from toolkit.run.command import Command, Runner
 
 VARIABLE = "TOOLKIT_FACTS_SECONDS"
-"""The environment variable with the time, in seconds, for which a launch reuses the facts about a host."""
+"""The environment variable that says for how many seconds launches use the cached facts about a host."""
 _SECONDS = 600
 _FOLDER = "hosts"
 _MOST = 20
@@ -38,9 +38,9 @@ class _Kept(msgspec.Struct, frozen=True):
 class HostMemory:
     """A cache for the facts about hosts.
 
-    :meth:`gather` uses a host's cached answer if the answer is less than ``seconds`` old and the host has not
-    changed since the probe. ``age`` is the age of this answer in seconds, or None if toolkit used no cached
-    answer.
+    :meth:`gather` uses a host's cached answer if the answer is less than ``seconds`` seconds old and the host
+    has not changed since the probe. ``age`` is the age in seconds of the cached answer that :meth:`gather`
+    used, or None if it used no cached answer.
     """
 
     def __init__(self, seconds: float | None = None) -> None:

@@ -20,7 +20,7 @@ _PERSONAL = re.compile(
 
 
 def without_users(bundle: Bundle, name: str) -> Bundle:
-    """Return the facts about a cluster without accounts, machine names and users' folders.
+    """Return the facts about a cluster without accounts, machine names or users' folders.
 
     ``name`` is the cluster's name in the result. The result contains the facts that rules read, but neither
     the raw answer nor evidence.
@@ -91,5 +91,5 @@ def _clean(value: object, private: Iterable[str]) -> object:
 
 
 def _names(text: str, private: Iterable[str]) -> bool:
-    """Return whether a text contains one of the names in ``private`` as a whole word or as a folder."""
+    """Return whether a text contains one of the names in ``private`` as a word or as a part of a path."""
     return any(word in private for word in re.split(r"[\s/:,;=]+", text))

@@ -19,8 +19,8 @@ _OF_SLURM = (
     "I_MPI_HYDRA_BOOTSTRAP",
     "I_MPI_HYDRA_BOOTSTRAP_EXEC_EXTRA_ARGS",
 )
-"""Variables that Slurm (24.11.5) sets in each job step, and therefore in the step in which the probe runs on
-compute nodes. toolkit uses the login node's values of these variables, because a job inherits these values.
+"""Variables that Slurm (24.11.5) sets in each job step, such as the probe's step on compute nodes. toolkit
+uses the login node's values of these variables, because a job inherits the login node's values.
 """
 
 
@@ -56,8 +56,8 @@ def view(login: HostFacts, groups: tuple[Group, ...], reason: str = "") -> HostF
 def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
     """Return the environment variables that a job inherits.
 
-    If a job inherits no TMPDIR, slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS``. If the login
-    node sets TMPDIR, a job inherits the login node's TMPDIR instead of slurmd's TMPDIR.
+    slurmd sets TMPDIR to the folder in Slurm's setting ``TmpFS`` only if the job inherits no TMPDIR. If the
+    probe found this folder on compute nodes, toolkit therefore uses the login node's TMPDIR, if any.
     """
     settings = login.slurm.settings if login.slurm else {}
     own = set(_OF_SLURM)
@@ -68,8 +68,8 @@ def _environment(login: HostFacts, nodes: HostFacts) -> dict[str, str]:
 
 
 def _no_node_reasons(login: HostFacts, reason: str) -> dict[str, dict[str, str]]:
-    """Return one table of the login node's facts, with the table's name (``absent`` or ``unknown``) as the
-    key. In this table, the entry ``compute_nodes`` says why no compute node answered.
+    """Return the field ``absent`` or ``unknown`` of the login node's facts, by name. The function adds the
+    entry ``compute_nodes`` to this field, which says why no compute node answered.
     """
     if "slurm" in login.absent:
         return {"absent": {**login.absent, "compute_nodes": login.absent["slurm"]}}

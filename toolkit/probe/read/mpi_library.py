@@ -1,5 +1,5 @@
-"""Find the MPI library of each launcher on a host, and the files that a launch must mount with
-this library.
+"""Find the MPI library of each launcher on a host, and the files that a launch must mount together with the
+library.
 """
 
 import posixpath
@@ -133,8 +133,8 @@ class MpiLibrary:
 
     @property
     def soname(self) -> str | None:
-        """The soname by which programs load the library; None if not exactly one soname in the library's
-        file matches the file name.
+        """The soname by which programs load the library: the only soname in the library's file that matches
+        the file name. None if no soname or several sonames match.
         """
         files = {posixpath.basename(self.path), posixpath.basename(self.found_path)}
         fitting = [n for n in self.values("names") if any(f == n or f.startswith(f"{n}.") for f in files)]
@@ -172,8 +172,8 @@ class MpiLibrary:
         """Return whether the library works if a launch mounts it into another folder. ``variables`` lists the
         variables that the launcher sets for ranks.
 
-        A library works in any folder if it searches for files relative to its own folder, or if it needs only
-        the C library. A library also works in another folder if its launcher sets ``OPAL_PREFIX`` for ranks.
+        A library works in any folder if it searches for files relative to its own folder, if its launcher
+        sets ``OPAL_PREFIX`` for ranks, or if it has no component files and needs only the C library.
         """
         alone = self.is_followed and not self.closure and not self.plugins
         return self.path in self.values("origin") or "OPAL_PREFIX" in (variables or ()) or alone
@@ -271,8 +271,8 @@ def loaded_from_outside(library: MpiLibrary, prefix: str) -> tuple[str, ...] | N
 
 
 def component_needs(library: MpiLibrary) -> dict[str, tuple[str, ...]] | None:
-    """Return for each component of an MPI library the sonames of the libraries that the component needs;
-    None if toolkit did not find all these libraries.
+    """Return the sonames of each component's libraries (see :attr:`MpiLibrary.component_libraries`). Return
+    None if the probe did not list all libraries that the MPI library needs.
     """
     if not library.is_followed:
         return None

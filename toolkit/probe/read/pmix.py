@@ -18,7 +18,7 @@ class PmixLibrary:
 
 
 def libraries(section: Section) -> tuple[PmixLibrary, ...]:
-    """Return every libpmix with a known release in a section, from ``file`` and ``says`` lines.
+    """Return every libpmix with a known release, from the ``file`` and ``says`` lines of a section.
 
     The release in the real file name has precedence over the version text in the library, which may be
     ``5.0.7a1`` for release 5.0.7.
@@ -41,8 +41,9 @@ def libraries(section: Section) -> tuple[PmixLibrary, ...]:
 def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
     """Return the libpmix that Slurm's PMIx plugin loads, or None if unknown.
 
-    If the plugin's file contains the path of a libpmix, or is linked with a libpmix, the result is this
-    library. The result is then None if the release is unknown or if the plugin names several releases.
+    If the plugin's file contains the path of a libpmix, or is linked with a libpmix, the plugin names this
+    library. The result is this library, or None if its release is unknown or the plugin names several
+    releases.
 
     If the plugin names no libpmix, the result is a libpmix with a major version in ``mpi_types``, such as 5
     for ``pmix_v5``; newer versions have precedence. If ``mpi_types`` has no version, the result is the
@@ -64,7 +65,7 @@ def server(section: Section, mpi_types: tuple[str, ...]) -> PmixLibrary | None:
 
 
 def _plugin_names(section: Section, mpi_types: tuple[str, ...]) -> set[str]:
-    """Return the paths of libpmix that Slurm's newest PMIx plugin contains as text or is linked with."""
+    """Return the paths of each libpmix that Slurm's newest PMIx plugin names (see :func:`server`)."""
     by_plugin: dict[str, set[str]] = {}
     plugin = ""
     for line in section.lines:

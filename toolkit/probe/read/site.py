@@ -10,8 +10,8 @@ from toolkit.probe.evidence import Section, Sections
 from toolkit.probe.read import machine, slurm
 
 _GPUS = re.compile(r"(?:^|,)gpu:(?:(?P<type>[\w.+-]+):)?(?P<count>\d{1,4})(?=$|[(,])", re.ASCII)
-"""A pattern for GPUs in sinfo's output: the last field is the number of GPUs, as in ``gpu:a100:4``. A GPU
-type may start with a digit, as in ``2080ti``.
+"""A pattern for GPUs in sinfo's output, such as ``gpu:a100:4`` for four GPUs of the type ``a100``. A GPU type
+may start with a digit, as in ``2080ti``.
 """
 _MARKED = re.compile(r"\([A-Za-z]+\)$")
 _SHORT = 6

@@ -21,7 +21,7 @@ def version(section: Section) -> str | None:
 
 
 def mpi_types(section: Section) -> tuple[str, ...] | None:
-    """Return the MPI plugin names that ``srun --mpi=list`` prints, or None.
+    """Return the MPI plugin names that ``srun --mpi=list`` prints. Return None if srun fails or lists none.
 
     srun prints a heading and one plugin per line, then the PMIx versions on one line: ``specific pmix plugin
     versions available: pmix_v4,pmix_v5``. Old releases print ``srun: MPI types are...``, with ``srun: `` at

@@ -27,7 +27,7 @@ def distribution(lines: tuple[str, ...]) -> str | None:
         if sign:
             try:
                 values[name.strip()] = " ".join(shlex.split(value))
-            except ValueError:  # a quote may have no end, because users can edit the file
+            except ValueError:  # the file may have an unclosed quote, because users can edit it
                 values[name.strip()] = value.strip()
     words = (values.get("ID"), values.get("VERSION_ID"))
     code = values.get("VERSION_CODENAME")
@@ -96,9 +96,8 @@ def amd_gpus(section: Section) -> tuple[str, ...]:
     """Return the AMD GPUs of a machine from ``device 0x7408`` and ``gfx 90010`` lines.
 
     The result has one entry for each GPU: the architecture (``gfx90a``), or the PCI ids (``1002:7408``) if
-    there are no ``gfx`` lines.
-    ``device`` lines name GPUs on the PCI bus; ``gfx`` lines name GPUs that a job may use. A partitioned GPU
-    is one device on the bus, but several GPUs for the compute driver.
+    there are no ``gfx`` lines. ``device`` lines list GPUs on the PCI bus; ``gfx`` lines list GPUs that a job
+    may use. A partitioned GPU is one device on the bus, but several GPUs for the compute driver.
     """
     numbers = [m[1] for value in section.values("device") if (m := _DEVICE.fullmatch(value))]
     names = [_architecture(int(value)) for value in section.values("gfx") if _TARGET.fullmatch(value)]
