@@ -44,7 +44,7 @@ class Program(Protocol):
 
         The lines may use the shell variables ``first`` (first node), ``nodes`` (node names), ``port``,
         ``job``, ``rank``, ``ranks``, ``local_rank``, ``local_ranks``, ``node_rank`` and ``node_count``. In a
-        shell line, ``"$@"`` is the command. The result is empty if the program needs no variables.
+        shell line, ``"$@"`` is the user's command. The result is empty if the program needs no variables.
         """
         ...
 

@@ -1,3 +1,3 @@
-"""The command ``toolkit adapt``, which changes the text of a training script so that several ranks train
-one model together.
+"""The command ``toolkit adapt``, which changes the text of a training script so that several ranks train one
+model together.
 """

@@ -122,7 +122,7 @@ def _strategy(source: ScriptSource) -> Work:
         )
     if _keras_3(source) is not None:
         # Measured with TensorFlow 2.21: fit of Keras 3 fails with MultiWorkerMirroredStrategy.
-        # The method fit of Keras 3 cannot read values that several workers hold.
+        # The method fit of Keras 3 cannot read values that are distributed over several workers.
         raise BadInput(
             "Keras 3 does not work with MultiWorkerMirroredStrategy", fix="use Horovod: `--program horovod`"
         )

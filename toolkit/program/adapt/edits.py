@@ -11,7 +11,7 @@ _WIDEST = 100
 
 
 class Unplaceable(Exception):
-    """The error if toolkit cannot insert a line, for example because two statements share a line."""
+    """Raised if toolkit cannot insert a line, for example because two statements share a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,8 +114,8 @@ class Edits:
         """Insert lines after a statement, with the statement's indentation.
 
         Raises:
-            Unplaceable: if the same line contains another statement, or the head of the statement's block,
-                such as ``if x:``.
+            Unplaceable: if the statement shares its line with another statement, or with the head of its
+                block, such as ``if x:``.
         """
         source = self.source
         if source.text[source.line_start(source.start(statement)) : source.start(statement)].strip():
@@ -130,7 +130,7 @@ class Edits:
         self.insert(following.end(), text, rank)
 
     def guard(self, statement: ast.stmt) -> None:
-        """Mark a statement that only rank 0 must run. :meth:`apply` puts the statement into an ``if``.
+        """Mark a statement so that only rank 0 runs it. :meth:`apply` puts the statement into an ``if``.
 
         Raises:
             Unplaceable: if the statement shares its line with another statement, or is an ``elif``.
@@ -159,7 +159,7 @@ class Edits:
         return "".join([*parts, text[at:]])
 
     def _groups(self) -> Iterable[list[ast.stmt]]:
-        """Yield each group of consecutive statements that are in one block and that only rank 0 must run."""
+        """Yield each group of consecutive marked statements (see :meth:`guard`) in one block."""
         inner = {one for one in self._guarded if any(up in self._guarded for up in self.source.around(one))}
         left = sorted((one for one in self._guarded if one not in inner), key=lambda one: one.lineno)
         group: list[ast.stmt] = []

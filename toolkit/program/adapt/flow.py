@@ -124,7 +124,7 @@ class Flow:
         classes = [self.classes.get(one.func.id) for one in made if isinstance(one.func, ast.Name)]
         if made:
             return next((f for f in found if self.source.parents[f] in classes), None)
-        # In ``self.x.fit()``, ``self.x`` and ``self`` rarely have the same class: skip methods of ``self``.
+        # In ``self.x.fit()``, ``self.x`` is rarely of the class of ``self``: skip the methods of this class.
         inside = isinstance(node.value, ast.Attribute) and is_self(node.value)
         others = [f for f in found if not inside or self.source.parents[f] is not own]
         return others[0] if len(others) == 1 else None

@@ -11,8 +11,8 @@ from toolkit.program.adapt.work import Work
 
 
 def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, before_main: bool) -> bool:
-    """Insert the lines ``imports``, the lines ``start`` that connect the ranks, and helper functions after a
-    script's imports.
+    """After a script's imports, insert the lines ``imports``, the lines ``start`` that connect the ranks, and
+    helper functions.
 
     If ``before_main`` is false and the script has a statement ``if __name__ == "__main__"``, the lines
     ``start`` are the first lines in the body of this statement. In all other cases, the lines ``start``
@@ -48,7 +48,7 @@ def put_head(work: Work, imports: Sequence[str], start: Sequence[str], *, before
 
 
 def put_end(work: Work, lines: Sequence[str]) -> None:
-    """Insert lines that disconnect the ranks at the end of the program."""
+    """At the end of the program, insert lines that disconnect the ranks."""
     main = main_guard(work)
     last = (main.body if main is not None else work.source.tree.body)[-1]
     if (
@@ -74,7 +74,7 @@ def main_guard(work: Work) -> ast.If | None:
 
 
 def _last_import(work: Work) -> ast.stmt | None:
-    """Return the last import before all functions, classes and lines that toolkit changes, or ``None``."""
+    """Return the last import before the first function, class or change, or ``None``."""
     first = min((edit for edit in work.edits.places), default=len(work.source.text))
     found: ast.stmt | None = None
     for node in work.source.tree.body:

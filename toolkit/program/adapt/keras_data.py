@@ -114,7 +114,7 @@ def chains(work: Work, node: ast.expr, depth: int = 0) -> list[list[ast.Call]]:
 
 
 def share_dataset(work: Work, node: ast.expr) -> None:
-    """Divide a data set among the ranks in the line where the script creates the data set.
+    """Divide a data set among the ranks: change the call that creates the data set.
 
     If other code may need the complete data set, or the script does not create it with a method of
     ``tf.data.Dataset``, divide the data set at ``node``, where ``fit`` or the training loop uses it.
@@ -153,7 +153,7 @@ def _whole(work: Work) -> set[ast.Call]:
 
 
 def _is_alone(work: Work, call: ast.Call) -> bool:
-    """Return whether a call is outside all functions, or in a function that at most one line calls."""
+    """Return whether a call is outside all functions, or in a function that has at most one caller."""
     function = work.source.function(call)
     return function is None or len(work.flow.calls_of(function)) <= 1
 

@@ -31,7 +31,7 @@ def is_optimizer(work: Work, node: ast.expr) -> bool:
 
 def scale(work: Work, call: ast.Call) -> None:
     """Multiply the learning rate of an optimizer by the number of ranks. If the optimizer has a schedule of
-    learning rates, multiply the schedule's first learning rate.
+    learning rates, multiply the schedule's initial learning rate.
     """
     if not work.once(call):
         return

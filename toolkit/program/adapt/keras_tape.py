@@ -1,5 +1,5 @@
-"""Change loops with ``GradientTape``: average gradients, start all ranks with equal weights, divide
-the data.
+"""Change loops with ``GradientTape``: average gradients, start all ranks with equal weights, and divide the
+data.
 """
 
 import ast
@@ -75,7 +75,7 @@ def _change_apply(work: Work, call: ast.Call) -> bool:
 
 
 def average_steps(work: Work, module: str) -> bool:
-    """Average the gradients in ``train_step`` methods that ``fit`` runs; return whether toolkit found one.
+    """Average the gradients in ``train_step`` methods that ``fit`` runs. Return whether the script has any.
 
     toolkit changes ``train_step`` methods, because Horovod's optimizer does not average gradients in
     ``apply_gradients``.
@@ -172,7 +172,7 @@ def _models(call: ast.Call) -> list[ast.expr]:
 
 
 def _step_of_loop(work: Work, call: ast.AST) -> ast.stmt | None:
-    """Return the statement in the body of a loop that runs ``call``, directly or through functions. Return
+    """Return the statement of a loop's body that runs ``call``, directly or through functions. Return
     ``None`` if toolkit finds no such statement.
 
     The search ignores loops inside functions with ``@tf.function``.

@@ -140,8 +140,8 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
     """Add a note for the user for each ``break`` in a loop over epochs, because all ranks must leave the loop
     together.
 
-    ``loops`` are the loops around a training step, innermost first. The loops over epochs are all loops
-    except the innermost, or the only loop.
+    ``loops`` are the loops around a training step, innermost first. All loops except the innermost count as
+    loops over epochs. If there is only one loop, it counts as a loop over epochs.
     """
     for loop in loops[1:] or loops[:1]:
         for node in ast.walk(loop):
@@ -154,7 +154,7 @@ def leaves_early(work: Work, loops: list[Loop]) -> None:
 
 
 def name_at(work: Work, node: ast.expr, place: ast.stmt) -> str:
-    """Return the source text that has the value of ``node`` at the statement ``place``, or an empty string.
+    """Return source text that, at the statement ``place``, has the value of ``node``; empty if not found.
 
     For example, if ``node`` is a parameter and ``place`` is in the caller, return the name of the caller's
     variable.
