@@ -1,7 +1,7 @@
 """Check the values of a site profile, after :mod:`toolkit.knowledge.sites` has checked their types.
 
-Job scripts contain values of the profile as shell words. toolkit refuses a value that is not valid in a job
-script, and names the field, before the user submits a job.
+Job scripts contain values of the profile as shell words. Before the user submits a job, toolkit refuses each
+value that is not valid in a job script. The error names the field.
 """
 
 import re
@@ -130,7 +130,8 @@ def _of_partitions(site: Site) -> Iterator[FieldFault]:
     if sum(part.default for part in site.partitions) > 1:
         last = max(n for n, part in enumerate(site.partitions) if part.default)
         yield FieldFault(
-            f"partitions[{last}].default", "another partition is also the default; keep `default` in only one"
+            f"partitions[{last}].default",
+            "another partition is also the default; set `default` in only one partition",
         )
 
 

@@ -1,4 +1,7 @@
-"""Find and read site profiles: by path, in the user's folder ``sites``, or in toolkit's own folders."""
+"""Find and read site profiles, by path or by name.
+
+toolkit looks up a name in the user's folder ``sites``, and then in toolkit's own folders.
+"""
 
 import contextlib
 import re
@@ -28,7 +31,7 @@ def own_folder() -> Path:
 
 
 def names(*, historic: bool = False) -> tuple[str, ...]:
-    """Return the names of all profiles, including the user's own profiles, but without the example profile.
+    """Return the names of the user's own profiles and of toolkit's profiles, without the example profile.
 
     If ``historic`` is true, the result also contains the profiles of machines that are out of service.
     """
@@ -41,8 +44,8 @@ def find(name: str) -> Path:
     """Return the path of the profile with the name ``name``. If ``name`` is a path, return this path.
 
     Raises:
-        BadInput: the profile does not exist (the message lists the choices), or the profile is in the user's
-            folder and other users can write to the file.
+        BadInput: the profile does not exist, or it is in the user's folder and other users can write to the
+            file. For an unknown name, the message lists the known names.
     """
     if "/" in name or name.endswith(SUFFIX):
         why = "no such file"

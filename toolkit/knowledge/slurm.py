@@ -66,9 +66,9 @@ class PrintedLine(Row, frozen=True, kw_only=True):
 class SlurmKnowledge(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """The content of ``slurm.toml``.
 
-    ``nothing`` lists Slurm's words for a missing value. The last three fields are patterns for messages:
-    ``forgotten``: the controller no longer knows a job; ``failed``: a task failed; ``unanswered``: the
-    controller did not answer sbatch.
+    ``nothing`` lists Slurm's words for a missing value. The last three fields are patterns for messages.
+    ``forgotten`` says that the controller no longer knows a job. ``failed`` says that a task failed.
+    ``unanswered`` says that the controller did not answer sbatch.
     """
 
     states: States

@@ -70,17 +70,16 @@ class Speech(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 class Version(Row, frozen=True, kw_only=True):
     """One version of a component from one provider, and the components that it needs.
 
-    ``requires`` maps each component that the image must contain to the allowed versions. ``fits`` also maps
-    components to the allowed versions, but applies only if the image contains the component. ``without``
-    lists components that the image must not contain. If ``asked`` is true, the solver uses the row only if
-    the recipe names the component. Empty ``architectures`` means all architectures.
+    ``requires`` maps each component that the image must contain to the allowed versions. ``fits`` has the
+    allowed versions of components that the image may contain, but need not contain. ``without`` lists
+    components that the image must not contain. If ``asked`` is true, the solver uses the row only if the
+    recipe names the component. Empty ``architectures`` means all architectures.
 
-    The row lists the inputs of a build: ``debian`` packages; ``wheels`` that pip installs unchanged;
-    ``tools`` for compiling; the source ``archive``; options for its ``configure`` script. ``environment``
-    sets variables of the finished image. ``patches`` are files of ``recipes/patches`` for the source.
-    If the solver refuses the row, its message contains ``note``. ``speaks`` contains the
-    facts about the MPI library that the row builds. ``driver`` has version bounds for the NVIDIA driver that
-    a CUDA release needs.
+    The row lists the inputs of a build: ``debian`` packages; prebuilt ``wheels``; ``tools`` for compiling;
+    the source ``archive``; options for its ``configure`` script. ``patches`` are files in ``recipes/patches``
+    that the build applies to the source. ``environment`` sets variables of the finished image. If the solver
+    refuses the row, the error message contains ``note``. ``speaks`` contains the facts about the MPI library
+    that the row builds. ``driver`` has version bounds for the NVIDIA driver that a CUDA release needs.
     """
 
     version: str
@@ -103,7 +102,7 @@ class Version(Row, frozen=True, kw_only=True):
 
 
 class Stacks(msgspec.Struct, frozen=True, kw_only=True):
-    """The content of ``stacks.toml``: the base images, and the rows of all other components.
+    """The content of ``stacks.toml``: the base images, and the rows of components such as Open MPI.
 
     If the solver prefers several rows equally, it uses the row that comes first in ``stacks.toml``.
     """

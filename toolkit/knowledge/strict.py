@@ -63,7 +63,7 @@ def tables(text: str, file: str) -> dict[str, Any]:
     """Parse TOML text; error messages name ``file``.
 
     Raises:
-        BadInput: the text is not TOML; the message names the line.
+        BadInput: the text is not TOML; the message names the line of a syntax error.
     """
     try:
         return tomllib.loads(text)

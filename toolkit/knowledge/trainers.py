@@ -32,7 +32,7 @@ class Strategies(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """Strategies for distributed training that have special requirements.
 
     ``mpi`` lists strategies that need MPI and do not work with Gloo. ``apart`` lists strategies in which one
-    rank, the coordinator, uses the other ranks as devices, so the coordinator's world has size 1.
+    rank, the coordinator, uses all other ranks as devices. The coordinator then reports a world of size 1.
     ``one_process`` lists strategies that work only with one rank.
     """
 

@@ -29,14 +29,14 @@ class TicketQuestion(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class Absent(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Names of the facts that a usual host (``host``) or a usual image (``image``) does not have."""
+    """Names of facts about things, such as GPUs, that a usual host or a usual image does not have."""
 
     host: tuple[str, ...]
     image: tuple[str, ...]
 
 
 class OldKernel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The newest glibc of images that start on a host whose kernel is older than ``kernel``."""
+    """On hosts with a kernel older than ``kernel``, images start only if their glibc is at most ``glibc``."""
 
     kernel: str
     glibc: str
@@ -59,7 +59,7 @@ class DistributionRelease(msgspec.Struct, frozen=True, kw_only=True, forbid_unkn
 
 
 class DistributionFamily(Row, frozen=True, kw_only=True):
-    """The releases of several distributions with the same release numbers, kernels and C libraries."""
+    """Distributions whose releases have the same numbers, kernels and C libraries, and these releases."""
 
     names: tuple[str, ...]
     releases: tuple[DistributionRelease, ...]
