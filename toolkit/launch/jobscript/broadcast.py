@@ -14,7 +14,7 @@ from toolkit.scheduler import slurm
 FEW = 4
 """With more nodes than this number, a job by default copies its image to each node."""
 MOST_MIB = 40_960
-"""The largest disk space, in MiB, that a user's jobs use for copies of images on a node."""
+"""The maximum disk space, in MiB, that a user's jobs use for copies of images on a node."""
 _FILE = "broadcast.sh"
 _TMP = "/tmp"  # noqa: S108 - a local folder of each node, unless the site profile names another folder
 

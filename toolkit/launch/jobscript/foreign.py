@@ -14,14 +14,14 @@ from toolkit.model.prediction import Mode
 from toolkit.model.site import Site
 
 WORD = "\0foreign"
-"""A placeholder in the launch command. The job script replaces the placeholder with options ``-u NAME`` of
-``env``.
+"""A placeholder in the launch command. toolkit replaces the placeholder with the shell text :data:`SHELL`.
 
 The placeholder contains a NUL character, so no word from a user can be equal to the placeholder.
 """
 
 SHELL = '${foreign[@]+"${foreign[@]}"}'
-"""The shell text that replaces the placeholder :data:`WORD` in the launch command.
+"""The shell text that replaces the placeholder :data:`WORD` in the launch command. In the job, bash expands
+the text to options ``-u NAME`` of ``env``.
 
 The form with ``+`` also works in bash before 4.4, which with ``set -u`` rejects an empty array.
 """

@@ -43,12 +43,12 @@ def without_queue(job: JobFile, origins: Mapping[str, str], file: str = "") -> t
     jobs on clusters. ``origins`` has the source of each field's value. ``file`` is the name of the job file.
 
     Raises:
-        BadInput: if an option or the job file sets a field that needs Slurm.
+        BadInput: if an option or the job file sets a field that needs Slurm, or any source sets a sweep.
     """
     values = job.given_values()
     left = [name for name in values if name in _OF_QUEUE or origins[name] == _OF_ARRAYS]
     meant = [name for name in left if values[name] is not False]
-    # Refuse a sweep from every source, also from settings.
+    # Refuse a sweep from any source, even from settings.
     # Without the sweep, the placeholders in the command would have no values.
     mine = [name for name in meant if name == "sweep" or _of_this_job(origins[name], file)]
     if refused := [_option_or_field(name, origins[name]) for name in mine]:
@@ -77,7 +77,7 @@ def choose_here(host: HostFacts, image: ImageFacts, request: Request, *, force: 
 
     Raises:
         BadInput: if the mode needs Slurm, or the job has more than one node.
-        CheckFailed: if toolkit predicts that the launch fails, and ``force`` is false.
+        CheckFailed: if toolkit does not predict that the launch works, and ``force`` is false.
         Missing: if this machine has neither Apptainer nor Singularity.
     """
     if request.nodes != 1:

@@ -16,8 +16,8 @@ from toolkit.runtime import COMMAND as RUNTIME
 from toolkit.runtime import runtime_of_name
 
 MPIRUN_FILE = "toolkit-mpirun.sh"
-"""The name of the script that starts the daemons of an mpirun inside the container; the job script writes
-this file.
+"""The name of the script that starts the daemons of an mpirun that runs inside the container; the job script
+writes this file.
 """
 
 
@@ -34,11 +34,11 @@ def launch_words(
     unset_options: Iterable[str] = (),
     binds: Iterable[str] = (),
 ) -> list[list[str]]:
-    """Return the launch command for ``command`` in groups of words; a script has one line for each group.
+    """Return the launch command for ``command`` in groups of words; each group starts a new script line.
 
     The groups are the launcher, the variables to remove, the container's options, the image, the variables to
     set, and the ranks' command. The ranks read the user's variables from a file, so the process list does not
-    show the values. ``unset_options`` are options such as ``-u NAME`` for the command ``env``; these options
+    show their values. ``unset_options`` are options such as ``-u NAME`` for the command ``env``; they
     remove variables in addition to the variables that the plan removes. ``binds`` are mounts in addition to
     the plan's mounts.
     """
@@ -87,18 +87,17 @@ def _unset_words(names: Iterable[str], unset_options: Iterable[str] = ()) -> lis
     """Return the words ``env``, ``unset_options`` and ``-u NAME`` for each variable in ``names``. If there is
     no variable to remove, return no words.
 
-    In the launch command, ``env`` follows the launcher, because the launcher itself may set these variables.
+    ``env`` follows a launcher that runs outside the container, because this launcher may set the variables.
     """
     words = [*unset_options, *(word for name in names for word in ("-u", name))]
     return ["env", *words] if words else []
 
 
 def _inside_env(env: dict[str, str]) -> list[str]:
-    """Return the ``env`` words that set variables inside the container.
+    """Return the words of an ``env`` command that sets variables inside the container.
 
-    ``env`` does not change values. Other methods can change values: Apptainer's ``--env`` splits values at
-    commas, and a shell evaluates ``APPTAINERENV_`` values if Apptainer runs without ``--no-eval`` (since
-    1.1).
+    The command ``env`` passes values unchanged. Apptainer's ``--env`` splits values at commas. A shell
+    evaluates ``APPTAINERENV_`` values, unless Apptainer 1.1 or newer runs with ``--no-eval``.
     """
     check_variables(env)
     return ["env", *(f"{name}={value}" for name, value in env.items())] if env else []

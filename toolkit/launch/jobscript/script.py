@@ -35,8 +35,8 @@ GPU_FILE, GPU_SECONDS = "gpu-use.csv", 30
 samples."""
 
 RESTARTS = 100
-"""The largest number of resubmissions if ``--chain`` has no number. The limit stops a job that
-resubmits itself without progress."""
+"""The largest number of resubmissions of a job with ``--requeue`` but without ``--chain``. The limit stops a
+job that resubmits itself without progress."""
 
 _WIDTH = 90
 """The largest number of characters of a command in one line; a longer command continues on the next line."""
@@ -170,7 +170,7 @@ def _runtime_values(spec: JobSpec, runtime: str) -> dict[str, object]:
 def image_values(spec: JobSpec, runtime: str, site: Site | None = None) -> dict[str, object]:
     """Return the template values of ``parts/image.sh.j2``, which loads the image on each node.
 
-    A job with neither a site profile nor Slurm runs on one node: the node on which the script runs.
+    A job of ``launch --local`` runs on one node, so its script sets ``image_start`` to an empty text.
     """
     kind = runtime_of_name(runtime)
     name = kind.image(spec)[0]
