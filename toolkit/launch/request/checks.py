@@ -91,7 +91,7 @@ _FORMS: Mapping[str, ValueForm] = {
         r"(/|\$(SLURM_SUBMIT_DIR|PBS_O_WORKDIR)$)[^\x00-\x1f\x7f]*", "write a full path inside the container"
     ),
 }
-"""Patterns for values of job fields, by pattern name; ``form`` of a field is the name of its pattern."""
+"""Patterns for values of job fields, by name. The attribute ``form`` of a field names the field's pattern."""
 
 
 def _form_of(field: JobField) -> ValueForm:
@@ -140,7 +140,7 @@ class ValueFault(NamedTuple):
 
 
 def objections(values: Mapping[str, object]) -> Iterator[ValueFault]:
-    """Yield the faults in a job's values; an empty text is a fault only in some fields (``_NEEDED``)."""
+    """Yield the faults in a job's values; an empty text is a fault only in the fields in ``_NEEDED``."""
     for field, form in FORMS.items():
         value = values.get(field)
         # Use fullmatch, because `$` accepts a line break at the end.
@@ -207,7 +207,7 @@ def check_command(command: Sequence[str]) -> None:
     """Raise an error if the job does not have a command."""
     if not command:
         raise BadInput(
-            "the command is missing; name a trainer, or give a command after --",
+            "the command is missing; name a trainer, or give a command after `--`",
             fix="for example: `toolkit launch mnist`, or `toolkit launch --image FILE.sif -- COMMAND`",
         )
 

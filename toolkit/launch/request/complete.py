@@ -41,8 +41,8 @@ def complete_job(merged_job: MergedJob, site: Site | None) -> MergedJob:
     """Return the job with its array, partition, cores per rank, warning signal and output file.
 
     Raises:
-        BadInput: if the requested partition or, without a request, every partition of the site cannot run the
-            job; or if the options for arrays and sweeps conflict.
+        BadInput: if the requested partition cannot run the job; if the user requests no partition, and no
+            partition of the site can run the job; or if the options for arrays and sweeps conflict.
     """
     merged_job = _with_array(_with_partition(merged_job, site) if site else merged_job)
     job = merged_job.job

@@ -20,8 +20,8 @@ exec "$program" "$@"
 """
 """A shell program that sets the number of a copy, changes to the copy's folder and starts the command.
 
-Before it changes to this folder, the shell program makes the path of the command and the paths of existing
-files in the arguments absolute.
+Relative paths are not valid in the copy's folder. Before the shell program changes to this folder, it makes
+the path of the command absolute, and each argument that is the path of an existing file.
 """
 
 

@@ -1,7 +1,7 @@
 """Read a job file in YAML, with the line number of each value.
 
-toolkit reads every scalar as text, and the job field determines its type. Therefore ``10:00`` is a time and
-not the number 600, and an account may have the name ``no``.
+toolkit reads every scalar as text. The job field, not the YAML syntax, determines the type of the value.
+Therefore ``10:00`` is a time and not the number 600, and an account may have the name ``no``.
 """
 
 from dataclasses import dataclass, field

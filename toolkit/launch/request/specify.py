@@ -20,14 +20,14 @@ from toolkit.program.command import CommandFacts
 from toolkit.runtime import apptainer
 
 DATA = "TOOLKIT_DATA"
-"""If the job runs a command, toolkit sets this variable to the path of the ``--data`` folder."""
+"""If the job runs a command and not a trainer, this variable contains the path of the ``--data`` folder."""
 _RUNS_SCRIPTS = re.compile(r"env|(ba|da|z)?sh|python[\d.]*|torchrun|accelerate|deepspeed|Rscript|julia|perl")
 _SCRIPT = re.compile(r"\w[\w.-]*\.(py|sh|bash|R|jl|pl)")
 
 
 @dataclass(frozen=True, slots=True)
 class JobPaths:
-    """The paths of a job on the cluster: its folder, its image and the trainer's data.
+    """The paths of a job on the cluster: its folder, its image and its data.
 
     ``program`` is the file of the user's own trainer. ``start`` is the folder in which a command starts.
     ``mounts`` are the mounts that the command needs. ``env`` is the environment file of ``toolkit env``.

@@ -14,9 +14,9 @@ from toolkit.model.job import MOST_TASKS
 from toolkit.render import quote_word
 
 FILE = "sweep.sh"
-"""A shell file in the folder of an array task, which sets variables to the values of the task.
+"""A shell file that sets variables to the parameter values of an array task.
 
-The job script writes this file.
+The job script writes this file into the folder of the task.
 """
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")

@@ -67,8 +67,8 @@ def program_of(command: Sequence[str]) -> ProgramName:
 def with_strategy(job: JobFile, image: ImageFacts) -> JobFile:
     """Return the job with a strategy for the image's framework.
 
-    The job is unchanged if it has no trainer, if the user chose a strategy, or if TensorFlow and Horovod may
-    be in the image.
+    The job is unchanged if it has no trainer, or if the user chose a strategy. The job is also unchanged if
+    the image may contain both TensorFlow and Horovod.
     """
     if job.trainer is None or job.strategy or not {"tensorflow", "horovod"} & image.absent.keys():
         return job

@@ -35,7 +35,7 @@ def looks_secret(name: str) -> bool:
 
 
 def parse_pairs(pairs: Iterable[str], environment: Mapping[str, str], label: str) -> dict[str, str]:
-    """Return the variables in ``NAME=VALUE`` words; for a word ``NAME``, ``environment`` contains the value.
+    """Return the variables in ``NAME=VALUE`` words; the value of a word ``NAME`` comes from ``environment``.
 
     Args:
         pairs: the words.
@@ -98,7 +98,7 @@ def secrets_of_record(
     """Return the values of a job's secret variables; the job record contains only the variables' names.
 
     Raises:
-        BadInput: if neither ``secrets`` nor ``environment`` has a variable; the message names the variable.
+        BadInput: if a variable is neither in ``secrets`` nor in ``environment``; the message names it.
     """
     names = tuple(names)
     if absent := [name for name in names if name not in secrets and name not in environment]:
