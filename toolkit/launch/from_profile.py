@@ -26,14 +26,15 @@ from toolkit.program.command import CommandFacts
 from toolkit.runtime import runtime_of_name
 
 _HOME = "$HOME/toolkit"
-"""The folder for images, data and runs on a cluster whose site profile does not name this folder."""
+"""The folder for images, data and runs on the cluster, if neither the job nor the site profile names one."""
 
 
 @dataclass(frozen=True, slots=True)
 class UncontactedJob:
     """A job for a cluster that toolkit did not contact, and the job script.
 
-    ``data`` and ``program`` are paths on the cluster, or empty strings for a job without data or program.
+    ``data`` is the folder of the trainer's data on the cluster. ``program`` is the file of the user's own
+    trainer on the cluster. If the job has no such folder or file, the path is empty.
     """
 
     spec: JobSpec
@@ -55,10 +56,10 @@ def write(
 ) -> UncontactedJob:
     """Return the job for ``site`` and the job script; the user must copy the image to the cluster.
 
-    ``notes`` become comments in the job script. ``key`` is the key of the new job; by default, toolkit
-    creates a key. ``fix`` sets the launch mode and adds options to the launch command. ``command_facts``
-    contains the facts that toolkit read in the program's source code. If ``copies`` is true, each rank runs
-    in a separate folder.
+    ``notes`` become comments in the job script. ``key`` identifies the new job in toolkit's records; by
+    default, toolkit creates a key. ``fix`` sets the launch mode and adds options to the launch command.
+    ``command_facts`` contains the facts that toolkit read from the command and its Python script. If
+    ``copies`` is true, each rank runs in a separate folder.
 
     Raises:
         BadInput: if the site cannot run the job.
@@ -127,10 +128,11 @@ def places(
 
 
 def with_folder(job: JobFile, site: Site) -> Site:
-    """Return the site profile. If the path of the job's folder contains a variable, the field ``directory``
-    of the result is this path.
+    """Return the site profile. If the path that :func:`folder_of` returns contains a variable, the field
+    ``directory`` of the result is this path.
 
-    The job script expands variables only in values of the site profile, not in values of the job.
+    The job script expands variables in values of the site profile, but not in values of the job. Without the
+    change, the variable in the path would stay unexpanded.
     """
     base = folder_of(job, site)
     return msgspec.structs.replace(site, directory=base) if "$" in base else site

@@ -148,8 +148,8 @@ def _before_init(output: str) -> Outcome:
         return "unavailable"
     if any(cause.startswith(_LOADER) for cause in causes) or class_ == "loader":
         return "loader-failure"
-    # A rank that Slurm kills may lose its file system and fail with a bus error, which is not a crash.
-    # Therefore, read only the output before Slurm kills the ranks.
+    # A rank that Slurm kills may lose its file system and report a bus error, although it had not crashed.
+    # Therefore, search only the part of the output that precedes the message about the kill.
     alive = _ENDING.split(output, maxsplit=1)[0]
     return "crash" if _CRASHES.search(alive) else "init-failure"
 

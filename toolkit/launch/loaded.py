@@ -26,11 +26,11 @@ def command_of(host: HostFacts, site: Site | None, option: str = "") -> str:
 def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], option: str = "") -> HostFacts:
     """Return the facts of a host with the container runtime that the job will use.
 
-    toolkit chooses the runtime ``option``, else the command in the site profile, else the host's first
-    runtime. If the probe did not find a runtime, toolkit assumes a runtime that a module or a path in the
-    profile provides. ``modules`` are the modules that the job loads in addition to the site's modules. If
-    neither a module nor the profile provides a runtime, the facts contain no runtime. If a node lacks the
-    assumed runtime, the job script stops with a message.
+    toolkit chooses the runtime ``option``, else the command in the site profile, else the runtime in the
+    host's facts. If the probe did not find the chosen runtime, toolkit assumes that a module or a path in the
+    profile provides this runtime. ``modules`` are the modules that the job loads in addition to the site's
+    modules. Without such a module or path, the facts contain no runtime. If a node lacks the assumed runtime,
+    the job script stops with a message.
     """
     host, why = _prefer_runtime(host, command_of(host, site, option)), _why(site, modules)
     if host.runtime is not None or "runtime" not in host.absent or not why:
@@ -47,8 +47,8 @@ def with_runtime(host: HostFacts, site: Site | None, modules: Sequence[str], opt
 
 
 def _prefer_runtime(host: HostFacts, command: str) -> HostFacts:
-    """Return the host's facts with ``command`` as its runtime; without a runtime if the probe did not find
-    ``command``.
+    """Return the host's facts with ``command`` as the host's runtime. If the probe did not find ``command``,
+    the result has no runtime.
     """
     kind, first = runtime_of_name(command), host.runtime
     if first is None or runtime_of_name(first.name) is kind:

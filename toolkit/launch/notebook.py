@@ -40,7 +40,7 @@ MODE: Mode = "srun-none"
 
 
 class NotebookAddress(msgspec.Struct, frozen=True):
-    """The node and the port on which a notebook listens, on the node's loopback interface."""
+    """The node of a notebook, and the port on which Jupyter listens on the node's loopback interface."""
 
     host: str
     port: int
@@ -64,7 +64,7 @@ def is_notebook(spec: JobSpec) -> bool:
 
 
 def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
-    """Create the job's folder and files on the host, readable only for the user; return a new token."""
+    """Create the job's folder and files on the host, readable only by the user; return a new token."""
     directory = spec.directory
     make = ("mkdir", "-p", "-m", "700", "--", directory)
     runner.run(Command(make, timeout=_SHELL_SECONDS)).require(f"creating {directory} on {runner.place}")
@@ -75,7 +75,7 @@ def prepare(runner: Runner, spec: JobSpec, runtime: str) -> str:
 
 
 def files(spec: JobSpec, runtime: str) -> dict[str, bytes]:
-    """Return the contents of the job's files, by name, except the token; these files contain no secret."""
+    """Return the contents of the job's files, by name. The token, the only secret, is not included."""
     relay = posixpath.join(spec.directory, _RELAY)
     words = {"relay": relay, "runtime": runtime, "bind": apptainer.bind(spec.directory), "image": spec.image}
     return {
@@ -89,7 +89,7 @@ def token_of(runner: Runner, record: JobRecord) -> str:
     """Return the token of a running notebook.
 
     Raises:
-        Missing: if toolkit or a user has deleted the token.
+        Missing: if toolkit or the user has deleted the token.
     """
     token = runner.read(posixpath.join(record.spec.directory, _TOKEN)).decode("ascii", "replace").strip()
     if not token:

@@ -16,7 +16,7 @@ _STATED_BY = {
     "GPU type": ("gpu",),
     "features": ("features",),
 }
-"""The fields of a partition in a site profile that state each kind of limit."""
+"""For each kind of limit, the fields of a partition in a site profile that state the limit."""
 
 _UNITS = {"K": 1 / 1024, "M": 1.0, "G": 1024.0, "T": 1024.0 * 1024}
 
@@ -86,7 +86,7 @@ def _cores(spec: JobSpec, partition: Partition, cores: int) -> Iterator[LimitExc
 
 
 def _threads(spec: JobSpec, partition: Partition) -> int:
-    """Return how many ranks may share a physical core.
+    """Return how many hardware threads of each physical core the ranks can use.
 
     If the job sets the number of cores per rank, the job script requests whole cores with one hardware thread
     each. If the job names several partitions, the script requests hardware threads. An sbatch option of the

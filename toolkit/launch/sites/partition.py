@@ -47,8 +47,8 @@ def choose(spec: JobSpec, site: Site, name: str, unset_fields: Collection[str] =
             fields are empty or have the profile's defaults.
 
     Raises:
-        BadInput: if a partition that the job names cannot run the job; the error names partitions that can.
-            Also if no partition can run the job; the error contains the limits of each partition.
+        BadInput: if a partition that the job names cannot run it; the error names partitions that can run it.
+            Also if no partition can run the job; the error then lists the limits of each partition.
     """
     if not site.partitions:
         return PartitionChoice(spec)
@@ -108,7 +108,7 @@ def _why(default_fit: PartitionFit, best: PartitionFit, kinds: Sequence[str]) ->
 
 
 def _refusal(fit: PartitionFit, alternatives: Sequence[PartitionFit], site: str) -> BadInput:
-    """Return the error if a partition cannot run a job; the fix names partitions that can run the job."""
+    """Return the error for a partition that cannot run a job; the fix names partitions that can run it."""
     fitting = [fit.partition for fit in alternatives if not fit.problems]
     if alternatives and not fitting:
         return _nowhere([fit, *alternatives], site)
@@ -124,7 +124,7 @@ def _refusal(fit: PartitionFit, alternatives: Sequence[PartitionFit], site: str)
 
 
 def _nowhere(trials: Sequence[PartitionFit], site: str) -> BadInput:
-    """Return the error if no partition can run a job, with the limits of each partition."""
+    """Return the error for a job that no partition can run; the error lists each partition's limits."""
     options = dict.fromkeys(problem.option for fit in trials for problem in fit.problems)
     limits: dict[str, list[str]] = {}
     for fit in trials:

@@ -242,7 +242,7 @@ class _Signs:
         return first
 
     def of_end(self, seconds: float) -> bool:
-        """Return whether a running job's exit status file exists; it shows that the job script has ended.
+        """Return whether a running job's exit status file exists, which shows that the job script has ended.
 
         ``seconds`` is the time since the last query of Slurm, in seconds. Slurm may still report the job as
         running after the file appears. Therefore, the function returns True again only after a pause, which
@@ -275,7 +275,7 @@ def _runs_here(runner: Runner, record: JobRecord) -> bool:
 class _Queue:
     """Adds a waiting job's place in the queue to its status.
 
-    The class asks Slurm for the place at most every 30 seconds, and then reuses the answer.
+    The class asks Slurm for the place at most every 30 seconds, and reuses the last answer between queries.
     """
 
     def __init__(self, runner: Runner, record: JobRecord) -> None:
@@ -292,7 +292,7 @@ class _Queue:
 
 
 def _wait_for_word(runner: Runner, record: JobRecord, status: JobStatus) -> None:
-    """Wait until Slurm can list the user's jobs, if the job has ended and another job may resume it.
+    """If the job has ended and another job may resume it, wait until Slurm can list the user's jobs.
 
     Only this list shows whether another job resumes the ended job.
     """
