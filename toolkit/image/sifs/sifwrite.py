@@ -1,7 +1,7 @@
-"""Write the header and the metadata of a SIF in front of the squashfs, which the file already contains.
+"""Write the header and the metadata of a SIF to a file that already contains the SIF's squashfs.
 
 Source: apptainer/sif:pkg/sif/create.go. The header and the descriptor table of the SIF do not depend on the
-host, the current time or random numbers, so equal content gives equal bytes.
+host, the current time or random numbers, so the same content always gives the same bytes.
 """
 
 import hashlib
@@ -60,12 +60,12 @@ def partition_offset(objects: Sequence[Object]) -> int:
 
 
 def write_head(path: Path, objects: Sequence[Object], architecture: str, epoch: int) -> None:
-    """Write the header, the descriptor table and ``objects`` to a file, before the squashfs in this file.
+    """Write the header, the descriptor table and ``objects`` to the start of a SIF.
 
-    The squashfs starts at the offset that :func:`partition_offset` returns for ``objects``.
+    The file must already contain the squashfs, at the offset that :func:`partition_offset` returns.
 
-    ``architecture`` is Go's name of the architecture, such as ``amd64``. ``epoch`` is the time of all objects
-    in Unix seconds.
+    ``architecture`` is Go's name of the architecture, such as ``amd64``. ``epoch`` is the creation time of
+    the SIF and of all its objects, in Unix seconds.
 
     Raises:
         BadInput: if the SIF format has no number for the architecture.

@@ -1,8 +1,8 @@
-"""Write the files that a SIF adds to the files of its image: ``/.singularity.d`` and mount points.
+"""Create the files that toolkit adds to an image's files in a SIF: ``/.singularity.d`` and mount points.
 
 When Apptainer 1.4 converts a Docker image, it writes scripts and labels to ``/.singularity.d`` (apptainer:
-internal/pkg/build/sources). toolkit's scripts have the same effect: they give the program in the container
-the same environment variables and arguments. The SIF also has the labels that Apptainer would write.
+internal/pkg/build/sources). toolkit writes its own scripts. They give the program in the container the same
+environment variables and arguments as Apptainer's scripts. toolkit also writes Apptainer's labels.
 """
 
 import json
@@ -20,8 +20,8 @@ from toolkit.image.sifs.pseudo import Node
 
 ROOT = ".singularity.d"
 EMPTY = ("etc/hosts", "etc/hostname", "etc/resolv.conf")
-"""Files of the image over which the Docker engine mounts its own files. In the SIF, these files are empty;
-the container runtime fills them when a container starts.
+"""Files of the image over which the Docker engine mounts its own files. In the SIF, these files are empty.
+They are mount points for files of the container runtime.
 """
 
 KERNEL_FOLDERS = ("dev", "proc", "sys")
@@ -79,7 +79,7 @@ def nodes(config: OciConfig, labels: Mapping[str, str], definition: str) -> tupl
 
 
 def scripts(config: OciConfig) -> dict[str, bytes]:
-    """Return the scripts for ``.singularity.d``: the content of each script by its path in this folder."""
+    """Return the content of each script in ``.singularity.d``, by the script's path in this folder."""
     folder = shipped_folder("containers") / "singularity.d"
     file_contents = {
         str(f.relative_to(folder)): f.read_bytes() for f in sorted(folder.rglob("*")) if f.is_file()
@@ -93,7 +93,8 @@ def scripts(config: OciConfig) -> dict[str, bytes]:
 def environment(variables: Iterable[str]) -> str:
     """Return the script that sets the image's variables.
 
-    If the user's environment sets the same variable, the user's value has priority, except for PATH.
+    If the user's environment already sets a variable of the image, the script keeps the user's value. Only
+    PATH always gets the image's value.
     """
     lines = ["#!/bin/sh"]
     for name, separator, value in (variable.partition("=") for variable in variables):
@@ -123,8 +124,8 @@ def runscript(config: OciConfig) -> str:
 
 
 def definition(image: str) -> str:
-    """Return the definition that Apptainer stores in a SIF when it converts the image ``image`` of the Docker
-    engine.
+    """Return the definition that Apptainer would store in the SIF if it converted ``image``, an image of the
+    Docker engine.
     """
     return f"bootstrap: docker-daemon\nfrom: {image}\n\n"
 
@@ -133,7 +134,7 @@ def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing
     """Return the labels of a SIF: the image's labels, the labels that Apptainer adds, and :data:`PACKING`.
 
     ``architecture`` is Go's name of the architecture, such as ``amd64``. ``epoch`` is the build time in Unix
-    seconds. ``packing`` is the name of the SIF's compression.
+    seconds. ``packing`` is the name of the SIF's compression in ``packing.py``.
     """
     when = datetime.fromtimestamp(epoch, UTC)
     schema, source = "org.label-schema", "org.label-schema.usage.singularity.deffile"
@@ -149,7 +150,7 @@ def labels(config: OciConfig, image: str, architecture: str, epoch: int, packing
 
 
 PACKING = "toolkit.sif.for"
-"""The label with the name of the compression (see ``packing.py``) that toolkit used for the SIF."""
+"""The name of the label that says which compression in ``packing.py`` toolkit used for the SIF."""
 
 
 def metadata(config: OciConfig, labels: Mapping[str, str], definition: str) -> bytes:

@@ -1,4 +1,4 @@
-"""Check a new SIF by reading all its folders, and find out why this machine cannot start containers."""
+"""Check a new SIF by reading all its folders. Find out whether this machine can start containers."""
 
 import os
 from pathlib import Path
@@ -17,8 +17,8 @@ _NEEDED = ("/bin/sh", "/.singularity.d/actions/exec")
 _READ = (*_NEEDED, "/etc/os-release", "/.singularity.d/labels.json")
 _ASK_SECONDS = 10.0
 _LOOKS = 20_000_000
-"""Maximum number of path lookups in a new SIF. The maximum is higher than for other images, because toolkit
-wrote the SIF and reads all folders in the SIF.
+"""Maximum number of path lookups in a new SIF. The maximum is higher than for images of users, because
+toolkit reads all folders of a new SIF, and can trust a SIF that it has just written.
 """
 
 
@@ -27,7 +27,7 @@ def read_through(sif: Path, required_files: tuple[str, ...] = ()) -> None:
     ``required_files``.
 
     Raises:
-        CheckFailed: if a needed file is missing or empty, or the file system is damaged.
+        CheckFailed: if a required file is missing or empty, or the squashfs in the SIF is damaged.
     """
     with sif.open("rb") as file:
         tree = SquashTree(file, read_sif(file, sif).root.offset, sif.name, Budget(sif.name, looks=_LOOKS))
@@ -52,6 +52,6 @@ def start_obstacle() -> str:
     words = ("unshare", "--user", "--map-root-user", "--mount", "true")
     try:
         result = LocalRunner().run(Command(words, timeout=_ASK_SECONDS))
-    except Missing:  # without the program ``unshare``, toolkit finds no reason
+    except Missing:  # without the program ``unshare``, toolkit cannot test namespaces
         return ""
     return "" if result.ok else f"this machine does not allow user namespaces: {result.errors.strip()}"
