@@ -11,14 +11,14 @@ _LARGEST = 8 << 20
 _AGENT = re.compile(
     r"^[ \t]*(?:plm_rsh_agent|plm_ssh_agent|prte_plm_ssh_agent)[ \t]*=[ \t]*(\S.*?)[ \t]*$", re.MULTILINE
 )
-"""A pattern for a line that sets the program with which mpirun starts daemons. The parameter has different
-names in Open MPI 4, Open MPI 5 and PRRTE. If several lines of a file set the parameter, the last line applies
-(open-mpi/ompi:docs/mca.rst).
+"""A pattern for a line that sets the parameter for the program with which mpirun starts daemons. The name of
+this parameter depends on the version of Open MPI or PRRTE. If several lines of a file set the parameter, the
+last line applies (open-mpi/ompi:docs/mca.rst).
 """
 _DEBIAN = "/etc/openmpi"
 _ORTE = (b"libopen-rte", b"orterun")
 """Texts that identify ORTE, the launcher of Open MPI 4 or older. toolkit reads ``OMPI_MCA_plm`` only for
-ORTE, because PRRTE, the launcher of Open MPI 5, has no component ``isolated``.
+ORTE. PRRTE, the launcher of Open MPI 5, has no ``plm`` component ``isolated``.
 """
 
 

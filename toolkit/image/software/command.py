@@ -1,5 +1,5 @@
-"""Find the program that a command finally starts in an image, through PATH, ``#!`` lines and shell
-scripts."""
+"""Follow a command through PATH, ``#!`` lines and shell scripts to the program that it finally starts in an
+image."""
 
 import ast
 import posixpath
@@ -33,11 +33,11 @@ _LOADER_VALUES = frozenset(
 _CLEARING = frozenset(("-", "-i", "--ignore-environment"))
 _UNSET = re.compile(r"(?:-u|--unset=?)(?P<name>.*)")
 _OF_ENV = re.compile(r"-S\Z|-v\Z|--(?:debug|split-string)\Z|--chdir=")
-"""Options of ``env`` that toolkit ignores. The next word is then another option, a variable or the program
-(coreutils manual, env invocation)."""
+"""Options of ``env`` that toolkit ignores. The word after such an option is a second option, a variable or
+the program (coreutils manual, env invocation)."""
 _STARTS_OTHER = frozenset(("execve", "execvpe", "execle", "execlpe"))
-"""Functions of Python's ``os`` that replace the process by another program. The last argument of each
-function is the environment of that program.
+"""Functions of Python's ``os`` that replace the process by a new program. The last argument of each function
+is the environment of the new program.
 """
 _INLINE = re.compile(r"-[a-z]*c\Z")
 _WITH_VALUE = frozenset(("-W", "-X"))
@@ -47,7 +47,7 @@ _MPI_MODULES = frozenset(("mpi4py", "horovod"))
 
 @dataclass(frozen=True, slots=True)
 class StartedProgram:
-    """The program that a command starts after all wrappers.
+    """The program that a command starts at the end of its chain of wrappers.
 
     ``path`` is the program's file in the image. ``python`` is true for a Python interpreter; ``modules`` are
     then the modules that the Python script imports, or None if the script is unknown. ``environment`` has the
@@ -65,9 +65,9 @@ class StartedProgram:
     undecided: Mapping[str, str] = field(default_factory=dict)
     """For each variable whose value toolkit cannot derive from a wrapper script, the reason."""
     clears: str = ""
-    """The wrapper that starts the program by ``env -i``, without the launcher's variables; empty if none."""
+    """The wrapper that removes the launcher's variables with ``env -i``, or empty."""
     filters: str = ""
-    """The Python script that starts the program with only some of the script's variables, or empty."""
+    """The Python script that passes only some of its variables to a further program, or empty."""
 
 
 def resolve_command(loader: Loader, command: tuple[str, ...], script: str | None = None) -> StartedProgram:
@@ -137,8 +137,8 @@ def entry_script(loader: Loader, entrypoint: tuple[str, ...]) -> EntryScript | N
 
 
 def _without_env(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Return the command without ``env`` and its arguments, and the program with the variables that ``env``
-    sets and unsets.
+    """Return the command that ``env`` starts, and ``program`` with the changes that ``env`` makes to its
+    variables. Return both arguments unchanged if the command is not ``env``.
     """
     if not words or posixpath.basename(words[0]) != "env":
         return words, program
@@ -173,15 +173,15 @@ def _first_line(head: bytes) -> list[str] | None:
 
 
 def _after_login(loader: Loader, environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the variables in a login shell, in which Debian's /etc/profile replaces the PATH of users."""
+    """Return the variables of a login shell: Debian's /etc/profile sets a new PATH for users except root."""
     profile = files.text(loader.tree, "/etc/profile", _MOST_TEXT) or ""
     found = _PROFILE_PATH.search(profile)
     return {**environment, **({"PATH": found[1]} if found else {})}
 
 
 def _after_bash_env(loader: Loader, program: StartedProgram) -> StartedProgram:
-    """Return ``program`` with the variables from the file in BASH_ENV, which bash reads before a script
-    (bash(1), INVOCATION).
+    """Return ``program`` with the variables from the file in BASH_ENV, which bash reads before it runs a
+    script (bash(1), INVOCATION).
     """
     path = program.environment.get("BASH_ENV", "")
     text = files.text(loader.tree, path, _MOST_TEXT) if path.startswith("/") else None
@@ -192,8 +192,8 @@ def _after_bash_env(loader: Loader, program: StartedProgram) -> StartedProgram:
 
 
 def _of_loader(words: list[str], program: StartedProgram) -> tuple[list[str], StartedProgram]:
-    """Return the command that ld.so starts, and the program with the value of ``--library-path`` as
-    LD_LIBRARY_PATH.
+    """Return the command that ld.so starts, and ``program`` with LD_LIBRARY_PATH set to the value of
+    ``--library-path``.
     """
     environment, rest = dict(program.environment), words[1:]
     while len(rest) > 1 and rest[0].startswith("--"):
@@ -241,7 +241,7 @@ def _nodes(text: str | None) -> list[ast.AST] | None:
 
 
 def _filters(nodes: list[ast.AST]) -> bool:
-    """Return whether a Python script replaces its process by a program with only some of its variables."""
+    """Return whether a Python script passes only some of its variables to the program that replaces it."""
     chosen = {
         target.id
         for node in nodes

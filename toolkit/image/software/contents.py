@@ -43,11 +43,11 @@ class Contents:
     libraries: frozenset[str] = frozenset()
     """The sonames of libraries that ld.so finds in the image; empty if unknown."""
     applications: Mapping[str, str] = field(default_factory=dict)
-    """For each Python file or package in folders such as /app and /workspace, its folder."""
+    """Maps each Python file or package in folders such as /app and /workspace to its folder."""
 
 
 def contents_of(tree: FileTree, facts: ImageFacts) -> Contents:
-    """Return the names of the commands and modules in an image; a broken link counts as a file."""
+    """Return the names of the commands and modules in an image, including links without a target."""
     path = [folder for folder in facts.environment.get("PATH", _PATH).split(":") if folder.startswith("/")]
     commands = frozenset(name for folder in path for name in files.names(tree, folder))
     folders = list(_sites(tree, path, facts.environment.get("PYTHONPATH", "")))

@@ -21,22 +21,21 @@ _COMPAT = ("compat", "compat/lib", "compat/lib.real")
 """The folders below a CUDA installation that can contain the libraries of cuda-compat: folders of the package
 cuda-compat, and folders in NVIDIA's framework images.
 
-NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. A start script in these images creates the
-link ``compat/lib`` if the script's check of the driver succeeds.
+NVIDIA's framework images have ``compat/lib`` in LD_LIBRARY_PATH. A start script in these images checks the
+driver. If the check succeeds, the script creates the link ``compat/lib``.
 """
 _DRIVER = re.compile(r"libcuda\.so\.(\d{3,4}(?:\.\d{1,4}){1,2})\Z")
 _WHEELS = {"libcudart": "cuda_runtime", "libcudnn": "cudnn", "libnccl": "nccl"}
-"""For each library, the folder below site-packages/nvidia that contains the library. The name of an NVIDIA
-wheel consists of ``nvidia_``, the name of the wheel's folder below site-packages/nvidia, and a suffix such as
-``_cu12``.
+"""For each library, the folder below site-packages/nvidia that contains the library. The name of NVIDIA's
+wheel for the library consists of ``nvidia_``, the name of this folder, and a suffix such as ``_cu12``.
 """
 _ENTRY = re.compile(r"""["'](\w+)["']\s*[,:]\s*["']?([\w.]+)""")
 _RELEASE = re.compile(r"\d{1,3}(?:\.\d{1,4}){0,3}\Z")
 
 
 def library(finder: Finder, name: str) -> PackageVersion | None:
-    """Return the version of a CUDA library from its file name or its wheel, or None if the image lacks the
-    library.
+    """Return the version of a CUDA library from its file name or its wheel. Return None if toolkit does not
+    find the library, or if neither of them contains the version.
 
     Libraries from wheels have priority, because packages such as PyTorch load these libraries first.
     """
@@ -59,8 +58,8 @@ def library(finder: Finder, name: str) -> PackageVersion | None:
 
 
 def compat(finder: Finder) -> tuple[PackageVersion | None, tuple[str, ...]]:
-    """Return the driver version and the folders of cuda-compat. With NVIDIA's package cuda-compat, newer CUDA
-    runs on older drivers.
+    """Return the driver version of NVIDIA's package cuda-compat, and the folders with its libraries. With
+    this package, a newer CUDA runs on an older driver.
 
     The version is in the file name of the package's ``libcuda.so``. A cuda-compat in /usr/local/cuda has
     priority over folders such as /usr/local/cuda-12.2.
@@ -87,7 +86,7 @@ def tensorflow(finder: Finder) -> PackageVersion | None:
 
 
 def tensorflow_built(finder: Finder, name: str) -> PackageVersion | UnknownVersion | None:
-    """Return the value ``name``, such as ``cuda_version``, of TensorFlow's ``build_info``. Return None if
+    """Return the value of ``name``, such as ``cuda_version``, in TensorFlow's ``build_info``. Return None if
     TensorFlow was built without CUDA.
     """
     for site in finder.places.sites:
@@ -160,7 +159,7 @@ def _folders(finder: Finder) -> Iterator[str]:
 
 def _newest(finder: Finder, folder: str, name: str) -> str | None:
     """Return the path of a library in ``folder``, or None. If the folder has several files of the library,
-    prefer the longest name, because it contains the most exact version.
+    prefer the longest file name, because it contains the most exact version.
     """
     form = re.compile(rf"{name}(?:-[0-9a-f]+)?\.so\.(\d[\d.]*)\Z")
     named = [n for n in files.names(finder.loader.tree, folder) if form.match(n)]

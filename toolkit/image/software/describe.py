@@ -67,8 +67,8 @@ def describe(
 ) -> ImageFacts:
     """Return the facts of an image; ``form`` is the format of the image, such as ``sif``.
 
-    ``config`` is the image's OCI configuration. ``view`` has the program of a rank: the facts then describe
-    the MPI that this program loads, and omit files of the image that mounts hide.
+    ``config`` is the image's OCI configuration. ``view`` describes a rank: its command, and the files of the
+    image that mounts hide. The facts omit hidden files, and describe the MPI that the rank's program loads.
 
     Raises:
         CheckFailed: if the image exceeds the limits of ``budget``.
@@ -195,8 +195,8 @@ def _mpis(
 
 
 def _with_answers(env: Environment, answers: Mapping[str, str] | None, log: ImageEvidence) -> Environment:
-    """Return an image's variables; the values that ``env`` printed in a container (``answers``) replace
-    unknown values.
+    """Return the image's variables ``env``, with unknown values replaced by ``answers``, the variables in a
+    running container of the image.
     """
     if answers is None:
         return env
@@ -208,7 +208,7 @@ def _with_answers(env: Environment, answers: Mapping[str, str] | None, log: Imag
 
 
 def _environment(variables: dict[str, str], undecided: dict[str, str], log: ImageEvidence) -> dict[str, str]:
-    """Return the variables that affect a launch, except variables whose values are partly unknown."""
+    """Return the variables that affect a launch, except variables whose values are unknown."""
     names = {*_of_interest(variables), *_of_interest(undecided)}
     for name in sorted(names & undecided.keys()):
         log.unknown[f"environment.{name}"] = undecided[name]
@@ -336,7 +336,7 @@ def _real(loader: Loader, name: str) -> str | None:
 
 
 def _libc(loader: Loader, main_mpi: MpiFound | None) -> str | None:
-    """Return the path of the first MPI's C library or, without an MPI, of the C library of /bin/sh."""
+    """Return the path of the C library that the first MPI loads or, without an MPI, that /bin/sh loads."""
     loaded = main_mpi.libraries.get("libc.so.6") if main_mpi else None
     return loaded or loader.closure("/bin/sh")[0].get("libc.so.6")
 

@@ -42,7 +42,7 @@ _PREFIXES = {
 """The name of each libfabric provider (the driver for one kind of network), by the prefix of its function
 names (ofiwg/libfabric:prov).
 
-Log messages contain the function names, so stripped libraries contain the names, too.
+toolkit finds function names in stripped libraries, too, because log messages contain these names.
 """
 _OWN = ("opt/mpi/libfabric/lib", "libfabric/lib", "libfabric", "lib/libfabric", "lib")
 """The folders of Intel MPI's own libfabric, in the order in which mpi4py searches them (mpi4py/_mpiabi.py).
@@ -71,8 +71,8 @@ class Parts:
 _SEARCHED = re.compile(
     rb"Search for providers in specific path.{0,400}?\(default: (/[^)]{1,200})\)", re.DOTALL
 )
-"""A pattern for the help text of FI_PROVIDER_PATH in libfabric, which contains the compiled-in plugin
-folder."""
+"""A pattern for libfabric's help text on FI_PROVIDER_PATH. This text contains libfabric's default folder for
+plugins, which is set at build time."""
 
 
 def ucx(finder: Finder) -> PackageVersion | UnknownVersion | None:
@@ -98,9 +98,9 @@ def libfabric(finder: Finder, prefix: str | None) -> str | None:
     """Return the path of the libfabric that programs of the image load, or None.
 
     If ld.so finds no libfabric, toolkit looks for Intel MPI's own libfabric in ``prefix``, the installation
-    prefix of the image's MPI. Programs find Intel MPI's libfabric in two cases. Unless I_MPI_ROOT is set,
-    Intel MPI's mpirun adds the folder of the library to LD_LIBRARY_PATH (env/vars.sh). An mpi4py that
-    supports several MPIs opens the library by its path.
+    prefix of the image's MPI. Programs load Intel MPI's libfabric in two cases. First, Intel MPI's mpirun
+    adds the library's folder to LD_LIBRARY_PATH, unless I_MPI_ROOT is set (env/vars.sh). Second, an mpi4py
+    that supports several MPIs opens the library by its path.
     """
     if loaded := finder.find_reachable("libfabric.so.1"):
         return loaded
@@ -135,7 +135,7 @@ def carries_libfabric(mpi: ImageMpi) -> bool:
 def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
     """Return the providers of libfabric: providers inside the library, and plugins in separate files.
 
-    ``path`` is the path of libfabric, which toolkit ignores if ``mpi`` contains its own libfabric.
+    ``path`` is the path of libfabric. toolkit ignores ``path`` if ``mpi`` contains its own libfabric.
     """
     if mpi is not None and carries_libfabric(mpi):
         names = tuple(sorted(_built_in(finder, mpi.library)))
@@ -159,7 +159,7 @@ def providers(finder: Finder, path: str | None, mpi: ImageMpi | None) -> Parts:
 def unsearched_folder(finder: Finder, path: str | None) -> str | None:
     """Return the folder with libfabric's plugins if libfabric does not search this folder.
 
-    The result is empty if libfabric contains providers, searches the folder, or has no plugins. The result is
+    The result is empty if libfabric has built-in providers, searches the folder, or has no plugins. It is
     None if the image has no libfabric, or if toolkit does not know which folders libfabric searches.
 
     libfabric searches the folders in FI_PROVIDER_PATH or, by default, its compiled-in folder. The library
@@ -197,8 +197,8 @@ def _named_folders(finder: Finder, default: str = "") -> set[str]:
 
 
 def _built_in(finder: Finder, path: str) -> set[str]:
-    """Return the names of the libfabric providers that a library contains, from the names of functions in the
-    library.
+    """Return the names of the libfabric providers that are built into a library. toolkit recognizes each
+    provider by the names of its functions.
     """
     counted: dict[str, set[bytes]] = {}
     for match in _FUNCTION.finditer(finder.loader.texts(path)):

@@ -1,4 +1,4 @@
-"""Read from Horovod's native libraries in an image for which frameworks and operations Horovod was built."""
+"""Find the frameworks and communication libraries for which an image's Horovod was built."""
 
 import re
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ _BUILT = {
     "nccl": (b"NCCLAllreduce", b"ncclAllReduce"),
     "cuda": (b"cudaGetDevice", b"libcudart.so"),
     "rocm": (b"hipGetDevice",),
-    # The mangled C++ name starts with its length, 12; the text CCLAllreduce alone is also in NCCLAllreduce.
+    # In mangled C++, the length precedes the name. Without it, the text would also match NCCLAllreduce.
     "ccl": (b"12CCLAllreduce",),
 }
-"""Texts in a Horovod library that show for which operations it was built: class names in the C++ type
-information, and function names (horovod/horovod:horovod/common/ops).
+"""For each communication library and GPU platform, texts that show that Horovod was built for it: class names
+in the C++ type information, and function names (horovod/horovod:horovod/common/ops).
 """
 
 
@@ -31,8 +31,8 @@ class HorovodPackage:
     """A Horovod installation.
 
     ``libraries`` maps each framework to the path of Horovod's native library for this framework. ``features``
-    are the operations and GPU platforms for which Horovod was built. ``operations`` are the operations
-    (of MPI, Gloo and NCCL) whose classes the libraries contain; None if they contain no such classes.
+    are the communication libraries and GPU platforms for which Horovod was built. ``operations`` names the
+    communication libraries (of ``mpi``, ``gloo`` and ``nccl``) for which Horovod has a class, or is None.
     """
 
     libraries: dict[str, str]
@@ -62,9 +62,9 @@ def built_for(
 ) -> PackageVersion | UnknownVersion | None:
     """Return the version of ``framework`` for which Horovod was built, from Horovod's metadata.json.
 
-    The build of Horovod writes metadata.json (horovod/horovod:horovod/tensorflow/CMakeLists.txt). If the
-    import of its native library fails, Horovod compares the versions in metadata.json with the installed
-    versions.
+    The build of Horovod writes metadata.json (horovod/horovod:horovod/tensorflow/CMakeLists.txt). If Horovod
+    cannot import its native library, it compares the versions in metadata.json with the installed frameworks.
+    The result is None if Horovod has no native library for ``framework``.
     """
     library = package.libraries.get(framework)
     if library is None:

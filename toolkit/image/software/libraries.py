@@ -35,12 +35,14 @@ class Finder:
     mpi_libraries: dict[str, str]
 
     def find_reachable(self, soname: str) -> str | None:
-        """Return the path of the library that the MPI loads, or that any program can load, or None."""
+        """Return the path of the library ``soname`` that the MPI loads. If the MPI loads no such library,
+        return the path that ld.so finds, or None.
+        """
         return self.mpi_libraries.get(soname) or self.loader.find(soname)
 
     def anywhere(self, soname: str) -> str | None:
-        """Return the path of the library that programs can load. If they can load none, return the path of
-        any file ``soname`` in the image's library folders, or None.
+        """Return the path of the library ``soname`` that programs can load. If they can load none, return the
+        first file ``soname`` in the image's library folders, or None.
         """
         lying = (f"{folder}/{soname}" for folder in self.places.libraries)
         return self.find_reachable(soname) or next(
@@ -72,8 +74,8 @@ class Finder:
         return posixpath.dirname(files.resolve(self.loader.tree, path) or path)
 
     def split_plugins(self, folder: str, form: "re.Pattern[str]") -> tuple[dict[str, str], dict[str, str]]:
-        """Return two mappings from the names of plugins in ``folder``: the paths of loadable plugins, and the
-        missing libraries of all other plugins.
+        """Return two mappings by plugin name: the paths of the plugins in ``folder`` that ld.so can load, and
+        the missing libraries of all other plugins in ``folder``.
 
         ``form`` matches the file name of a plugin; group 1 is the name of the plugin.
         """

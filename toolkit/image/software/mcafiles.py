@@ -14,15 +14,15 @@ _NAMED = (
     ("pmix-mca-params.conf", "PMIX_MCA_"),
     ("prte-mca-params.conf", "PRTE_MCA_"),
 )
-"""The name of each parameter file, and the prefix of the environment variables that set the file's parameters
-(open-mpi/ompi:docs/mca.rst)."""
+"""The name of each parameter file, and the prefix of the environment variables that can set the same
+parameters (open-mpi/ompi:docs/mca.rst)."""
 _OF_DEBIAN = ("/etc/openmpi", "/etc")
 
 
 def mca_files(loader: Loader, mpi: ImageMpi | None) -> dict[str, str]:
     """Return the MCA parameters (settings of Open MPI, PMIx and PRRTE) in an image's parameter files.
 
-    The result maps the environment variable that would set each parameter to the parameter's value. The
+    The keys of the result are the environment variables for the parameters, such as ``OMPI_MCA_btl``. The
     result is empty if ``mpi`` is not an Open MPI. An Open MPI with the prefix /usr reads Debian's files in
     /etc. Any other Open MPI reads the folder ``etc`` in its prefix.
     """

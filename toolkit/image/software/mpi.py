@@ -60,8 +60,8 @@ _MOST = 12
 
 @dataclass(slots=True)
 class MpiFound:
-    """An MPI and its PMIx client. ``evidence`` says how toolkit found each fact. ``absent`` says why the MPI
-    does not have a fact. ``unknown`` says why toolkit does not know a fact.
+    """An MPI and its PMIx client. ``evidence`` says how toolkit found each fact. ``absent`` and ``unknown``
+    give the reason for each fact that is absent or unknown.
     """
 
     mpi: ImageMpi
@@ -105,7 +105,7 @@ def _libraries(loader: Loader, places: SearchFolders, programs: dict[str, str]) 
     )
     for folder in places.libraries:
         names = [n for n in files.names(loader.tree, folder) if _SEARCHED.match(n)]
-        # libmpi_abi is the same MPI with the standard's ABI; list it only if the folder has no other MPI.
+        # libmpi_abi is a variant of the MPI library beside it. List it only if the folder has no other.
         own = [n for n in names if not n.startswith("libmpi_abi")] or names
         listed += [(f"{folder}/{n}", "found by searching") for n in own]
     return listed
@@ -201,8 +201,8 @@ def _note_version(mpi_entry: MpiFound, path: str, library: str, source: str, rea
 def _read_followed(
     loader: Loader, path: str, file: str, implementation: str, closure: dict[str, str | None], *, whole: bool
 ) -> _LibraryReading:
-    """Return the facts in an MPI library. If ``whole`` is false, the list ``closure`` is incomplete; the
-    launch interfaces are then unknown, unless toolkit found PMIx.
+    """Return the facts in an MPI library. If ``whole`` is false, ``closure`` lacks libraries that the MPI
+    needs. The launch interfaces are then unknown, unless toolkit found PMIx.
     """
     reading = _read(loader, path, file, implementation, closure)
     if whole or not loader.texts(path) or "pmix" in (reading.interfaces or {}):
@@ -219,7 +219,7 @@ def _read(
         return _LibraryReading(mpich.MpichDescription(), None, "it cannot be read")
     if implementation == "spectrum":
         return _LibraryReading(
-            mpich.MpichDescription(), None, "toolkit has not measured where IBM's MPI looks for its launcher"
+            mpich.MpichDescription(), None, "toolkit does not know how the ranks of IBM Spectrum MPI start"
         )
     if implementation == "openmpi":
         own = openmpi.read(loader, path, library, closure)
@@ -337,11 +337,11 @@ def _version(
 
 _MAJORS = frozenset((*range(1, 10), *range(2017, 2100)))
 """The possible first numbers of an MPI version; Intel MPI uses years. toolkit ignores texts in a library that
-look like a version but begin with a different number."""
+look like a version but begin with any other number."""
 
 
 def _find_single_version(content: bytes, implementation: str) -> tuple[str | None, str]:
-    """Return a library's version and the evidence; None and the reason if no text or several texts fit."""
+    """Return a library's version and its evidence. If the version is unknown, return None and the reason."""
     # Open MPI's version has three numbers; the version of the MPI standard, in the same library, has two.
     form = rb"\0v?(\d{1,2}(?:\.\d{1,4}){2}(?:rc\d{1,3}|[ab]\d{1,3})?)(?=\0)"
     if implementation != "openmpi":

@@ -34,8 +34,8 @@ def find_extension(loader: Loader, site: str) -> tuple[str, str] | None:
     """Return the path of the mpi4py extension that Python imports, and the path of the MPI that this
     extension loads. The second path is empty if toolkit does not find the MPI.
 
-    The result is None if mpi4py was built for one MPI, because the ELF header of its only extension then
-    names this MPI.
+    The result is None if ``site`` has no mpi4py for several MPIs. For an mpi4py that was built for one MPI,
+    callers read the name of this MPI in the ELF header of the only extension.
     """
     have = variants(loader, site)
     if not have:

@@ -20,8 +20,8 @@ _LABELS = {
     "features": "features",
     "Custom Information": "custom",
 }
-"""The labels in the text of MPI_Get_library_version. Each label maps to a suffix: MPICH's variable with this
-suffix, such as ``MPII_Version_device``, has the value for the label
+"""The labels in the text that MPI_Get_library_version returns. Each label maps to a suffix. MPICH's variable
+with this suffix, such as ``MPII_Version_device``, has the value for the label
 (pmodels/mpich:src/binding/c and src/util/mpir_get_library_version; src/mpi/init/globals.c).
 """
 _LINE = rb"MPICH [A-Za-z0-9 ]{2,20}:[ \t]*%s\n"
@@ -52,8 +52,8 @@ _TOGETHER = (
     re.compile(rb"\0(?=-)" + _CONFIGURE + _DEVICE + _REST),
     re.compile(rb"\0" + _DEVICE + _CONFIGURE + _REST),
 )
-"""Patterns for the values of the labels ``_LABELS``. Compilers place these values next to each other in the
-library, in one of two orders.
+"""Patterns for the values of the labels Version, Release date, ABI, Device and configure. Compilers place
+these values next to each other in the library, in one of two orders.
 """
 _BEFORE = re.compile(
     rb"(?:\0(?P<custom>[^\0]*[^\w\0][^\0]*)\0{1,32}|\0|\w\0+)"
@@ -61,8 +61,8 @@ _BEFORE = re.compile(
     rb"(?P<F77>[^\0 ]*(?:fort|f77|f90|f95|ifx|ftn|flang)[^\0]*)\0+"
     rb"(?P<CXX>[^\0 ]*(?:\+\+|CC|icpx|cxx)[^\0]*)\0+(?P<CC>[^\0 ]*(?:cc|clang|icx|nvc)[^\0]*)\0+\Z"
 )
-"""A pattern for the names of the compilers that built MPICH (the labels CC, CXX, F77 and FC). These names
-precede the values that ``_TOGETHER`` matches. Each text must look like the name of a compiler.
+"""A pattern for the names of the compilers that built MPICH (the labels CC, CXX, F77 and FC). In the library,
+these names precede the values that ``_TOGETHER`` matches. Each name must look like the name of a compiler.
 """
 _BEFORE_MOST = 4096
 _OWN_SHM = re.compile(rb"MPIDI_POSIX_(?!mpi_\w+_release_gather)\w+")
@@ -159,8 +159,8 @@ def _features(content: bytes, device: str | None) -> str | None:
 
 
 def _device(text: str | None) -> str | None:
-    """Return MPICH's device as in the option ``--with-device``: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``. Return
-    None if ``text`` is not a device.
+    """Return a device in the syntax of MPICH's option ``--with-device``: ``ch4:ofi,ucx`` for ``ch4:ofi ucx``.
+    Return None if ``text`` is not a device.
     """
     if not text or not re.fullmatch(r"ch\d[\w:, ]{0,60}", text.strip()):
         return None
@@ -194,7 +194,7 @@ def _intel(content: bytes, device: str | None) -> MpichDescription:
     release = re.search(rb"(20\d\d(?:\.\d{1,3}){0,3})(?: Update (\d{1,2}))?", version)
     if release is None:
         return MpichDescription(device=device)
-    # Older releases of Intel MPI have names such as "2019 Update 4". The package has version 2019.4.243.
+    # The library of an older Intel MPI says "2019 Update 4", for example. toolkit writes 2019.4.
     number = ".".join(part.decode() for part in release.groups() if part)
     text = f"Intel(R) MPI Library {version.decode('utf-8', 'replace')}{match[2].decode()}"
     return MpichDescription(version=number, text=text, device=device)

@@ -48,10 +48,10 @@ def launcher(loader: Loader, prefix: str, implementation: str) -> tuple[str, str
 
 
 def _started_by(loader: Loader, real_path: str, path: str) -> tuple[str, str]:
-    """Return the real path and the path of the launcher: in most cases ``real_path`` and ``path``.
+    """Return the real path and the path of a working launcher: in most cases ``real_path`` and ``path``.
 
-    Intel MPI's script ``mpirun`` looks up ``mpiexec.hydra`` on PATH, where MPICH's ``mpiexec.hydra`` may come
-    first. If so, return the ``mpiexec.hydra`` beside the script.
+    Intel MPI's script ``mpirun`` starts the first ``mpiexec.hydra`` on PATH, which may belong to MPICH. If
+    this program is not Intel MPI's, return the ``mpiexec.hydra`` beside the script instead of the script.
     """
     content = files.read(loader.tree, real_path, _HEAD) or b""
     folder = posixpath.dirname(path)

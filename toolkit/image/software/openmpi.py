@@ -15,7 +15,7 @@ functions, and libopen_mpi has all other code."""
 _FRAMEWORKS = (
     "btl", "pml", "mtl", "pmix", "ess", "plm", "ras", "schizo", "smsc", "shmem", "accelerator", "hwloc",
 )  # fmt: skip
-"""The MCA frameworks (kinds of component) whose components communicate or start ranks."""
+"""The MCA frameworks (kinds of component) that affect how ranks start, communicate and use devices."""
 _PLUGIN = re.compile(r".*/mca_([a-z]+)_(\w+)\.so\Z")
 _PMIX = re.compile(r"(ext|pmix)\d+x{0,2}\Z")
 _OWN_PMIX = re.compile(r"pmix\d+x{0,2}\Z")
@@ -47,8 +47,8 @@ def read(loader: Loader, path: str, real_path: str, closure: dict[str, str | Non
     """Read the facts of an Open MPI from its libmpi, its internal libraries and its plugins.
 
     ``path`` is the path at which toolkit found libmpi, and ``real_path`` is the real path of libmpi.
-    ``closure`` maps the soname of each library that libmpi needs to the path; None if the library is
-    missing.
+    The keys of ``closure`` are the sonames that libmpi needs. The values are the paths of these libraries, or
+    None for missing libraries.
     """
     inner = [p for soname, p in closure.items() if p and _INNER.match(without_hash(soname))]
     contents = [loader.texts(p) for p in dict.fromkeys((real_path, *inner))]
@@ -135,9 +135,9 @@ def find_moved(loader: Loader, openmpi: OpenMpi, closure: dict[str, str | None])
 
     The wrong folder comes from the configuration of Open MPI's build, or from OPAL_PREFIX in the image. The
     result is None if Open MPI searches the folder with its plugins. The result is also None if the image sets
-    a different variable for the plugin folder.
+    one of the variables ``_LEADING``.
 
-    The library in HPC-X names a folder of the build machine. The library in a conda package also names such a
+    libopen-pal in HPC-X names a folder of the build machine. libopen-pal in a conda package also names such a
     folder if conda did not replace the prefix in the package's files (conda/conda#10284). If Open MPI's
     shared memory components are plugins, Open MPI does not start without them. If these components are built
     in, Open MPI runs without plugins, and the result is None. Source: open-mpi/ompi:opal/mca/installdirs.
@@ -166,10 +166,11 @@ def find_moved(loader: Loader, openmpi: OpenMpi, closure: dict[str, str | None])
 
 
 _LEADING = ("OPAL_LIBDIR", "OPAL_PKGLIBDIR", "OMPI_MCA_mca_base_component_path")
+"""Variables that set Open MPI's folder for plugins directly."""
 _AFTER_PREFIX = b"\0${exec_prefix}/bin\0"
 _PREFIX = re.compile(rb"\0(/[^\0]{1,1000})\0+(?:\$\{prefix\}\0*)?\Z")
 """A pattern for the prefix and the exec_prefix from Open MPI's ``configure``. If conda replaces the prefix
-with a shorter path, conda fills the remaining bytes with zeros.
+with a shorter path, conda fills the remaining bytes with NUL bytes.
 """
 _LIBRARIES = re.compile(
     rb"(?<=\0)\$\{(?:exec_)?prefix\}((?:/[^\0/]{1,60}){0,5}/(?:lib(?!exec)\w{0,20}|[\w.]{1,20}-linux-gnu\w{0,9}))(?=\0)"
@@ -199,7 +200,7 @@ def _not_loading(openmpi: OpenMpi) -> str:
 def _plugins(loader: Loader, path: str, real_path: str) -> tuple[dict[tuple[str, str], str], dict[str, str]]:
     """Return the path of each plugin that ld.so can load, and the missing libraries of each other plugin.
 
-    The keys of the first value are the plugin's framework and name. The keys of the second value are names
+    The keys of the first value are pairs of framework and name. The keys of the second value are names
     such as ``pmix_ext3x``.
     """
     loading: dict[tuple[str, str], str] = {}

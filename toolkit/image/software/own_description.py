@@ -18,7 +18,7 @@ _LONGEST = 200
 
 @dataclass(frozen=True, slots=True)
 class ComparedVersions:
-    """Values from the image's files, to compare with stack.json, in addition to the image's facts.
+    """Values from the image's files. toolkit compares them, and the image's facts, with stack.json.
 
     ``numpy`` and ``hwloc`` are versions. ``operations`` are the libraries that Horovod uses: ``mpi``,
     ``gloo``, ``nccl``. A value is None if toolkit cannot read the value. A value is empty if the image lacks
@@ -109,10 +109,10 @@ def _distribution(stack: Stack, facts: ImageFacts) -> list[str]:
 
 
 def _operations(stack: Stack, image_values: ComparedVersions) -> list[str]:
-    """Compare which of MPI, Gloo and NCCL stack.json lists for Horovod with those that the image's Horovod
-    uses. Return a list with one message if they differ.
+    """Compare the libraries (MPI, Gloo and NCCL) that Horovod uses in the image with the libraries in
+    stack.json. Return a list with one message if they differ.
 
-    The list is empty if they are the same, or if toolkit cannot read Horovod's libraries in the image.
+    The list is empty if they agree, or if toolkit cannot read Horovod's libraries in the image.
     """
     if image_values.operations is None:
         return []

@@ -47,7 +47,7 @@ def debian(tree: FileTree) -> dict[str, str]:
 
 
 def _blocks(content: bytes) -> Iterator[str]:
-    """Yield the blocks of a text, which empty lines separate; omit the bytes of a block after ``_BLOCK``."""
+    """Split a text at its empty lines, and yield the first ``_BLOCK`` bytes of each block, decoded."""
     at = 0
     while at < len(content):
         end = content.find(b"\n\n", at)

@@ -105,7 +105,7 @@ def _version(
         PackageVersion(match[1].decode(), f"{real_path} says OpenPMIx {match[1].decode()}") if match else None
     )
     # The libpmix of a Linux distribution may say that it is a release candidate, although its code is the
-    # final release. Use the version of the package first.
+    # final release. For libraries in /usr/lib, prefer the version of the package.
     if by_itself and not real_path.startswith("/usr/lib/"):
         return by_itself
     if by_name := knowledge.pmix_of_file(real_path):

@@ -19,7 +19,7 @@ MPI_SONAME = re.compile(
     r"lib(mpi|mpich|mpi_abi|mpi_mt|mpi_ibm|mpi_cray|mpi_gnu_\d+|mpi_intel|mpi_nvidia)"
     r"(-[0-9a-f]{8})?\.so(\.\d+)*\Z"
 )
-"""A pattern for the file names of MPI libraries, except libraries for languages such as C++ and Fortran.
+"""A pattern for the file names of MPI libraries, except an MPI's extra libraries for C++ and Fortran.
 
 auditwheel adds a hash to the file names of libraries that it copies into a wheel
 (pypa/auditwheel:src/auditwheel/repair.py).
@@ -67,11 +67,11 @@ _MOST_READ = 48 << 20
 
 
 def loaded_mpis(loader: Loader, places: SearchFolders, entrypoint: tuple[str, ...]) -> dict[str, str]:
-    """Return the real path of the MPI that each program in the search folders ``places`` loads, by the
-    program's path.
+    """Return the programs in ``places``, the image's search folders, that need an MPI. Each program's path
+    maps to the real path of its MPI.
 
-    An empty path means that ld.so does not find the MPI. The result omits programs that need no MPI.
-    ``entrypoint`` is the image's start command; toolkit reads the first program of this command, too.
+    An empty path means that ld.so does not find the MPI. toolkit also reads the first program of
+    ``entrypoint``, the image's start command.
     """
     extensions = dict(filter(None, (find_extension(loader, site) for site in places.sites)))
     return {**extensions, **_all_loading(loader, _candidates(loader, places, entrypoint))}
@@ -81,7 +81,7 @@ def of_wrappers(loader: Loader, places: SearchFolders, programs: dict[str, str])
     """Return the path of the MPI for each program that finds its MPI only if a shell script starts the
     program.
 
-    Such a script in the image sets LD_LIBRARY_PATH, for example. ``programs`` is the result of
+    The image contains this script, which sets LD_LIBRARY_PATH, for example. ``programs`` is the result of
     :func:`loaded_mpis`.
     """
     lost = {files.resolve(loader.tree, path): path for path, library in programs.items() if not library}

@@ -25,7 +25,7 @@ class RankPrograms:
     does with the program's environment variables.
 
     ``program`` is None if the rank has no command, or if toolkit cannot find the command's program.
-    ``hidden`` maps each program or MPI that a mount hides to the folder of the mount.
+    The keys of ``hidden`` are the programs and MPIs that mounts hide. The values are the mounts' folders.
     """
 
     loader: Loader

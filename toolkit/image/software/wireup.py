@@ -82,8 +82,8 @@ def pmix_components(mpi_entry: MpiFound | None, log: ImageEvidence) -> dict[str,
 
 
 def pmix_plugins(mpi_entry: MpiFound | None) -> bool | None:
-    """Return whether an MPI's PMIx client needs plugins, or None if the MPI has no PMIx client or toolkit
-    does not know the client's components. :func:`pmix_components` records the evidence.
+    """Return whether an MPI's PMIx client needs plugins. Return None if the MPI has no PMIx client, or if its
+    components are unknown. :func:`pmix_components` records the evidence.
     """
     client = mpi_entry.pmix if mpi_entry else None
     return client.plugins if client and client.components else None
