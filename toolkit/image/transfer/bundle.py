@@ -1,5 +1,5 @@
-"""Write a bundle: one archive with which users install toolkit and build images on a machine without a
-network.
+"""Write a bundle: an archive from which users install toolkit and build images on a machine without network
+access.
 """
 
 import contextlib
@@ -69,11 +69,12 @@ def bundle(
 ) -> Bundled:
     """Write a bundle of ``recipes`` to ``target``, and write the bundle's checksum file beside ``target``.
 
-    ``client`` is None if there are no recipes; toolkit then includes no Docker images. ``sifs`` are SIF files
-    to include. ``pythons`` are the Python releases on the target machine, such as ``3.11``; the default is
-    this machine's release. If ``builder`` is true and ``client`` is given, the bundle includes the Docker
-    image that converts images to SIF files. ``accepted_hosts`` are hosts from which the user allows
-    downloads. The mirrors and package indexes in the settings need no permission.
+    ``client`` is a client of the Docker engine. Without recipes, ``client`` is None, and the bundle has no
+    Docker images. ``sifs`` are SIF files to include. ``pythons`` are the Python releases on the target
+    machine, such as ``3.11``; the default is this machine's release. If ``builder`` is true and ``client`` is
+    given, the bundle includes the Docker image that converts images to SIF files. ``accepted_hosts`` are
+    hosts from which the user allows downloads. The mirrors and package indexes in the settings need no
+    permission.
 
     Raises:
         BadInput: if a recipe does not have a valid lock, a file is invalid, or two files have the same name.
@@ -222,7 +223,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
     such as ``A.sif`` and ``a.sif``.
 
     Raises:
-        BadInput: if a check fails; the message has the first invalid name.
+        BadInput: if a check fails; the message names the first file that fails.
     """
     for number, name in enumerate(names):
         if not NAME.fullmatch(name):
@@ -240,7 +241,7 @@ def _require_names(option: str, names: tuple[str, ...]) -> None:
 
 
 def _of_lock(name: str, argument: str, lock: Lock, tell: Tell) -> dict[str, Path]:
-    """Return the path of each file of a recipe on this machine, by the file's path in the bundle.
+    """Return the files of a recipe. Each path in the bundle maps to the file's path on this machine.
 
     The files are the recipe, its lock, the lock's signature file if it exists, and the files that the lock
     names.

@@ -29,7 +29,7 @@ _PATH = re.compile(
 )
 _LONGEST_PATH = 400
 _LONGEST_VALUE = 260
-"""Maximum number of characters of a value in the index: a file name of 255 characters after a folder name."""
+"""Maximum number of characters of a value in the index: enough for ``sif/`` and a name of 255 characters."""
 _LINE = re.compile(r"([0-9a-f]{64})  (.+)")
 _MOST_FILES = 20_000
 """Maximum number of files in a bundle; a bundle of one recipe has about 400 files."""
@@ -65,8 +65,8 @@ class Index(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_sums(text: bytes, source: Path) -> dict[str, str]:
-    """Return the SHA-256 of each file by its path, from ``text``, the list of hashes in the bundle
-    ``source``.
+    """Parse ``text``, the list of hashes in the bundle ``source``. Return the SHA-256 of each file, by the
+    file's path.
 
     Raises:
         BadInput: if the text is not a list of hashes, or contains an invalid path.

@@ -1,4 +1,4 @@
-"""Read a bundle once, compare each file with its hash, and copy the files that toolkit installs.
+"""Read a bundle once. Compare each file with its hash, and copy the files that toolkit will install.
 
 toolkit copies the files to a new folder that only this user can write to. The copies have numbers as names,
 so that a malicious name in an archive has no effect. toolkit does not call Python's ``TarFile.extractall``.
@@ -45,9 +45,9 @@ _COPY_AGAIN = "copy the bundle and its .sha256 file again, and run `sha256sum -c
 class StagedBundle:
     """A bundle in which each file matches its hash.
 
-    ``sums`` maps the path of each file in the bundle to its SHA-256. ``files`` maps the path of each file to
-    install to toolkit's copy of this file. ``sha256`` is the hash of the archive; it is empty if the bundle
-    is a folder.
+    ``sums`` maps the path of each file in the bundle to its SHA-256. ``files`` has the files that toolkit
+    will install: each path in the bundle maps to toolkit's copy. ``sha256`` is the hash of the archive. It is
+    empty if the bundle is a folder.
     """
 
     sums: Mapping[str, str]
@@ -57,7 +57,7 @@ class StagedBundle:
 
 
 def stage(source: Path, folder: Path, tell: Tell) -> StagedBundle:
-    """Compare all files of a bundle with their hashes, and copy the files to install to ``folder``.
+    """Compare all files of a bundle with their hashes, and copy files to ``folder`` for the installation.
 
     Args:
         source: the archive, or a folder with the unpacked archive. If ``source`` is a folder, toolkit ignores
@@ -195,7 +195,7 @@ def _target(name: str, folder: Path, number: int) -> Path | None:
 
 
 def _compare(pieces: Iterator[bytes], digest: str, target: Path | None, name: str) -> None:
-    """Compare the bytes ``pieces`` of the file ``name`` with its SHA-256 (``digest``). If ``target`` is
+    """Compare the SHA-256 of ``pieces``, the bytes of the file ``name``, with ``digest``. If ``target`` is
     given, also write the bytes to ``target``.
 
     Raises:

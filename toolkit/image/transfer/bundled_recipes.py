@@ -1,7 +1,7 @@
 """Check the recipes and locks of a bundle, and install them in the user's folder.
 
-If a recipe exists with the same name and different content, the recipe of the bundle replaces it only with
-the option ``--replace``.
+If a recipe with the same name but different content exists, toolkit replaces it only with the option
+``--replace``.
 """
 
 import os
@@ -106,8 +106,8 @@ def different_recipes(bundle: StagedBundle) -> Iterator[tuple[str, Path]]:
 def install_recipes(bundle: StagedBundle) -> tuple[str, ...]:
     """Install the bundle's recipes, locks and signature files of locks in the user's folder.
 
-    toolkit skips a file if the user's folder has the same file. toolkit also skips a recipe or lock that is
-    identical to a shipped file, unless the user's folder has a different file with this name.
+    toolkit skips a file if the user's folder has an identical file. toolkit also skips a recipe or lock that
+    is identical to a shipped file, unless the user's folder has a different file with this name.
 
     Returns:
         the names of the written files.

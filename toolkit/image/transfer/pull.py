@@ -96,7 +96,7 @@ def choose(manifest: ImageManifest, name: str, platform: str) -> Descriptor:
     """Return the image for ``platform``, such as ``linux/arm64``, from a multi-platform index.
 
     ``manifest`` is the index of the image ``name``. If ``platform`` is empty, return the image for this
-    machine. If the index has only one image, return this image for an empty ``platform``.
+    machine. If no image is for this machine, but the index has only one image, return it.
 
     Raises:
         BadInput: if no image is for this platform; the message lists the platforms of the index.

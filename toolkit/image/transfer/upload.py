@@ -194,9 +194,9 @@ def _compress_layers(
 ) -> ImageUpload:
     """Compress the uncompressed layers of ``upload``, and return the parts with a new manifest.
 
-    If no layer is uncompressed, return ``upload``. toolkit does not compress a compressed layer again,
-    because the digest would change. A registry that provided the image already has the layer with the old
-    digest.
+    If all layers are already compressed, return ``upload``. toolkit does not compress such a layer again,
+    because its digest would change. If the image came from this registry, the registry already has the layer
+    under the old digest.
     """
     layers, have = read_manifest(upload.manifest, "the image").layers, {b.digest: b for b in upload.blobs}
     plain = tuple(have[digest] for digest in dict.fromkeys(d.digest for d in layers if _is_plain(d)))
