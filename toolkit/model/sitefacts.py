@@ -68,8 +68,9 @@ class SiteFacts(msgspec.Struct, frozen=True, kw_only=True):
     login node, and ``there_nodes`` says whether each folder exists on a compute node.
 
     ``folders`` lists the folders that common variables, such as SCRATCH, name. ``scratch`` lists writable
-    folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that are
-    up and have a route. If no interface has a route, ``up`` lists all interfaces that are not down.
+    folders on a local disk of the compute node. ``up`` lists the compute node's network interfaces that have
+    a route and are not down, or else all interfaces that are not down. If no compute node answered, ``up``
+    lists interfaces of the login node.
     """
 
     cluster: str = ""

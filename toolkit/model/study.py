@@ -30,12 +30,12 @@ class Study(msgspec.Struct, frozen=True, kw_only=True):
 
     ``said`` maps the names of job fields to the values that the user gave for all runs. ``words`` lists the
     words after ``--`` on the command line: the command of each run, or the trainer's options. ``compare`` is
-    a job field or, in capitals, an environment variable; the study runs each size with each value in
-    ``values``. ``warm_up`` is the number of epochs, or of measured values, that the study ignores at the
-    start of each run. ``pattern`` is a regular expression that finds measured values in a command's output;
-    without ``pattern``, toolkit reads the measured values from a trainer's metrics. ``epochs`` is the number
-    of epochs of each run. ``batch`` is the batch size of one rank (weak scaling) or of all ranks (strong
-    scaling). ``created`` is the time of creation, in UTC and in ISO 8601 format.
+    the name of a job field or, in capitals, of an environment variable. The study runs each size with each
+    value in ``values``. ``warm_up`` is the number of epochs, or of measured values, that the study ignores at
+    the start of each run. ``pattern`` is a regular expression that finds measured values in a command's
+    output; without ``pattern``, toolkit reads the measured values from a trainer's metrics. ``epochs`` is the
+    number of epochs of each run. ``batch`` is the batch size of one rank (weak scaling) or of all ranks
+    (strong scaling). ``created`` is the time of creation, in UTC and in ISO 8601 format.
     """
 
     schema: str = "toolkit.study/1"
