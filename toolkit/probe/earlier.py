@@ -13,9 +13,9 @@ _THERE_IS = re.compile(r"there is ([\w, -]{1,200})", re.ASCII)
 def with_described_runtime(host: HostFacts) -> HostFacts:
     """Return saved facts with the container runtime in the field ``runtime``.
 
-    If a machine had another runtime than Apptainer, such as Podman, some earlier releases of toolkit did not
-    fill this field. These releases named the other runtime only in the reason why Apptainer was absent:
-    ``there is podman``.
+    If a machine had a runtime such as Podman instead of Apptainer, some earlier releases of toolkit did not
+    fill this field. These releases named the runtime only in the reason why Apptainer was absent: ``there is
+    podman``.
     """
     match = _THERE_IS.search(host.absent.get("runtime", "")) if host.runtime is None else None
     names = [word.strip() for word in match[1].split(",")] if match else []

@@ -27,6 +27,6 @@ def gather(runner: Runner, choice: NodeChoice | None = None) -> Bundle:
     done = runner.run(command(choice))
     if done.timed_out and VERSION not in done.text:
         raise CheckFailed(f"{runner.place}: the probe did not answer within {choice.seconds} s")
-    # Users send facts files to other people, so a facts file must not contain the user's name.
+    # Remove the user's name before the ``@``, because users send facts files to other people.
     place = runner.place.rpartition("@")[2]
     return read(done.text, place, choice, cut=done.timed_out)

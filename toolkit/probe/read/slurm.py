@@ -46,8 +46,8 @@ def settings(section: Section) -> dict[str, str]:
 
 
 def partitions(section: Section) -> tuple[tuple[str, ...] | None, int | None]:
-    """Return the names of the partitions, the default partition first, and the number of nodes in the largest
-    partition.
+    """Return two values: the names of the partitions, of which the default is first, and the number of nodes
+    in the largest partition.
     """
     rows = [line.split("|") for line in section.lines if line.count("|") >= 2]
     if not section.ok or not rows:

@@ -12,7 +12,7 @@ _GLIBC = re.compile(r"(?:glibc|ldd \(.*\)) (\d+\.\d+)\s*$", re.ASCII)
 
 
 def first_line(section: Section) -> str | None:
-    """Return the first nonempty line of a section, or None if the query failed."""
+    """Return the first nonempty line of a section; None if the query failed or there is no such line."""
     return next((line.strip() for line in section.lines if line.strip()), None) if section.ok else None
 
 
