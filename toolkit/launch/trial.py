@@ -1,4 +1,4 @@
-"""Build the program with which ``doctor --live`` tests an image's MPI, in Python and, if possible, in C."""
+"""Build the programs, in Python and if possible in C, with which ``doctor --live`` tests an image's MPI."""
 
 import platform
 import posixpath
@@ -45,7 +45,7 @@ def programs(image: ImageFacts, runner: Runner) -> tuple[TrialProgram, ...]:
     """Return the trial files: the start script, the Python program and, if toolkit finds a compiler, the C
     program.
 
-    The start script runs the Python program if the image has Python with ctypes, and else the C program.
+    If the image has Python with ctypes, the start script runs the Python program; otherwise, the C program.
 
     Raises:
         Missing: if the image has no Python, and toolkit cannot compile the C program for the image.

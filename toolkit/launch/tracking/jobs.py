@@ -42,11 +42,11 @@ def _ignore(record: JobRecord, status: JobStatus) -> None:
 def refresh(
     runner: Runner, record: JobRecord, seconds: float = 60.0, on_status: OnStatus = _ignore
 ) -> tuple[JobRecord, bool]:
-    """Ask Slurm once for the state of a job; return the updated record, and whether Slurm answered.
+    """Ask Slurm for the state of a job; return the updated record, and whether Slurm answered.
 
     If the record already has a final state, toolkit does not ask Slurm, and returns the record and True. If
-    the job has just ended, toolkit also copies the job's output and metrics to this machine. The query has a
-    timeout of ``seconds``.
+    the job has just ended, toolkit also copies the job's output and metrics to this machine. ``seconds`` is
+    the timeout of each query for the state.
     """
     if record.state in FINAL_STATES:
         return record, True
@@ -54,7 +54,7 @@ def refresh(
         record = find_number(runner, record)
     except Missing:
         # Without an answer from Slurm, only the file with the exit status can show that the job has ended.
-        # If another job may resume this job, do not record the end: the other job may still run.
+        # If another Slurm job may resume this job, do not record the end, because that job may still run.
         return (record if record.spec.may_resume else conclude(runner, record)), False
     status = query(runner, record.id, seconds)
     on_status(record, status)
@@ -73,7 +73,7 @@ def slurm_lists_jobs(runner: Runner, record: JobRecord) -> bool:
     """Return whether Slurm can list the user's jobs.
 
     The list may contain a successor: a job that resumes this job. After toolkit records the end of a job, it
-    does not query Slurm again. Therefore, toolkit first waits until Slurm can list the user's jobs.
+    does not query Slurm again. Therefore, toolkit records the end only after Slurm has listed the jobs.
     """
     try:
         successors.numbers(runner, record)
@@ -87,8 +87,8 @@ def refresh_all(
 ) -> list[tuple[JobRecord, bool]]:
     """Update the records of jobs on one cluster; return each record, and whether Slurm answered.
 
-    One query covers all waiting and running jobs. :func:`refresh` then updates each other record. If Slurm
-    does not answer :func:`refresh`, the remaining records stay unchanged.
+    One query covers all waiting and running jobs. toolkit calls :func:`refresh` for each other job. If Slurm
+    does not answer during such a call, toolkit makes no more calls, and the remaining records stay unchanged.
     """
     statuses: dict[str, JobStatus] = {}
     if len(numbers := [record.id for record in job_records if record.id]) > 1:
@@ -122,7 +122,7 @@ def find_number(runner: Runner, record: JobRecord) -> JobRecord:
     if record.id or is_local(record):
         return record
     if numbers := successors.numbers(runner, record):
-        # The first number is the number of the array; each larger number belongs to a resumed task.
+        # For an array, the first number is the array's number; each larger number belongs to a resumed task.
         number = numbers[0] if record.spec.array else numbers[-1]
         return records.update(record, id=number, numbers=tuple(numbers))
     return record
@@ -162,7 +162,8 @@ def query(runner: Runner, number: str, seconds: float = 60.0) -> JobStatus:
 def place_in_queue(runner: Runner, record: JobRecord, partition: str) -> tuple[int, int] | None:
     """Return a waiting job's place in the queue of ``partition``, and the number of jobs in this queue.
 
-    The result is ``None`` if Slurm does not answer, or the job does not wait for its turn.
+    The result is ``None`` if Slurm does not answer, or if the job is not in the queue, for example because
+    it is held.
     """
     with contextlib.suppress(Missing):
         answer = runner.run(slurm.query_waiting_jobs(partition))
@@ -178,7 +179,7 @@ def write_status(record: JobRecord, status: JobStatus) -> JobRecord:
     """
     if status.answer == "silent" or (status.answer, status.state) == ("answered", "unknown"):
         return record
-    if not record.id:  # Slurm does not list this job, for example because the job runs on this machine.
+    if not record.id:  # Slurm has no status of this job, for example because the job runs without Slurm.
         return record
     chained = max(len(record.numbers) - 1, 0)
     has_tasks = status.tasks or status.answer == "forgotten"
@@ -201,8 +202,8 @@ def conclude(runner: Runner, record: JobRecord) -> JobRecord:
     """Complete the record of an ended job, and copy the job's output and metrics to this machine.
 
     If Slurm has forgotten the job, the exit status of the job script determines the state. If another Slurm
-    job resumes this job, the record gets the number of that job. The record stays unchanged if the job has
-    not ended.
+    job resumes this job, the record gets the number of that job. Until the job ends, the record stays
+    unchanged, except for the tasks of an array.
     """
     if record.spec.array:
         record = _tasks_concluded(runner, record)
@@ -230,7 +231,7 @@ def _judge_by_output(record: JobRecord) -> JobRecord:
 
 
 def kept_output(record: JobRecord) -> str:
-    """Return the copy of a job's output on this machine, or an empty string."""
+    """Return a job's output from the copy on this machine, or an empty string if there is no copy."""
     try:
         return (records.folder(record.key) / records.OUTPUT).read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -269,7 +270,7 @@ def _copy_results(runner: Runner, record: JobRecord, task: JobTask | None) -> No
 
 
 def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
-    """Return the record of an array with the exit statuses that its tasks wrote, and the array's state.
+    """Update an array's record with the array's state and the exit statuses that its tasks wrote.
 
     The array ends when its last task ends.
     """
@@ -286,7 +287,7 @@ def _tasks_concluded(runner: Runner, record: JobRecord) -> JobRecord:
     state, code = record.state, record.exit_code
     if over and whole in FINAL_STATES:
         state = whole
-        # Prefer the exit status of a failed task: a task that stopped before its time limit has status 75.
+        # Prefer a status other than 75, because a task with status 75 only stopped after a checkpoint.
         worst = [task for task in tasks if task.state == whole]
         code = min(worst, key=lambda task: task.exit_code == STOPPED_STATUS).exit_code
     return records.update(record, tasks=tuple(tasks), state=state, exit_code=code)
@@ -300,7 +301,7 @@ def output_of(record: JobRecord, task: JobTask | None = None) -> str:
 
 
 def task_folder(record: JobRecord, task: JobTask | None) -> str:
-    """Return the folder of a job on the cluster; each task of an array has a subfolder."""
+    """Return the folder on the cluster of a job, or the subfolder of one task of an array."""
     return posixpath.join(record.spec.directory, str(task.index)) if task else record.spec.directory
 
 
@@ -315,7 +316,7 @@ def left_status(runner: Runner, record: JobRecord, task: JobTask | None = None) 
 def size_of_output(runner: Runner, record: JobRecord) -> int | None:
     """Return the size of a job's output in bytes, which the job script recorded at its end.
 
-    The result is ``None`` for an array, or if the script recorded no size.
+    The result is ``None`` for an array, or if the script recorded no size or the size 0.
     """
     if record.spec.array:
         return None
@@ -325,7 +326,7 @@ def size_of_output(runner: Runner, record: JobRecord) -> int | None:
 
 
 def cancel(runner: Runner, record: JobRecord) -> JobRecord:
-    """Ask Slurm to cancel a job, wait up to five seconds, and return the record with the new state.
+    """Ask Slurm to cancel a job, wait up to five seconds for its end, and return the updated record.
 
     Slurm does not know a job of ``launch --local``, so toolkit itself stops the job's processes.
 

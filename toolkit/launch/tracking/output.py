@@ -30,8 +30,8 @@ class RankFailure:
 def first_failure(output: str, lines: int = 12) -> RankFailure | None:
     """Return the rank that failed first, with at most ``lines`` of its last lines.
 
-    After the first failure, srun kills the other ranks. The result is ``None`` if srun reports no failed
-    rank, or if Slurm killed all ranks together.
+    After the first failure, srun kills the other ranks and reports them as failed, too. The result is
+    ``None`` if srun reports no failed rank, or if Slurm killed all ranks together.
     """
     everything = output.splitlines()
     reports = _reports(everything)

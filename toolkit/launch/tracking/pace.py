@@ -15,7 +15,7 @@ _RECENT = 3
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """The progress of a training: ``complete_epochs`` of ``epochs`` epochs are complete.
+    """The progress of a training: the number of complete epochs, and the number of all epochs.
 
     ``images_per_second`` is the speed of the last complete epoch, or 0 during the first epoch.
     ``seconds_left`` is the predicted time of the remaining epochs, without the time for validation, or

@@ -13,7 +13,7 @@ from toolkit.errors import CheckFailed
 from toolkit.model.job import JobRecord
 
 FILE = "process"
-"""The file in the job's folder with the process ID and start time of the job script, and the boot ID."""
+"""The file in the job's folder with the job script's process ID and start time, and the machine's boot ID."""
 
 _PROC = Path("/proc")
 _BOOT = Path("sys/kernel/random/boot_id")
@@ -24,7 +24,8 @@ _ENDED = {"Z", "X"}
 """The states of a zombie process and of a dead process in proc_pid_stat(5)."""
 
 _GRACE = 5.0
-"""The time in seconds that a job's processes have to end, after SIGTERM and again after SIGKILL."""
+"""The time in seconds for which toolkit waits after SIGTERM, and again after SIGKILL, until a job's processes
+have ended."""
 _PAUSE = 0.05
 
 
@@ -106,7 +107,7 @@ def _wait_for_end(group: int) -> bool:
     deadline = time.monotonic() + _GRACE
     while time.monotonic() < deadline:
         # A zombie process has ended, but stays in the process table of a container without an init process.
-        # killpg also succeeds for a zombie process, so read the state of each process instead.
+        # killpg succeeds even if only zombie processes remain, so read the state of each process from /proc.
         if not any(_member(file, group) for file in _PROC.glob("[0-9]*/stat")):
             return True
         time.sleep(_PAUSE)
@@ -136,7 +137,7 @@ def _lives(process: _ScriptProcess, proc: Path) -> bool:
 def _fields(stat: Path) -> list[str]:
     """Return the fields of a ``/proc/PID/stat`` file after the program's name; empty if the file is missing.
 
-    The program's name may contain blanks and parentheses.
+    The program's name may contain blanks and parentheses, so the fields start after the last ``)``.
     """
     try:
         return stat.read_text().rpartition(")")[2].split()

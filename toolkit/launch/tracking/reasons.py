@@ -1,4 +1,4 @@
-"""Describe in words why a job waits, from Slurm's reason code, and what the user can do."""
+"""Describe in words, from Slurm's reason code, why a job waits and what the user can do."""
 
 import re
 

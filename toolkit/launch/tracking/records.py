@@ -1,4 +1,4 @@
-"""Read and write job records on this machine: one folder for each launched job, in the user's state folder.
+"""Read and write job records on this machine. Each record has a folder in the user's state folder.
 
 Several processes may use one record at the same time. A writer replaces the whole file, so a reader never
 reads a partial record. :func:`update` locks the record, reads the file, and writes the changed record.
@@ -24,10 +24,11 @@ RECORD = "record.json"
 SCRIPT = "job.sh"
 OUTPUT = "output.log"
 METRICS = "metrics.jsonl"
-"""The names of files in a record's folder; the job's folder has all these files except ``record.json``."""
+"""The names of files in a record's folder on this machine. All files except ``record.json`` are copies of
+files in the job's folder."""
 
 TIMES = "start-times"
-"""The file in the job's folder to which the job script writes the start time of each phase of its start."""
+"""The file in the job's folder to which the job script writes when each phase of the job's start begins."""
 
 METRICS_MOST = 64 << 20
 """The largest number of bytes that toolkit reads from a metrics file; an epoch needs about 300 bytes."""
@@ -67,7 +68,7 @@ def update(record: JobRecord, **changes: object) -> JobRecord:
 
     The state of an ended job does not change back to pending, running or unknown, unless ``changes`` contain
     a new ``restarts`` or ``id``, which shows that the job has restarted. If another process has given the
-    record a new job number, the function ignores ``changes`` with the state of the old job.
+    record a new job number, ``changes`` with a state are about the old job, and the function ignores them.
     """
     if "id" not in changes and not (folder(record.key) / RECORD).exists():
         # Another process has deleted the record, because sbatch refused the job.

@@ -67,11 +67,11 @@ def relaunch(record: JobRecord, *, resume: bool = False) -> Relaunch:
 
 
 def check_image(runner: Runner, record: JobRecord) -> None:
-    """Check that the files of the job's image and environment image on the host match the record's digests.
+    """Check that the image and the environment image on the host still have the digests in the job's record.
 
     Raises:
-        Missing: if a file no longer exists.
-        CheckFailed: if a file has a different digest.
+        Missing: if one of these files no longer exists.
+        CheckFailed: if the digest of a file differs from the digest in the record.
     """
     _check_file(runner, record, "--image", record.spec.image, record.image_digest)
     if record.spec.env_image:
@@ -100,9 +100,9 @@ def arguments(spec: JobSpec) -> tuple[str, ...]:
 
 
 def trainer_options(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
-    """Return the options that toolkit added to a trainer's command, by name, and the user's arguments.
+    """Return a dictionary of the options that toolkit added to a trainer's command, and the user's arguments.
 
-    Without a trainer, the function returns no options, and the whole command as the arguments.
+    Without a trainer, the dictionary is empty, and the arguments are the whole command.
     """
     try:
         program = ("python", *trainers.find(spec.trainer).at(spec.command[1]).program)
@@ -112,12 +112,12 @@ def trainer_options(spec: JobSpec) -> tuple[dict[str, str], tuple[str, ...]]:
         return {}, spec.command
     options, words = {}, spec.command[len(program) :]
     for option in ("--data", "--output", "--strategy"):
-        # toolkit's options come first, each at most once; the user's arguments may contain the same options.
+        # toolkit's options come first, in this order, each at most once. Any further option is the user's.
         if words[:1] == (option,) and len(words) > 1:
             options[option], words = words[1], words[2:]
     return options, words
 
 
 def replace_folder(text: str, old: str, new: str) -> str:
-    """Replace the folder ``old`` by ``new`` in ``text``, also where a longer path starts with ``old``."""
+    """Replace the folder ``old`` by ``new`` in ``text``, also in the paths of files below ``old``."""
     return re.sub(rf"{re.escape(old)}(?![\w.-])", lambda _: new, text)

@@ -77,7 +77,7 @@ def parse_sbatch(text: str) -> str | None:
 
 
 def show_job(number: str, seconds: float = _QUERY_SECONDS) -> Command:
-    """Return the ``scontrol`` command that shows a job, also for some minutes after its end (MinJobAge)."""
+    """Return the ``scontrol`` command that shows a job until some minutes after the job's end (MinJobAge)."""
     return Command(("scontrol", "--oneliner", "show", "job", number), timeout=seconds)
 
 
@@ -97,7 +97,7 @@ def says_unanswered(errors: str) -> bool:
 def parse_show_job(text: str) -> JobStatus | None:
     """Return the status in the output of :func:`show_job`, or ``None`` if the output has no job.
 
-    For an array, the output has one line for each task, or for several waiting tasks.
+    For an array, each line of the output describes one task, or several waiting tasks together.
     """
     return _array_status([status for line in text.splitlines() if (status := _parse_line(line)) is not None])
 
@@ -125,10 +125,10 @@ def _parse_line(line: str) -> JobStatus | None:
 
 
 def _array_status(tasks: Sequence[JobStatus]) -> JobStatus | None:
-    """Return one status for a job from a status for each line of Slurm's output; ``None`` without lines.
+    """Return a job's status from the statuses in the lines of Slurm's output; ``None`` if there are no lines.
 
-    A job array has several lines. Its status is the status of a task whose state decides the array's state
-    (:func:`arrays.foremost`).
+    A job array has several lines. The array's status is the status of a task whose state decides the array's
+    state (:func:`arrays.foremost`).
     """
     if not tasks:
         return None
@@ -147,7 +147,7 @@ def account(number: str, seconds: float = _QUERY_SECONDS) -> Command:
 def parse_account(text: str) -> JobStatus | None:
     """Return the status in the output of :func:`account`, or ``None`` if the output has no job.
 
-    For an array, the output has one line for each task, or for several waiting tasks.
+    For an array, each line of the output describes one task, or several waiting tasks together.
     """
     tasks = []
     for line in text.splitlines():
@@ -202,8 +202,8 @@ def query_waiting_jobs(partition: str) -> Command:
 def parse_waiting(text: str, number: str) -> tuple[int, int] | None:
     """Return a job's place in the queue, and the number of jobs in the queue.
 
-    Jobs that cannot start whatever their priority, such as held jobs, do not count. The result is ``None`` if
-    the job ``number`` is such a job, or if ``text`` does not list the job.
+    Held jobs, and other jobs that cannot start at any priority, do not count. The result is ``None`` if the
+    job ``number`` does not count, or if ``text`` does not list the job.
     """
     lines = (line.strip().partition("|") for line in text.splitlines())
     passed = slurm().reasons.passed_over
@@ -224,9 +224,9 @@ def list_own_jobs(*, live: bool = False) -> Command:
 def parse_own_jobs(text: str, directory: str) -> list[str]:
     """Return the numbers of the jobs that the user submitted from ``directory``, in ascending order.
 
-    toolkit compares only the last part of the path, because Slurm resolves symbolic links. The last part is
-    unique, because it contains the time of the launch and random characters. A resumed array task starts in a
-    subfolder of ``directory``; the name of the subfolder is the task index.
+    Slurm resolves symbolic links, so it may print a different path. Therefore, toolkit compares only the last
+    part, which is unique: it contains the time of the launch and random characters. A resumed array task
+    starts in a subfolder of ``directory``; the name of the subfolder is the task index.
     """
     name_of_job = posixpath.basename(directory)
     numbers = set()

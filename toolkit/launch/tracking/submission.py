@@ -1,6 +1,6 @@
 """Submit a job, or submit the script of an ended job again.
 
-toolkit runs sbatch only once, even if sbatch does not answer.
+For each submission, toolkit runs sbatch only once, even if sbatch does not answer.
 """
 
 import contextlib
@@ -50,14 +50,14 @@ def submit(
 ) -> JobRecord:
     """Write the script to the job's folder, submit the script, and return the record with its Slurm number.
 
-    ``secrets`` are variables that toolkit writes to a file that only the user can read. After sbatch starts,
-    a job may exist, so toolkit deletes the record only if sbatch itself refuses the job.
+    ``secrets`` are variables that toolkit writes to a file that only the user can read. After sbatch has
+    started, a job may exist, so toolkit deletes the record only if sbatch refuses the job.
 
     Raises:
         BadInput: if the script is for PBS.
         CheckFailed: if sbatch refuses the job, with sbatch's message; or if the record has no result of a
             signature check of the image.
-        Missing: if toolkit does not know whether sbatch submitted the job.
+        Missing: if the host has no sbatch, or toolkit does not know whether sbatch submitted the job.
         Interrupted: on Ctrl-C while sbatch runs.
     """
     require_slurm(script)
@@ -88,7 +88,7 @@ def submit(
 def hand_over(runner: Runner, spec: JobSpec, secrets: Mapping[str, Hidden]) -> None:
     """Write the secret variables to the file in the job's folder that the job script reads.
 
-    toolkit sends the values over SFTP or standard input. Other users can see command-line arguments.
+    toolkit sends the values over SFTP or standard input, because other users can see command-line arguments.
     """
     if secrets:
         path = posixpath.join(spec.directory, variables.SECRETS)
@@ -163,8 +163,8 @@ def _active_successors(runner: Runner, record: JobRecord) -> list[str]:
 def _sbatch(runner: Runner, record: JobRecord, command: Command, *, disposable: bool = True) -> str:
     """Run sbatch once, and return the job's number.
 
-    If sbatch does not answer, toolkit looks for the job in the output of squeue. If sbatch refuses the job or
-    the host has no sbatch, and ``disposable`` is true, toolkit deletes the record.
+    If sbatch does not answer, toolkit looks for the job in the output of squeue. If ``disposable`` is true,
+    toolkit deletes the record if sbatch refuses the job, or if the host has no sbatch.
     """
     try:
         answer = runner.run(command)

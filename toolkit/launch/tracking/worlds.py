@@ -27,8 +27,9 @@ def all_alone(text: str, record: JobRecord) -> bool:
     """Return whether each rank of a job reports that it is rank 0 of a world of size 1.
 
     A report is a text with a rank and a world size, such as ``rank 0 of 1``. The result is False if a report
-    has another rank or world size, or if the output has fewer reports than ranks. If a program such as
-    torchrun starts the ranks, one report for each node is enough, but toolkit requires at least two reports.
+    has a rank other than 0 or a world size other than 1, or if the output has fewer reports than ranks. If a
+    program such as torchrun starts the ranks, one report for each node is enough, but toolkit requires at
+    least two reports.
     """
     spec, starter = record.spec, record.plan.starter if record.plan else ""
     if spec.ranks < 2:
@@ -45,7 +46,7 @@ def all_alone(text: str, record: JobRecord) -> bool:
 
 
 def same_epochs(text: str, ranks: int) -> str:
-    """Return the first text about an epoch, such as ``Epoch 1/5``, that all ``ranks`` ranks print.
+    """Return the first text about an epoch, such as ``Epoch 1/5``, that each of the ``ranks`` ranks prints.
 
     The result is empty if there is no such text. If all ranks print the text, each rank may train alone.
     """
