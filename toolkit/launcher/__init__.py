@@ -31,7 +31,7 @@ class Launcher(Protocol):
         ...
 
     def counts(self, spec: JobSpec) -> list[str]:
-        """Return the options that set the number of ranks and, depending on the launcher, of nodes."""
+        """Return the options for the number of ranks and, for some launchers, of nodes or ranks per node."""
         ...
 
 

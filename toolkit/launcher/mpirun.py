@@ -21,8 +21,8 @@ RANK = RankWords(
 )
 """Shell words for a rank's numbers, from the variables of Open MPI or Hydra.
 
-In a Slurm job, mpirun's daemons pass on their own values of Slurm's variables. Without the exports, all ranks
-of a node would read the same number there.
+In a Slurm job, each rank inherits Slurm's variables from the mpirun daemon on its node. Without the exports,
+all ranks of a node would therefore read the same number from ``SLURM_PROCID``.
 
 Sources: mpirun(1) of Open MPI; for Hydra's ``PMI_RANK`` and ``MPI_LOCALRANKID``, pmodels/mpich:src/pm/hydra.
 """
@@ -34,8 +34,8 @@ def words(
     request: Request,  # noqa: ARG001
     site: Site | None,  # noqa: ARG001
 ) -> tuple[str, ...]:
-    """Return ``plan_options``, the options in the launch plan, unchanged. By default, mpirun binds ranks to
-    cores.
+    """Return ``plan_options``, the options in the launch plan, unchanged. toolkit adds no options that bind
+    ranks, so mpirun uses its default.
     """
     return plan_options
 

@@ -1,4 +1,4 @@
-"""Shell words from which a rank reads its number: variables that the launcher sets, as ``$SLURM_PROCID``."""
+"""Shell words from which a rank reads its numbers: the launcher's variables, such as ``$SLURM_PROCID``."""
 
 from dataclasses import dataclass
 
