@@ -3,7 +3,7 @@
 If a field is ``None``, one of two tables contains the reason. The table ``absent`` lists things that do not
 exist; the table ``unknown`` lists facts that toolkit could not read. The table ``evidence`` maps a field to
 the source and the value of the fact: ``"srun --mpi=list: pmix_v5 pmi2"``. The keys of these tables are dotted
-names, such as ``slurm.mpi_types``. The *probe* is the script with which toolkit reads a host.
+names, such as ``slurm.mpi_types``. The *probe* is the script that collects a host's facts.
 """
 
 from typing import Annotated
@@ -112,7 +112,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     schedulers: tuple[str, ...] | None = None
     """Schedulers besides Slurm whose commands exist: ``pbs``, ``lsf``, ``flux``, ``grid-engine``."""
     pmix: str | None = None
-    """Version of the libpmix that Slurm's PMIx plugin loads, or the host's programs if there is no plugin."""
+    """Version of the libpmix that Slurm's PMIx plugin or, without a plugin, the host's programs load."""
     mpis: tuple[HostMpi, ...] | None = None
     """MPI installations whose launchers are on PATH, in the order of PATH; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
@@ -150,7 +150,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     ran in a job without GPUs. Empty if the host has no AMD GPU.
     """
     gpu_libraries_glibc: str | None = None
-    """Newest glibc version that the GPU driver's libraries need. Apptainer's ``--nv`` mounts them."""
+    """Newest glibc version that the GPU driver's libraries (which Apptainer's ``--nv`` mounts) need."""
     cpu_level: str | None = None
     """The newest x86-64 level that the processor fully supports: ``x86-64-v1`` to ``x86-64-v4``."""
     cpu_vendor: str | None = None
@@ -250,7 +250,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     glibc: str | None = None
     """Version of the image's glibc; listed in ``absent`` if the image has another C library."""
     glibc_needed: str | None = None
-    """Newest ``GLIBC_`` symbol version that one of the programs and libraries that toolkit read needs."""
+    """Newest ``GLIBC_`` symbol version that any examined program or library needs."""
     cpu_level: str | None = None
     """Newest x86-64 level that one of the image's libraries declares as required: ``x86-64-v3``."""
     mpi: ImageMpi | None = None
@@ -299,7 +299,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     """Program that the loader refuses because of a missing symbol or version → the loader's message."""
     programs_otherwise: dict[str, str] = {}
     """Program → MPI library that the program loads if LD_LIBRARY_PATH contains no folder of the image. The
-    table lists a program only if this MPI library differs from its MPI library in ``programs``.
+    table lists a program only if this MPI library differs from the program's library in ``programs``.
     """
     programs_fixed: tuple[str, ...] = ()
     """Programs that find their MPI through DT_RPATH, which the loader reads before LD_LIBRARY_PATH."""
@@ -344,7 +344,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     cuda_compat: str | None = None
     """Driver version of the image's package ``cuda-compat``, NVIDIA's forward-compatibility package."""
     cuda_compat_folders: tuple[str, ...] = ()
-    """All paths of cuda-compat's folder with libcuda, including links: ``/usr/local/cuda/compat``."""
+    """All paths, symbolic links included, of cuda-compat's libcuda folder: ``/usr/local/cuda/compat``."""
     driver_searched: bool | None = None
     """Whether a script in ``/.singularity.d/env`` adds the folder of the GPU driver to LD_LIBRARY_PATH.
     ``None`` for Docker and OCI images, which lack such scripts, and in facts from older toolkit releases.
@@ -363,8 +363,8 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     environment: dict[str, str] = {}
     """Variables that the image sets for its programs; only variables that affect MPI or search paths."""
     settings: dict[str, str] = {}
-    """Settings in configuration files of the image's Open MPI, PMIx and PRRTE (Open MPI's launcher). The key
-    is the variable with the same effect: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
+    """Settings in configuration files of the image's Open MPI, PMIx and PRRTE (Open MPI's launcher). Each key
+    is the environment variable with the effect of the setting: ``{"OMPI_MCA_btl_tcp_if_include": "ib0"}``.
     """
     entrypoint: tuple[str, ...] | None = None
     """Entry point and command of the image, from its metadata. ``apptainer run`` starts the entry point;
@@ -375,7 +375,7 @@ class ImageFacts(_Cited, frozen=True, kw_only=True):
     entry_sets: dict[str, str] = {}
     """Variables that ``entry_script`` sets and that affect MPI or search paths."""
     stack: dict[str, object] | None = None
-    """The versions in ``/opt/toolkit/stack.json`` of an image from toolkit; ``None`` without this file."""
+    """Versions in ``/opt/toolkit/stack.json`` of an image that toolkit built; ``None`` without this file."""
     disagreements: tuple[str, ...] = ()
     """Differences between ``stack`` and the versions that toolkit found, one line for each difference."""
 

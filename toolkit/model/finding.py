@@ -14,7 +14,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     the source and the value of the fact; ``evidence`` is never empty. ``fix`` contains a line for each step,
     the best step first, or one line with semicolons between the steps. ``modes`` are the launch modes that
     the finding concerns; empty means all launch modes. ``undecided`` is true if the rule could not decide
-    whether the fault exists. The reason is a missing fact, or that toolkit has no record of a similar launch.
+    whether the fault exists: a fact is missing, or toolkit has no record of a similar launch.
     """
 
     id: str
@@ -93,8 +93,8 @@ class FaultClass(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KnownFault(Finding, frozen=True, kw_only=True):
-    """A finding about a message in job output that toolkit knows. ``role`` says whether the message reports
-    the cause of the job's failure.
+    """A finding about a known message in job output. ``role`` says whether the message reports the cause of
+    the job's failure.
     """
 
     role: KnownRole = "cause"
@@ -105,11 +105,11 @@ class OutputExplanation(msgspec.Struct, frozen=True, kw_only=True):
 
     ``root`` is the first line that reports the failure, and ``fault`` is the class of the fault; both are
     ``None`` if the output shows no failure. ``codes`` are error codes in the root line, or in the lines in
-    which launchers report failed ranks. ``findings`` are the messages that toolkit knows, causes before
+    which launchers report failed ranks. ``findings`` are about known messages in the output, causes before
     consequences. ``ended`` are the lines in which launchers report that ranks exited. ``consequences`` are
     the lines in which ranks report the loss of another rank. ``retry`` says who or what can remove the fault,
     such as the user or another node; ``retry`` is empty if the output shows no failure. If toolkit did not
-    read a part of the output completely, ``unread`` is the first and the last line number of this part.
+    read all lines, ``unread`` is the first and the last line number of a part that contains all unread lines.
     """
 
     schema: str = "toolkit.explain/2"

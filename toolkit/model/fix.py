@@ -14,7 +14,9 @@ class _FixSection(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
 
 class LaunchFix(_FixSection, frozen=True, kw_only=True):
-    """The changes to a launch; a field has the same meaning as in :class:`toolkit.model.prediction.Plan`."""
+    """The changes to a launch. Each field has the meaning of the field with the same name in
+    :class:`toolkit.model.prediction.Plan`.
+    """
 
     mode: Mode
     """The launch mode to which the changes apply."""

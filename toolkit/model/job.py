@@ -28,9 +28,9 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True):
     ``gpu_bind`` and ``cpu_bind`` are values of srun's options that bind ranks to GPUs and cores. ``workdir``
     is the working directory inside the container. ``output`` and ``error`` are paths of files, relative to
     the job's folder ``directory``. ``sbatch`` lists further options for ``#SBATCH`` lines. The job writes a
-    checkpoint ``warning`` seconds before its time limit. With ``requeue``, a job that Slurm stops returns to
-    the queue and then resumes the training from the checkpoint. ``chain`` is the maximum number of jobs that
-    resume the training after this job. An ``elastic`` job starts on ``min_nodes`` to ``nodes`` nodes
+    checkpoint ``warning`` seconds before its time limit. With ``requeue``, the job returns to the queue if
+    Slurm stops it, and then resumes the training from the checkpoint. ``chain`` is the maximum number of jobs
+    that resume the training after this job. An ``elastic`` job starts on ``min_nodes`` to ``nodes`` nodes
     (``min_nodes`` 0 means 1). If a node fails, the elastic job continues on its other nodes.
     """
 
@@ -132,9 +132,9 @@ class ImageCheck(msgspec.Struct, frozen=True, kw_only=True):
     """The result of the signature check of an image before toolkit submitted the job.
 
     ``good``: a signature by a trusted key covers every byte. ``none``: the image has no signature.
-    ``unknown-key``: every byte matches the signature, but this machine does not have the key that made the
-    signature. ``no-gpg``: the image has a signature, but gpg is not installed. ``not-checked``: the user gave
-    ``--no-verify``, or the image is not on this machine.
+    ``unknown-key``: every byte matches a hash in the signature, but this machine does not have the key that
+    made the signature. ``no-gpg``: the image has a signature, but gpg is not installed. ``not-checked``: the
+    user gave ``--no-verify``, or the image is not on this machine.
     ``signers`` are the fingerprints of the keys that signed the image.
     """
 
@@ -182,8 +182,9 @@ class JobRecord(msgspec.Struct, frozen=True, kw_only=True):
     state: JobState = "pending"
     exit_code: int | None = None
     host: str | None = None
-    """The value of ``--host`` or ``--cluster``; ``None`` for this machine."""
+    """The host that toolkit reaches over SSH, as in ``--host``; ``None`` without such a host."""
     cluster: str | None = None
+    """The name of the virtual cluster, as in ``--cluster``; ``None`` without a virtual cluster."""
     ssh_config: str | None = None
     numbers: tuple[str, ...] = ()
     """Slurm's job ids of all runs of this job, in order; ``id`` is the last job id."""

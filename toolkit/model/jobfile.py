@@ -180,7 +180,7 @@ class JobFile(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     ``directory`` is the folder on the cluster for images, data and runs. ``site`` is the name of a site
     profile. ``env_file`` is a file on this machine with secret variables. After toolkit has read
     ``env_file``, ``env`` also contains these variables, as texts that toolkit never prints
-    (:class:`toolkit.model.hidden.Hidden`). All other fields are as in :class:`toolkit.model.job.JobSpec`.
+    (:class:`toolkit.model.hidden.Hidden`). :data:`FIELDS` describes all other fields.
     """
 
     trainer: str | None = None

@@ -40,11 +40,11 @@ class Transport(msgspec.Struct, frozen=True, kw_only=True):
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """The values that the ranks of a trial (a small job in one launch mode) printed.
 
-    ``sizes``, ``hosts`` and ``sums`` have one value for each rank that reported the value. ``sizes`` contains
-    the world size that the rank found. ``hosts`` contains the rank's node. ``sums`` says whether the rank
-    computed the right sum. ``ended`` is the number of ranks that finished. ``not_loaded`` is the message
-    about a library that a rank could not load. ``library`` is the version text of the MPI library.
-    ``program`` is the language of the trial program, ``python`` or ``c``.
+    ``sizes``, ``hosts`` and ``sums`` have one value for each rank that reported the value: the world size
+    that the rank found, the rank's node, and whether the rank computed the right sum. ``ended`` is the number
+    of ranks that finished. ``not_loaded`` is the message about a library that a rank could not load.
+    ``library`` is the version text of the MPI library. ``program`` is the language of the trial program:
+    ``python`` or ``c``.
     """
 
     sizes: tuple[int, ...] = ()

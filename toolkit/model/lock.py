@@ -13,8 +13,8 @@ CompiledComponent = Literal["ucx", "pmix", "openmpi", "mpi4py", "horovod"]
 """Components that toolkit can compile; each has a script in ``containers/parts``."""
 
 Helper = Literal["cuda"]
-"""Components that the build unpacks, and does not compile, with a helper script in ``containers/parts``. The
-build unpacks them to compile another component.
+"""Components that a helper script in ``containers/parts`` unpacks. The build does not compile these
+components, but needs their files to compile another component.
 """
 
 PYTHON_PACKAGES: frozenset[str] = frozenset({"mpi4py", "horovod"})

@@ -44,12 +44,12 @@ _HTTPS = re.compile(
     r"(?=.{1,2000}\Z)https://(?P<host>[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?(?::[0-9]{1,5})?)"
     r"/[A-Za-z0-9._~%!&'()*+,;=:@/?-]*"
 )
-# The allowed options of a configure script select parts of a program.
+# A configure script may get only options that select parts of a program.
 # Words such as CC= are not allowed, because they name commands that configure would run.
 _OPTION = re.compile(
     r"--(?:with|without|enable|disable)-[a-z0-9]+(?:-[a-z0-9]+)*(?:=[A-Za-z0-9._/,+-]{1,200})?"
 )
-# A lock must not set PATH and LD_…, because they change which programs and libraries run.
+# A lock must not set PATH or LD_…, because these variables change which programs and libraries run.
 # toolkit itself sets PATH.
 _VARIABLE = re.compile(r"(?!PATH\Z|LD_)[A-Z][A-Z0-9_]{0,99}")
 _SETTING = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -156,9 +156,9 @@ def file_faults(file: LockedFile) -> Iterator[str]:
 
 
 def address_host(origin: str) -> str:
-    """Return the host, with its port if the address has a port, of an origin that is an https address.
+    """Return the host and, if given, the port in the https address of an origin.
 
-    The result is in lower case; it is empty for any other origin.
+    The result is in lower case. The result is empty if the origin is not an https address.
     """
     found = _HTTPS.fullmatch(origin)
     return found["host"].lower() if found else ""

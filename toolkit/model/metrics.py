@@ -49,8 +49,8 @@ class Epoch(msgspec.Struct, frozen=True, kw_only=True, tag="epoch", tag_field="r
     """The measured values of one epoch for all ranks together.
 
     ``test_loss`` and ``test_accuracy`` are ``None`` if the trainer did not evaluate the model, as in a
-    benchmark. A loss that is infinite or NaN is also ``None``. ``input_seconds`` is the time in which a rank
-    waited for samples, as the mean over all ranks.
+    benchmark. A loss that is infinite or NaN is also ``None``. ``input_seconds`` is the time for which a rank
+    waited for samples, averaged over all ranks.
     """
 
     epoch: Count
@@ -108,7 +108,7 @@ def parse_metrics(text: bytes, name: str = METRICS) -> Training:
     ``name`` is the name of the file in error messages.
 
     Raises:
-        BadInput: the file is not a metrics file; the message names the line and the field.
+        BadInput: if the file is not a metrics file; the message names the line and the field.
     """
     whole, _, _ = text.rpartition(b"\n")
     read = (_line(line, f"{name}:{number}") for number, line in enumerate(whole.splitlines(), 1))

@@ -69,8 +69,8 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
 
     implementation: str
     version: str | None
-    """Release of the library. If the library is derived from Open MPI or MPICH, the release of Open MPI or
-    MPICH.
+    """Release of the library. For a library that is derived from Open MPI or MPICH, this is the release of
+    Open MPI or MPICH.
     """
     library: str
     interfaces: tuple[str, ...] | None
@@ -92,7 +92,7 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """
     own_shm: bool | None = None
     """Whether MPICH's device ch4 has its own shared-memory transport. If UCX is the only network module, ch4
-    has no such transport, and ranks on the same node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
+    has none, and ranks on the same node use UCX (pmodels/mpich:src/mpid/ch4/subconfigure.m4).
     """
     components: dict[str, tuple[str, ...]] = {}
     """MCA framework (a type of plugin in Open MPI) → names of the framework's components, which are built in
@@ -105,9 +105,8 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     prefix: str | None = None
     """The folder of the installation: ``/usr``, ``/opt/venv``."""
     built_for: str | None = None
-    """The folder in which a moved Open MPI looks for its plugins, but which does not contain the plugins. A
-    moved Open MPI is outside the folder that its build or OPAL_PREFIX names. ``None`` if the MPI is not a
-    moved Open MPI.
+    """The wrong folder in which a moved Open MPI looks for its plugins. A moved Open MPI is outside the
+    folder that its build or OPAL_PREFIX names. ``None`` if the MPI is not a moved Open MPI.
     """
     led_by: dict[str, str] = {}
     """The variable, with its value, that tells a moved Open MPI its folder: ``{"OPAL_PREFIX":
@@ -119,7 +118,7 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """The libraries in ``needs`` that the image's loader does not find."""
     pmix: str | None = None
     """Release of this MPI's PMIx client; ``None`` for the first MPI of an image, because
-    :class:`~toolkit.model.facts.ImageFacts` contains the release for the first MPI.
+    :class:`~toolkit.model.facts.ImageFacts` then contains this release.
     """
     fabric_asked: str | None = None
     """Newest interface version of libfabric that the library needs, such as ``1.8`` for ``FABRIC_1.8``.
