@@ -31,6 +31,7 @@ def run_local(
     ``on_line``, and copies the file to the record's folder. The record has no Slurm number.
 
     Raises:
+        CheckFailed: if the record has no result of a signature check of the image.
         Interrupted: on Ctrl-C, after all ranks have stopped.
         Missing: if this machine has no bash.
     """

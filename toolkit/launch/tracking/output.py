@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from toolkit.knowledge.slurm import slurm
 
 _LABEL = re.compile(r"^ *(\d+): ?(.*)$")
-"""A pattern for a line from ``srun --label``: the number of the task, which srun pads with blanks, then the
-text."""
+"""A pattern for a line from ``srun --label``: the number of the rank, which srun pads with blanks, then the
+text that the rank printed."""
 
 
 _KILLED = re.compile(r"Killed")

@@ -10,7 +10,7 @@ from toolkit.model.metrics import Count, Measure
 from toolkit.number import number
 
 _RECENT = 3
-"""The number of recent epochs from whose mean duration toolkit predicts the remaining time."""
+"""toolkit predicts the remaining time from the mean duration of this number of recent epochs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -262,8 +262,8 @@ def output_path(directory: str, output: str, number: str, name: str, task: str |
     """Return the path of a job's output file. ``output`` is the value of sbatch's option ``--output``.
 
     The function replaces ``%j`` and ``%A`` (job number), ``%x`` (job name) and ``%%``. For an array task, the
-    function replaces ``%a`` by the task index ``task``, and keeps ``%j``. The function keeps all other
-    patterns, because only Slurm knows the values of these patterns.
+    function replaces ``%a`` by the task index ``task``, and keeps ``%j``, because ``number`` is the array's
+    number. The function keeps all other patterns, because only Slurm knows their values.
     """
     values = {"j": number, "A": number, "x": name}
     if task is not None:
