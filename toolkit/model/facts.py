@@ -117,7 +117,7 @@ class HostFacts(_Cited, frozen=True, kw_only=True):
     """MPI installations whose launchers are on PATH, in the order of PATH; may be empty."""
     folder_mpis: tuple[HostMpi, ...] | None = None
     """MPI libraries without an mpirun on PATH: in Cray's folders, in folders that environment modules name
-    in variables, and in LD_LIBRARY_PATH. If an MPI library has no mpirun, its field ``launcher`` is empty.
+    in variables, and in LD_LIBRARY_PATH. The field ``launcher`` of each entry is empty.
     """
     runtime: ContainerRuntime | None = None
     """The preferred container runtime: Apptainer or Singularity if on PATH; otherwise, another runtime."""

@@ -35,7 +35,7 @@ class HostMpi(msgspec.Struct, frozen=True, kw_only=True):
     """Sonames of all libraries that the loader loads with libmpi, except the C library."""
     components: dict[str, tuple[str, ...]] | None = None
     """MCA framework (a type of plugin in Open MPI) → names of the framework's components, which are built in
-    or separate files. The mapping has only frameworks that connect ranks or send messages.
+    or in separate files. The mapping has only frameworks that connect ranks or send messages.
     """
     components_need: dict[str, tuple[str, ...]] | None = None
     """Component in a separate file, such as ``pmix_ext3x`` → sonames of the libraries that the loader loads
@@ -96,7 +96,7 @@ class ImageMpi(msgspec.Struct, frozen=True, kw_only=True):
     """
     components: dict[str, tuple[str, ...]] = {}
     """MCA framework (a type of plugin in Open MPI) → names of the framework's components, which are built in
-    or separate files: ``{"btl": ("self", "tcp", "vader")}``.
+    or in separate files: ``{"btl": ("self", "tcp", "vader")}``.
     """
     how: dict[str, str] = {}
     """Launch interface → the code that provides the interface: ``linked`` (the library itself or a library
