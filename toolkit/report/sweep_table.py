@@ -1,4 +1,6 @@
-"""Format the table of a sweep (a job with a task for each combination of option values), as text and CSV."""
+"""Format the results of a sweep as a table in text and CSV. A sweep is a job with one task for each
+combination of option values.
+"""
 
 import csv
 import io

@@ -32,7 +32,7 @@ def _within(
     right: Sequence[bool],
     width: int,
 ) -> Iterator[str]:
-    """Yield the lines of a table that does not fit into ``width`` characters, with wrapped text."""
+    """Yield the lines of a table that is too wide, with its last columns wrapped to ``width`` characters."""
     beside = _columns_that_fit(widths, width)
     start = sum(widths[:beside]) + 2 * beside
     column = start if width - start >= ROOM and beside == len(widths) - 1 else _BELOW
@@ -51,7 +51,7 @@ def _within(
 
 
 def _columns_that_fit(widths: Sequence[int], width: int) -> int:
-    """Return how many of a table's first columns fit in ``width`` characters, but at least 1."""
+    """Return how many columns from the left fit in ``width`` characters. The result is at least 1."""
     fitting = [n for n in range(1, len(widths)) if sum(widths[:n]) + 2 * (n - 1) <= width]
     return max(fitting, default=1)
 

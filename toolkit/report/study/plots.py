@@ -1,4 +1,4 @@
-"""Draw the plot of a training as a PNG file with matplotlib."""
+"""Draw the accuracy, loss and speed of a training as a PNG file with matplotlib."""
 
 import io
 import math
@@ -22,14 +22,14 @@ _BLUE, _ORANGE, _GREEN, _GREY = "#0072B2", "#D55E00", "#009E73", "#5F5F5F"
 _DPI = 160
 
 _DRAWN = 1000
-"""Maximum number of epochs to draw. A panel of the plot has too few pixels for more epochs."""
+"""If a training has more epochs, toolkit does not draw all of them. A panel has too few pixels for them."""
 
 _MANY = 16
-"""Maximum number of epochs for which the plot marks and labels each epoch."""
+"""Maximum number of epochs for which toolkit labels each epoch and bar, and draws large markers."""
 
 
 def training_png(training: Training, result: Result) -> bytes:
-    """Return a PNG file with three plots: accuracy, loss, and images per second in each epoch.
+    """Return a PNG file with three panels: accuracy, loss, and images per second in each epoch.
 
     Raises:
         Missing: if matplotlib is not installed.
@@ -46,7 +46,7 @@ def training_png(training: Training, result: Result) -> bytes:
 
 
 def _draw_png(figure: "Figure", training: Training, result: Result) -> bytes:
-    """Draw the plot on ``figure``, and return it as PNG."""
+    """Draw the panels on ``figure``, and return the content of the PNG file."""
     accuracy, loss, speed = figure.subplots(1, 3)
     epochs = thin_epochs(training.epochs, _DRAWN)
     numbers = [result.epoch for result in epochs]
@@ -110,7 +110,7 @@ def _dress(axes: "Axes", name: str, numbers: Sequence[int]) -> None:
 
     axes.set_title(name, loc="left", fontsize=11)
     axes.set_xlabel("epoch")
-    # Give all three panels the same range of epochs. The bars of the last panel need the space on both sides.
+    # Give all three panels the same range of epochs. The added 0.6 leaves room for half a bar on each side.
     axes.set_xlim(numbers[0] - 0.6, numbers[-1] + 0.6)
     axes.xaxis.set_major_locator(MaxNLocator(nbins=10, steps=[1, 2, 5, 10], integer=True))
     if len(numbers) <= _MANY:

@@ -1,5 +1,5 @@
-"""Write a scaling study as one HTML page. The page contains the plots, and needs neither scripts nor other
-files (pure functions).
+"""Format a scaling study as one HTML page. The page contains the plots, and needs neither scripts nor other
+files. All functions in this module are pure.
 """
 
 import re
@@ -30,17 +30,17 @@ _OVER_SMALLEST = (4, 5)
 
 _NONE = "&ndash;"
 _MOST = 8
-"""Maximum number of missing runs that the page lists."""
+"""Maximum number of lines in a list of failed or missing runs. The last line may say "and N more"."""
 
 _METHOD = """\
 <section><h2>How to read this page</h2>
 <p>An epoch is one pass over the training data. Speed-up and efficiency compare each number of ranks with
 the smallest number of ranks in the same series. By definition, the efficiency on the smallest number is
-100 %. The model of the time on <i>n</i> ranks is {models}. The ranks share the time <i>P</i>, and every rank
-needs the time <i>K</i>. The last term is the time of the ring allreduce. toolkit repeats the fit many times
-with random changes of the measured times. Each repetition keeps every combination of terms that fits nearly
-as well as the best combination. The range of a prediction contains 95 % of the times that these fits
-predict.</p></section>"""
+100 %. The model of the time on <i>n</i> ranks is {models}. <i>P</i> is the time of the work that
+the ranks share. <i>K</i> is the time of the work that every rank repeats. The last term is the time of
+the ring allreduce. toolkit repeats the fit many times with random changes of the measured times. Each
+repetition keeps every combination of terms that fits nearly as well as the best combination. The range of a
+prediction contains 95 % of the times that these fits predict.</p></section>"""
 
 
 def page(report: Report, plots: Sequence[Plot]) -> str:
@@ -99,7 +99,9 @@ def _figure(plot: Plot) -> str:
 
 
 def _own(svg: str, name: str) -> str:
-    """Add the prefix ``name`` to all ids of an SVG, so that the ids are unique on the page."""
+    """Add the prefix ``name`` to each id in an SVG and to each reference to an id. The prefix keeps the ids
+    of several SVGs on the page different.
+    """
     svg = re.sub(r'\bid="', f'id="{name}-', svg)
     svg = re.sub(r"url\(#", f"url(#{name}-", svg)
     return re.sub(r'href="#', f'href="#{name}-', svg)
@@ -124,11 +126,11 @@ def _figures(report: Report) -> str:
         )
         table = f"<table>{name}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
         parts.append(f'<div class="wide">{table}</div>')
-    note = "<p>Values are medians. Below a median are the minimum and the maximum of all runs."
+    note = "<p>Values are medians. The small numbers are the minimum and the maximum of all runs."
     if any(row.kind == "predicted" for row in size_rows):
         note += (
-            " Rows in italics are predictions; 95 of 100 measurements should be within the range below a "
-            "prediction."
+            " Rows in italics are predictions. In these rows, the small numbers are the range that should "
+            "contain 95 of 100 measurements."
         )
     return "\n".join([*parts, f"</div>{note}</p></section>"])
 

@@ -18,9 +18,9 @@ Draw = Callable[["Axes", Report], None]
 
 _DPI = 160
 _SIZE = (5.6, 4.0)
-"""The width and height of a plot in inches. The page stretches the plot to the width of a column."""
+"""The width and height of a plot in inches. The HTML page scales the plot to the width of a column."""
 _BARS = 6
-"""Maximum number of bars in a plot of the standard height. toolkit makes a plot with more bars higher."""
+"""Maximum number of bars in a plot of the standard height. For more bars, toolkit increases the height."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 _SHORT = 8.0
-"""If the highest value of a logarithmic axis is less than 8 times its lowest value, toolkit adds labels to
-the axis.
+"""If the highest value on a logarithmic axis is less than 8 times the lowest value, toolkit puts labels at
+more numbers of the axis.
 """
 
 Value = Callable[[MeasuredPoint], MedianSpread | None]
@@ -130,8 +130,8 @@ def _ideal(axes: "Axes", report: Report, value: Callable[..., float]) -> None:
 
 
 def _sizes(report: Report) -> list[int]:
-    """Return the numbers of ranks on the axis: all measured numbers, and the first two predicted numbers of
-    each curve.
+    """Return the numbers of ranks to label on the axis: all measured numbers, and the two smallest numbers
+    for which each curve has predictions.
     """
     rank_counts = {point.ranks for line in report.lines for point in line.curve.points}
     rank_counts |= {n for line in report.lines if line.fit for n in further(line.curve)[:2]}
@@ -155,7 +155,7 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter, NullLocator
 
     low, high = axes.get_ylim()
-    # On an axis with a small range, powers of two alone give too few labels.
+    # On an axis with a small range, labels at powers of two alone would be too few.
     base = 10.0 if high / low < _SHORT else base
     subs = [1.0, 2.0, 5.0]
     if high / low < _SHORT:
@@ -173,8 +173,8 @@ def _plain_numbers(axes: "Axes", base: float = 10.0) -> None:
 
 
 def _inverse(spread: MedianSpread, work: float | None, ranks: float = 1) -> MedianSpread:
-    """Convert times for ``work`` units of work to rates. If ``work`` is ``None``, convert speed-ups on
-    ``ranks`` ranks to efficiencies.
+    """Convert the times of an epoch to rates. ``work`` is the number of units, such as images, in an epoch.
+    If ``work`` is ``None``, convert speed-ups to efficiencies. ``ranks`` is then the number of ranks.
     """
     if work is None:
         return MedianSpread(spread.value / ranks, spread.low / ranks, spread.high / ranks)

@@ -21,7 +21,7 @@ TITLES = (
 
 _FORMULA = ("=", "+", "-", "@", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """The characters with which a spreadsheet formula can start. The last four characters are the full-width
-forms of = + - @.
+forms of the first four characters.
 """
 
 
@@ -75,7 +75,7 @@ def csv_of(report: Report) -> str:
 
 def _cell(value: object) -> object:
     """Return a CSV cell. Put an apostrophe before a text that looks like a formula, so that spreadsheets do
-    not evaluate the formula (OWASP).
+    not evaluate the formula. Source: OWASP, "CSV Injection".
     """
     if not isinstance(value, str):
         return value
@@ -184,7 +184,7 @@ def _predicted_rows(line: ReportCurve) -> Iterator[SizeRow]:
 
 
 def _work(line: ReportCurve) -> float | None:
-    """Return the number of units, such as images, in an epoch, or ``None`` if the rate is unknown."""
+    """Return the number of units, such as images, in an epoch. Return ``None`` if the rate is unknown."""
     base = line.curve.base
     return base.rate.value * base.seconds.value if base.rate else None
 

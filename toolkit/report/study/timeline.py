@@ -32,7 +32,7 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
 
     Raises:
         BadInput: if the file is not a Horovod timeline.
-        CheckFailed: if the timeline has fewer than three steps.
+        CheckFailed: if the timeline has fewer than three steps with allreduces.
     """
     tally = tally_events(events(file))
     phases = shares(tally)
@@ -66,8 +66,9 @@ def read_timeline(file: Path, width: int = 100) -> tuple[str, bytes]:
 def _lag(tally: Tally) -> str:
     if not tally.negotiations:
         return (
-            "The timeline does not show which ranks are last, because Horovod's cache skips the message "
-            "that a gradient is ready. With HOROVOD_CACHE_CAPACITY=0, each rank always sends this message."
+            "The timeline does not show which ranks are last. If a gradient is in Horovod's cache, ranks do "
+            "not send the message that the gradient is ready. With HOROVOD_CACHE_CAPACITY=0, each rank "
+            "always sends this message."
         )
     rows = [
         (
@@ -101,8 +102,8 @@ def _waiting_rows(tally: Tally) -> str:
 
 
 def _short(tensor: Tensor) -> str:
-    """Return at most the last 60 characters of a tensor's name, because the names start with long TensorFlow
-    scopes.
+    """Shorten a tensor's name to at most 60 characters. Keep the end of the name, because the beginning is
+    often a long TensorFlow scope.
     """
     return tensor.name if len(tensor.name) <= 60 else f"…{tensor.name[-59:]}"
 

@@ -8,21 +8,21 @@ from toolkit.report.table import table
 from toolkit.study.result import METRICS, Epoch, Result, Training
 
 ROWS = 200
-"""Maximum number of epochs in the table."""
+"""If a training has more epochs, the table leaves out some of them."""
 
 _TITLES = ("epoch", "loss", "accuracy", "test loss", "test accuracy", "seconds", "images/s")
 
 
 def thin_epochs(epochs: Sequence[Epoch], limit: int) -> Sequence[Epoch]:
-    """Return all epochs if there are at most ``limit`` epochs. If there are more, return the first epoch,
-    later epochs at equal distances, and the last epoch.
+    """Return all epochs if there are at most ``limit`` epochs. If there are more, return at most
+    ``limit + 1`` epochs: the first epoch, later epochs at equal distances, and the last epoch.
     """
     step = -(-len(epochs) // limit)
     return epochs if step <= 1 else [*epochs[:-1:step], epochs[-1]]
 
 
 def epochs_table(training: Training) -> str:
-    """Return a table with one row for each epoch. For a long training, the table leaves out some epochs."""
+    """Return a table with one row for each epoch. If the training is long, leave out some epochs."""
     shown = thin_epochs(training.epochs, ROWS)
     rows = _rows(shown)
     if len(shown) == len(training.epochs):
@@ -53,7 +53,7 @@ def _number(value: float | None) -> str:
 
 
 def title(result: Result) -> str:
-    """Return the training in one line, for example ``mnist, horovod, 2 ranks on 2 nodes, srun-pmix``."""
+    """Describe the training in one line, for example ``mnist, horovod, 2 ranks on 2 nodes, srun-pmix``."""
     ranks = "1 rank" if result.world_size == 1 else f"{result.world_size} ranks"
     nodes = "1 node" if result.nodes == 1 else f"{result.nodes} nodes"
     return ", ".join(filter(None, (result.trainer, result.strategy, f"{ranks} on {nodes}", result.mode)))
