@@ -32,7 +32,7 @@ _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 TESTING = frozenset({"forky", "duke", "sid"})
 """Debian releases that change daily. Debian's package index of these releases is valid for only one week."""
 ACCEPT_OLD_INDEX = ('--aptopt=Acquire::Check-Valid-Until "false"',)
-"""The apt option that accepts an outdated package index; apt still checks the signature of the index.
+"""The option that lets apt accept an outdated package index. apt still checks the signature of the index.
 
 The apt configuration of the base image keeps this option.
 """
@@ -208,8 +208,8 @@ def _mmdebstrap(release: str, tar: Path, tell: Tell) -> None:
 
 
 def _advice(errors: str) -> str:
-    """Return the fix that toolkit shows if mmdebstrap fails. ``errors`` is the output of mmdebstrap with
-    the error messages.
+    """Return the fix that toolkit shows if mmdebstrap fails. ``errors`` is the output of mmdebstrap,
+    which contains the error messages.
     """
     setting = f"set {MIRROR}=URL"
     if expired := _EXPIRED.search(errors):

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from docker import DockerClient
 
 SCRIPT = "make-base.sh"
-"""The name of the script that builds ``base.tar`` from the packages in the script's folder."""
+"""The name of the script that builds ``base.tar`` from the packages in ``base/`` beside the script."""
 
 _SECONDS = 900.0
 _MEMORY = 2 << 30
@@ -65,8 +65,8 @@ def base_files(
     *,
     archive: str = "",
 ) -> Files:
-    """Return the build context of a base image: the build script, the packages and their hashes. The keys are
-    paths.
+    """Return the build context of a base image: the build script, the packages and their hashes. The result
+    maps the path of each file in the context to the file's content.
 
     Args:
         release: the codename of the release.
@@ -120,7 +120,7 @@ def rootfs(client: "DockerClient", release: str, context: Files, target: Path, t
         user="0:0",
         root_archive=pack_context({f"{_FOLDER}/{name}": content for name, content in context.items()}),
         capabilities=_CAPABILITIES,
-        scratch=_MEMORY // 2,  # in memory, because dpkg calls fsync for each file
+        scratch=_MEMORY // 2,  # in memory, because dpkg calls fsync for each file, which is slow on a disk
         output_file=CopyOut(f"/{_FOLDER}/base.tar", target, _MOST),
     )
     ran = run_once(client, box, ("sh", f"/{_FOLDER}/{SCRIPT}", "--in-container"), tell.detail)

@@ -36,8 +36,8 @@ image with other bytes.
 """
 _SOURCE = "toolkit.source"
 _APPTAINER = "TOOLKIT_APPTAINER"
-"""The environment variable that replaces the default release of Apptainer. Its value is ``VERSION:SHA256`` of
-a package in Debian's pool.
+"""The environment variable that selects a release of Apptainer other than the default. Its value is
+``VERSION:SHA256``: the version and the hash of an Apptainer package in Debian's pool.
 """
 _PIN = re.compile(r"[0-9][A-Za-z0-9.+~-]*:[0-9a-f]{64}")
 _BUILD_SECONDS = 1800.0
@@ -65,7 +65,7 @@ class ContainedApptainer:
             raise CheckFailed(f"{sif}: {self.version} cannot inspect the image: {last}") from error
 
     def execute(self, sif: Path, words: tuple[str, ...]) -> Outcome:
-        # With -u, Apptainer mounts the SIF file with FUSE, because a container has no loop devices.
+        # A container has no loop devices. With `-u`, Apptainer mounts the SIF file with FUSE instead.
         call = ("apptainer", "exec", "-u", "--cleanenv", "--no-home", f"/target/{sif.name}", *words)
         ran = self._look(sif, call)
         return Outcome(ran.status, "\n".join(ran.lines))
@@ -95,8 +95,9 @@ def ensure_builder(client: "DockerClient", tell: Tell) -> str:
 
 
 def ensure_moved_builder(client: "DockerClient", release: str, tell: Tell) -> str:
-    """Return the name of an image with Apptainer on an older Debian ``release``. If the image is missing or
-    its Dockerfile has changed, build it. The image also contains the newer glibc that Apptainer needs.
+    """Return the name of an image with Apptainer on a Debian ``release`` that is older than ``RELEASE``. The
+    image also contains the newer glibc that Apptainer needs. If the image is missing or its Dockerfile has
+    changed, build it.
     """
     arguments = {"BUILDER": ensure_builder(client, tell)}
     return _ensure(

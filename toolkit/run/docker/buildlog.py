@@ -1,5 +1,5 @@
-"""Parse the Docker engine's messages about an image build (event stream): the current step, its output, and
-the cause of a failure.
+"""Parse the event stream that the Docker engine sends during an image build. Find the current step, its
+output, and the cause of a failure.
 """
 
 import re
@@ -64,7 +64,7 @@ class BuildLog:
                     self._tell.detail(line.rstrip())
 
     def where(self) -> str:
-        """Return a phrase for messages that names the current build step."""
+        """Return a phrase that names the current build step in messages, such as "before the first step"."""
         return f"in step {self._step} ({self._instruction})" if self._step else "before the first step"
 
     def recent(self) -> tuple[str, ...]:

@@ -41,8 +41,8 @@ class Box:
       use user namespaces, mounts and FUSE.
     - ``timeout`` is in seconds, ``memory`` in bytes.
     - ``user`` is the user that runs the command; empty text means the image's default user.
-    - ``init`` starts Docker's init process with PID 1, which reaps orphans and forwards signals to the
-      command. The program of the init process then appears as a file in the container.
+    - ``init`` starts Docker's init process as PID 1. The init process reaps orphans and forwards signals to
+      the command. Docker adds the program of the init process as a file to the container.
     - ``network`` is ``none`` (no network) or ``host`` (the network of the engine's machine).
     - ``volumes_from`` names other containers. Docker also mounts their volumes in this container.
     - ``root_archive`` is a tar that toolkit unpacks at the container's root before the command starts.
@@ -148,8 +148,8 @@ def create_container(
 
 
 def remove_stale(client: "DockerClient") -> None:
-    """Remove the containers that toolkit processes on this machine created and did not remove before they
-    exited.
+    """Remove each container that a toolkit process on this machine created, if the process has exited without
+    removing the container.
     """
     with translate_errors("looking for containers of toolkit processes that have exited"):
         listed = client.api.containers(all=True, filters={"label": _OWNER})
@@ -207,7 +207,7 @@ def _settings(client: "DockerClient", box: Box) -> dict[str, Any]:
         volumes_from=list(box.volumes_from),
         mem_limit=box.memory,
         memswap_limit=box.memory,
-        # By default, Docker mounts a tmpfs with noexec, nosuid and nodev.
+        # Override Docker's default options of a tmpfs: noexec, nosuid and nodev.
         tmpfs={"/tmp": f"exec,suid,dev,size={box.scratch}"} if box.scratch else None,  # noqa: S108 - /tmp of the container
         **_rights(box),
     )

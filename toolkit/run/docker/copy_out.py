@@ -53,7 +53,7 @@ def copy_out(container: "Container", output: CopyOut) -> None:
     """Copy a regular file out of a container.
 
     Raises:
-        CheckFailed: if the file is not a regular file, or larger than ``most`` bytes.
+        CheckFailed: if the file is not a regular file, or larger than ``output.limit`` bytes.
     """
     stream, _ = container.get_archive(output.path, chunk_size=_CHUNK)
     with tarfile.open(fileobj=ChunkReader(iter(stream)), mode="r|") as tar:

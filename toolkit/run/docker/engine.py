@@ -122,7 +122,9 @@ def _knock(path: str) -> None:
 
 
 def _context() -> Any:  # noqa: ANN401 - the SDK has no types; the value stays in this module
-    """Return the docker command's current context, or ``None`` if it is ``default`` or has no address."""
+    """Return the docker command's current context. Return ``None`` if the context is ``default`` or has no
+    address.
+    """
     from docker.context import ContextAPI
 
     try:
@@ -175,8 +177,8 @@ def build_image(
 
     This function does not tag the image. The caller first checks the image and then tags it, so that a tag
     never refers to an unchecked image. ``subject`` names the image in messages. If several builds run at the
-    same time, all of them get the same object ``builds``. The engine caches each finished step, even if a
-    later step fails.
+    same time, the caller passes one object ``builds`` to all of them. The engine caches each finished step,
+    even if a later step fails.
 
     Raises:
         CheckFailed: if a step fails, or the build exceeds its time limit. The error names the step and shows
@@ -240,7 +242,7 @@ def tag_image(client: "DockerClient", image: str, tag: str) -> None:
 
 
 def forget_image(client: "DockerClient", image: str) -> None:
-    """Remove an image that has no tag, but keep its cached build steps."""
+    """Remove an image if it has no tag, but keep its cached build steps."""
     import docker
 
     # Ignore errors: the Docker engine keeps an image that another tag or a container uses.
@@ -250,15 +252,15 @@ def forget_image(client: "DockerClient", image: str) -> None:
 
 
 def named_like(client: "DockerClient", start: str) -> tuple[str, ...]:
-    """Return the names (``REPOSITORY:TAG``) of the engine's images that start with ``start``, sorted."""
+    """Return all image names (``REPOSITORY:TAG``) in the engine that start with ``start``, sorted."""
     with translate_errors("listing images"):
         images = client.api.images()
     return tuple(sorted(t for image in images for t in image.get("RepoTags") or () if t.startswith(start)))
 
 
 def untag_image(client: "DockerClient", tag: str) -> None:
-    """Remove a tag of an image. If the image then has no tag, and no container uses the image, remove the
-    image.
+    """Remove a tag of an image. If the image has no other tag, the engine also removes the image, unless a
+    container uses the image.
     """
     import docker
 
@@ -367,7 +369,7 @@ def _content(content: bytes | Path) -> Iterator[bytes]:
 
 
 def _remove_container(client: "DockerClient", container: str) -> None:
-    """Remove the container of an interrupted build step at once. The engine itself may remove it late."""
+    """Remove the container of an interrupted build step at once. The engine itself might remove it later."""
     if container:
         with contextlib.suppress(Exception):
             client.api.remove_container(container, force=True)

@@ -117,7 +117,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
             names += _LOADED.findall(event.get("stream") or "")
     loaded = {str(image.id) for name in names if (image := find_image(client, name)) is not None}
     if not loaded and (existing := _first(client, _identities(archive))):
-        # With containerd's image store, the engine cannot find an image by a short name, so use its ID.
+        # With containerd's image store, the engine cannot find an image by a short name, so use the ID.
         loaded = {existing}
     if len(loaded) != 1:
         raise CheckFailed(f"{archive}: the archive contains {len(loaded)} images; expected one")
@@ -125,7 +125,7 @@ def load_archive(client: "DockerClient", archive: Path) -> str:
 
 
 def _first(client: "DockerClient", ids: tuple[str, ...]) -> str | None:
-    """Return the first ID in ``ids`` for which the engine has an image, or ``None``."""
+    """Return the first ID in ``ids`` for which the engine has an image. Return ``None`` if there is none."""
     return next((name for name in ids if find_image(client, name) is not None), None)
 
 

@@ -16,8 +16,8 @@ Mirrors = Mapping[Archive, tuple[str, ...]]
 """The mirrors' addresses for each archive, without a trailing slash, in the order in which apt tries them."""
 
 MIRROR = "TOOLKIT_DEBIAN_MIRROR"
-"""The environment variable with the address of the Debian mirror to use. The mirror may be a snapshot, such
-as an address of Debian's snapshot archive.
+"""The environment variable with the address of the Debian mirror to use. The address may also name a snapshot
+in Debian's snapshot archive.
 """
 
 _SOURCES = ("/etc/apt/sources.list", "/etc/apt/sources.list.d")

@@ -87,8 +87,8 @@ def configuration(machine: Machine) -> dict[str, Any]:
             },
             "Memory": machine.memory,
             "MemorySwap": machine.memory,
-            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s. If
-            # the machine is busy, one second may be too short for a running node's name.
+            # For a stopped node's name, Docker asks the host's DNS. By default, this lookup may take 10 s, so
+            # wait only 1 s. On a busy machine, 1 s may be too short for a running node, so try three times.
             "DnsOptions": ["timeout:1", "attempts:3"],
             "ShmSize": machine.shared_memory,
             "SecurityOpt": ["seccomp=unconfined", "apparmor=unconfined"],
@@ -145,7 +145,7 @@ class Nodes:
             self._api.put_archive(name, "/", archive)
 
     def start(self, name: str, *, paused: bool = False) -> None:
-        """Start a created or stopped container. If ``paused`` is true, resume a paused container."""
+        """Start a created or stopped container. If ``paused`` is true, resume a paused container instead."""
         try:
             with translate_errors(f"starting the container {name}"):
                 (self._api.unpause if paused else self._api.start)(name)

@@ -29,8 +29,8 @@ _TARGET = f"/{_PLACE}/target"
 _LEFT_OUT = (_PLACE, ".dockerenv")
 _HARMLESS = re.compile(r"Pseudo file .* exists in source filesystem|Ignoring, exclude it|Unrecognised xattr")
 _XATTRS = r"^(user\.|security\.capability$)"
-"""A pattern for the extended attributes to keep in the squashfs. The squashfs has no SELinux labels, because
-the host's SELinux policy sets them.
+"""A pattern for the extended attributes to keep in the squashfs. toolkit leaves out SELinux labels, because
+each host sets its own labels according to its SELinux policy.
 """
 _WORK_MEMORY = 1 << 30
 _PERCENT = re.compile(r"\d{1,3}")
@@ -115,8 +115,8 @@ def _read_line(line: str, lines: list[str], tell: Tell) -> None:
 def _require(result: RunResult, lines: Sequence[str], work: Squash) -> None:
     """Raise an error if mksquashfs failed or printed a warning.
 
-    A warning counts as a failure, because mksquashfs only prints a warning if it cannot read a file. It then
-    stores an empty file instead.
+    A warning counts as a failure for this reason: if mksquashfs cannot read a file, it stores an empty file,
+    prints a warning and continues.
     """
     if result.ok and not lines and work.target.stat().st_size > work.offset:
         return
