@@ -4,8 +4,8 @@ only the objects of this clone.
 The script ``scripts/clone.sh`` sets ``TOOLKIT_CLONE`` to a random number, the clone's identity. The script
 sets ``TOOLKIT_MADE`` to the path of a file that lists images. Containers, networks and volumes get the
 clone's identity as a label. Images get no label, because a label changes an image's digest, and equal lock
-files must give equal digests in every clone. Instead, toolkit adds the names of images to the file in
-``TOOLKIT_MADE``.
+files must give equal digests in every clone. Instead, toolkit adds the IDs and names of images to the file
+that ``TOOLKIT_MADE`` names.
 """
 
 import contextlib
@@ -28,6 +28,6 @@ def record_image(image: str, name: str) -> None:
     nothing.
     """
     if target := os.environ.get("TOOLKIT_MADE"):
-        # If the write fails, `make clean` leaves the image in the engine, where it only uses disk space.
+        # If the write fails, `make clean` leaves the image in the engine. The image only uses disk space.
         with contextlib.suppress(OSError), Path(target).open("a", encoding="utf-8") as file:
             file.write(f"{image} {name}\n")

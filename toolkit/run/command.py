@@ -66,7 +66,7 @@ class Completed:
             fix: what the user can do if the command failed.
 
         Raises:
-            CheckFailed: if the command failed, with the last lines of its output.
+            CheckFailed: if the command failed. The error contains the last lines of the command's output.
         """
         if self.ok:
             return self
@@ -77,7 +77,7 @@ class Completed:
 
 OnLine = Callable[[str], None]
 OnBytes = Callable[[int, int], None]
-"""A function that receives the progress of a transfer: the transferred bytes and the total bytes."""
+"""A function that receives the progress of a transfer: the number of bytes so far and the total number."""
 
 
 class Runner(Protocol):

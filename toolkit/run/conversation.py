@@ -10,13 +10,13 @@ _MOST_ERRORS = 1 << 16
 
 
 class Conversation(Protocol):
-    """A running command. Several threads may write to the command's input, but only one thread may read its
-    output.
+    """A running command. Several threads may write to the command's input, but only one thread may read the
+    command's output.
     """
 
     def read(self) -> bytes:
-        """Return the next output of the command as soon as it arrives, or no bytes after the end of the
-        output.
+        """Wait for the next output of the command, and return it. After the end of the output, return no
+        bytes.
         """
 
     def write(self, content: bytes) -> None:

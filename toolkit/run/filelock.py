@@ -1,4 +1,4 @@
-"""Wait for a lock on a file or folder, which only one process at a time can hold."""
+"""Wait for an exclusive lock on a file or folder. Only one process at a time can hold the lock."""
 
 import fcntl
 from io import FileIO

@@ -47,7 +47,7 @@ def would_take(folder: Path, option: str) -> Path:
 
 def check_file(target: Path, option: str, example: str) -> None:
     """Raise an error if an output path exists and is not a regular file. Without this check, toolkit could
-    replace a device such as ``/dev/null`` by a file. ``option`` is the command-line option with which the
+    replace a device such as ``/dev/null`` with a file. ``option`` is the command-line option with which the
     user gave the path.
 
     If the path is a folder, the error message suggests the file name ``example`` in this folder.
@@ -62,8 +62,8 @@ def check_file(target: Path, option: str, example: str) -> None:
 
 
 def in_cache(*names: str) -> Path:
-    """Return a folder in toolkit's cache, after a check that the folder is writable. Create the folder if it
-    does not exist.
+    """Return a folder in toolkit's cache. Create the folder if it does not exist, and check that it is
+    writable.
 
     ``names`` are the parts of the folder's path in the cache. Without ``names``, the folder is the cache
     itself.
@@ -118,7 +118,7 @@ def folder_mode(mode: int) -> int:
     """Return the mode with which to create the folder for a file of mode ``mode``. The umask still applies to
     the returned mode.
 
-    If only the user may read the file, only the user may read the folder. The folder's mode then also
-    protects files that toolkit later writes to the folder, such as a job's output and metrics.
+    If only the user has access to the file, only the user gets access to the folder. The folder's mode then
+    also protects files that toolkit later writes to the folder, such as a job's output and metrics.
     """
     return 0o777 if mode & 0o077 else PRIVATE

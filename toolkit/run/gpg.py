@@ -25,7 +25,7 @@ _FINGERPRINT = 40
 longer fingerprint.
 """
 _AT_HOME = ("can't create directory", "keyblock resource", "homedir")
-"""Parts of gpg's error messages (with LC_ALL=C) if gpg cannot create or use its home folder. Source: the
+"""Parts of the messages that gpg prints with LC_ALL=C if it cannot create or use its home folder. Source: the
 folders ``g10`` and ``common`` of GnuPG's source code.
 """
 _NO_PERSON = ("inappropriate ioctl", "no pinentry", "cancelled", "no such device", "timeout")
@@ -58,7 +58,7 @@ def signing_key(key_name: str) -> SigningKey:
     """
     if not key_name.strip() or key_name.startswith("-"):
         raise BadInput(f"--key '{key_name}': not a key; give a fingerprint or an e-mail address")
-    # For <ADDRESS>, gpg compares the whole e-mail address. Without <>, gpg matches any part of a user ID.
+    # For `<ADDRESS>`, gpg compares the whole e-mail address. For `ADDRESS`, it matches any part of a user ID.
     exact = f"<{key_name}>" if "@" in key_name and "<" not in key_name else key_name
     listed = _gpg("--with-colons", "--list-secret-keys", "--", exact)
     keys = _keys(listed.text)

@@ -79,7 +79,7 @@ def _parse_errsig(rest: list[str], text: bytes) -> Signature:
     """Return the signature that gpg's ERRSIG line describes. Its state is ``unknown-key`` if the key is
     missing, and ``unreadable`` for any other reason.
 
-    ``rest`` has the words of the line: key, two algorithms, class, time, reason and fingerprint.
+    ``rest`` has the words after ERRSIG: key, two algorithms, class, time, reason and fingerprint.
     """
     if len(rest) < 6 or rest[5] != _NO_KEY:
         return Signature(state="unreadable")

@@ -26,8 +26,8 @@ def known_remote_hash(runner: Runner, path: str) -> str:
     each write and rename, and programs cannot set it (inode(7)).
 
     toolkit does not store the hash of a file that changed within the last two seconds. A second change within
-    the same clock tick would leave the change time the same. If the host does not print change times, toolkit
-    computes the hash each time.
+    the same clock tick would not alter the change time, so toolkit would not notice it. If the host does not
+    print change times, toolkit computes the hash each time.
 
     Raises:
         CheckFailed: if sha256sum failed.

@@ -141,7 +141,8 @@ class _LocalConversation:
             raise
 
     def read(self) -> bytes:
-        # close() must not close the pipe during read(): a new file could get the pipe's descriptor number.
+        # close() must not close the pipe during read(). Otherwise, a new file could get the pipe's descriptor
+        # number, and read() would read from that file.
         with self._reading:
             if self._closed.is_set() or not self._process.stdout:
                 return b""
@@ -171,8 +172,8 @@ class _LocalConversation:
             self._process.wait()
         GUARD.release(self._process.pid)
         self._closed.set()
-        # Wait until read() has reached the end of the stream, and then close the pipe. If a child of the
-        # command still holds the pipe after this time, read() itself closes the pipe later.
+        # Wait for at most _GRACE seconds until a running read() returns, and then close the pipe. If a child
+        # of the command holds the pipe open for longer, read() itself closes the pipe later.
         if self._process.stdout and self._reading.acquire(timeout=_GRACE):
             self._process.stdout.close()
             self._reading.release()

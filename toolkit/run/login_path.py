@@ -15,8 +15,8 @@ from toolkit.run.conversation import Conversation
 _NOT_FOUND = 127
 _SECONDS = 30.0
 _MARK = "toolkit-path:"
-"""The mark before the value of PATH in the output of a login shell. The mark is necessary, because start-up
-files may print other lines.
+"""The mark before the value of PATH in the output of a shell. The mark is necessary, because the start-up
+files of a login shell may print other lines.
 """
 
 _TELL = f"printf '\\n{_MARK}%s\\n' \"$PATH\"\n".encode()
@@ -72,9 +72,8 @@ class LoginPathRunner:
         return replace(command, env={"PATH": self._path, **command.env})
 
     def _learns(self, program: str) -> bool:
-        """Ask a login shell for its PATH, at most once for each program. If this PATH has folders that the
-        host's PATH lacks without a login shell, store it for later commands and return True. If not, return
-        False.
+        """Ask a login shell on the host for its PATH, at most once for each program. If the login shell adds
+        folders to PATH, store the longer PATH for later commands, and return True. Otherwise, return False.
         """
         if "/" in program or self._path or program in self._missed:
             return False
@@ -85,6 +84,6 @@ class LoginPathRunner:
         paths = [line.removeprefix(_MARK).split(":") for line in lines if line.startswith(_MARK)]
         if len(paths) != 2 or set(paths[1]) <= set(paths[0]):
             return False
-        # Put the login shell's folders at the end of PATH, so that they hide no other programs.
+        # login-path.sh puts the login shell's folders at the end of PATH, so that they hide no programs.
         self._path = ":".join(dict.fromkeys(paths[1]))
         return True

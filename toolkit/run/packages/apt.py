@@ -139,8 +139,8 @@ def sources_list(release: str, mirrors: Mirrors) -> str:
 
 
 def read(lines: Sequence[str], mirrors: Mirrors) -> PackageFiles:
-    """Return the package files in ``lines``, the output of the script above. :func:`origin_of` uses
-    ``mirrors``.
+    """Return the package files in ``lines``, the output of the script ``_ASK``. ``mirrors`` is as in
+    :func:`origin_of`.
     """
     sets: dict[str, list[LockedFile]] = {}
     current: list[LockedFile] = []

@@ -1,6 +1,6 @@
 """Resolve and install Python packages with uv, for the Python in an image.
 
-The Python on this machine may have another version than the Python in the image.
+The Python in the image may have a different version from the Python on this machine.
 """
 
 import re
@@ -118,7 +118,7 @@ def lock_of(request: PinRequest, *, build: bool) -> bytes:
     dependencies. If ``build`` is false, uv refuses releases without wheels.
 
     Raises:
-        CheckFailed: if a file is not available, with uv's reason.
+        CheckFailed: if a file is not available. The error contains uv's reason.
     """
     with tempfile.TemporaryDirectory(prefix="toolkit-env.") as work:
         requirements_file, out = Path(work) / _ASKED, Path(work) / "pylock.toml"

@@ -33,10 +33,10 @@ _PLATFORMS = (
 
 
 def gather(folder: Path, pythons: tuple[str, ...], machine: str, tell: Tell) -> tuple[Path, ...]:
-    """Write wheels for each Python version and one processor type to ``folder``, and return their paths.
+    """Write the wheels of toolkit and of its requirements to ``folder``, and return the paths of the wheels.
 
-    ``pythons`` are versions such as ``3.11``. ``machine`` is a processor type such as ``x86_64``. The wheels
-    have the same versions as the packages in the Python environment in which toolkit runs.
+    ``pythons`` are the Python versions for the wheels, such as ``3.11``. ``machine`` is the processor type,
+    such as ``x86_64``. The requirements have the same versions as in toolkit's own Python environment.
 
     Raises:
         BadInput: if a Python version is invalid or too old.

@@ -1,4 +1,4 @@
-"""Find package files for any version of Python in the package indexes. uv resolves the requirements, and
+"""Find package files in package indexes, for any version of Python. uv resolves the requirements, and
 installs no packages.
 """
 
@@ -27,12 +27,12 @@ def lock_wheels(
     """Return the text of a ``pylock.toml`` with the wheels of the requirements and of all their dependencies.
 
     ``python`` is a Python version such as ``3.11``. ``platform`` is uv's name of a platform, such as
-    ``x86_64-manylinux_2_36``. Error messages call the required packages ``label``. uv searches the package
+    ``x86_64-manylinux_2_36``. ``label`` names the requirements in error messages. uv searches the package
     indexes at the addresses ``indexes`` and the indexes in the user's pip configuration. uv chooses the best
     version from all indexes, as pip does.
 
     Raises:
-        CheckFailed: if no set of packages satisfies the requirements, with uv's reasons.
+        CheckFailed: if no set of packages satisfies the requirements. The error contains uv's reasons.
         Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--only-binary", ":all:", "--python-version", python, "--python-platform", platform)
@@ -41,10 +41,11 @@ def lock_wheels(
 
 def sources(requirements: Sequence[str], *, python: str, label: str) -> bytes:
     """Return the text of a ``pylock.toml`` with the source distributions of the requirements, without wheels
-    and without dependencies. ``python`` is a Python version. Error messages call the packages ``label``.
+    and without dependencies. ``python`` is a Python version. ``label`` names the requirements in
+    error messages.
 
     Raises:
-        CheckFailed: if a requirement has no source distribution, with uv's reasons.
+        CheckFailed: if a requirement has no source distribution. The error contains uv's reasons.
         Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--no-deps", "--no-binary", ":all:", "--python-version", python)
@@ -60,7 +61,7 @@ def lock_all_files(pins: Sequence[str], *, python: str, index: str | None = None
     lists only the files in one of these indexes.
 
     Raises:
-        CheckFailed: if a release does not exist, with uv's reasons.
+        CheckFailed: if a release does not exist. The error contains uv's reasons.
         Missing: if uv is not installed, or uv's cache is not writable.
     """
     options = ("--no-deps", "--universal", "--python-version", python)
