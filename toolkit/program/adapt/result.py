@@ -20,10 +20,11 @@ class ScriptChange(msgspec.Struct, frozen=True, kw_only=True):
 class AdaptedScript(msgspec.Struct, frozen=True, kw_only=True):
     """The output of ``toolkit adapt --json``.
 
-    ``program`` says what connects the ranks of the changed script. ``joins`` says what connects the ranks of
-    the original script; if ``joins`` names a library, toolkit does not change the script. ``changes`` lists
-    the lines that toolkit changed, and ``left`` the lines that the user must check. Line numbers refer to the
-    original script. ``diff`` is a unified diff. ``output`` is the path of the written file, or ``None``.
+    ``program`` says what connects the ranks of the changed script. ``joins`` lists what connects the ranks of
+    the original script. If ``joins`` is not empty, toolkit does not change the script. ``changes`` lists the
+    lines that toolkit changed, and ``left`` the lines that the user must check. Line numbers refer to the
+    original script. ``diff`` is a unified diff between the two scripts. ``output`` is the path of the file to
+    which toolkit wrote the changed script. If toolkit wrote no file, ``output`` is ``None``.
     """
 
     schema: str = "toolkit.adapt/1"

@@ -114,7 +114,7 @@ class ScriptSource:
         return re.match(r"[ \t\f]*", self.text[start:])[0]  # type: ignore[index]
 
     def stands_alone(self, node: ast.stmt) -> bool:
-        """Return whether a statement's lines contain nothing else, except a comment."""
+        """Return whether a statement's lines contain no other statement. A comment is allowed."""
         before = self.text[self.line_start(self.start(node)) : self.start(node)]
         rest = _LINE.split(self.text[self.end(node) :], 1)[0]
         return not before.strip() and (not rest.strip() or rest.lstrip().startswith("#"))
@@ -152,7 +152,7 @@ class ScriptSource:
         return [node]
 
     def dotted_name(self, node: ast.AST) -> str:
-        """Return the full dotted name of an expression; ``tf.keras`` and ``tf_keras`` become ``keras``.
+        """Return the full dotted name of an expression, with ``keras`` for ``tf.keras`` and ``tf_keras``.
         Return an empty string for an expression that is not a name.
         """
         name = self.names.dotted_name(node)

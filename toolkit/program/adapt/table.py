@@ -22,7 +22,7 @@ class KerasNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with Keras.
 
     ``models`` are calls that create a model, and ``bases`` are base classes of models. ``fit`` are arguments
-    by which toolkit recognises ``Model.fit``. ``three`` are names that only Keras 3 has.
+    by which toolkit recognises a call of ``Model.fit``. ``three`` are names that only Keras 3 has.
 
     ``optimizers`` maps the name of an optimizer to its class and default learning rate. ``schedules`` maps a
     schedule's class to the names of its arguments for the learning rate and the number of steps.
@@ -41,8 +41,8 @@ class KerasNames(Row, frozen=True, kw_only=True):
 class TorchNames(Row, frozen=True, kw_only=True):
     """Names that ``toolkit adapt`` recognises in scripts with PyTorch.
 
-    ``same`` are the attributes that ``DistributedDataParallel`` itself has. ``moves`` are the methods that
-    move a model to a device or convert its numbers.
+    ``same`` are the attributes for which a script needs no ``.module``, because ``DistributedDataParallel``
+    itself has them. ``moves`` are the methods that move a model to a device or convert its numbers.
 
     ``optimizers`` maps an optimizer's class to its default learning rate. ``schedules`` maps a schedule's
     class to the names of its arguments that are learning rates.
@@ -57,8 +57,8 @@ class TorchNames(Row, frozen=True, kw_only=True):
 
 
 class WriteNames(Row, frozen=True, kw_only=True):
-    """Calls that write files or show pictures, calls that read files, and calls that other ranks do not need
-    (``plain``).
+    """Calls that write files or show pictures, and calls that read files (``loads``). ``plain`` are calls
+    that do not affect other ranks, so that it is enough if rank 0 makes these calls.
     """
 
     calls: tuple[str, ...]

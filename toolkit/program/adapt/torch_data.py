@@ -30,7 +30,9 @@ _SHARD = (
 
 
 def share_loops(work: Work, backward: list[ast.Call]) -> list[str]:
-    """Divide the data of training loops among the ranks; return the import lines to add."""
+    """Divide the data of the training loops around the calls ``backward`` among the ranks. Return the import
+    lines that the changed script needs.
+    """
     imports: list[str] = []
     for call in backward:
         loops = loops_around(work, call)
@@ -160,7 +162,9 @@ def _name_data(work: Work, loader: ast.Call, data: ast.expr) -> str | None:
 
 
 def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
-    """Insert a call of ``set_epoch``, which gives each epoch a new order of samples."""
+    """Insert a call of ``set_epoch``, which gives each epoch a new order of samples. If toolkit cannot insert
+    the call, add a note for the user.
+    """
     loops = loops_around(work, call)
     outer = loops[loops.index(loop) + 1 :]
     epochs = next((one for one in outer if isinstance(one, ast.For) and is_count(one)), None)
@@ -188,7 +192,9 @@ def _epochs(work: Work, loop: ast.For, items: ast.expr, call: ast.Call) -> None:
 
 
 def _step_within(work: Work, epochs: ast.For, loop: ast.For) -> ast.stmt | None:
-    """Return the statement in the loop over epochs that runs the loop over batches, or ``None``."""
+    """In the body of the loop over epochs, find the statement that runs the loop over batches. If no
+    statement runs this loop, return ``None``.
+    """
     wanted = frozenset[ast.AST]({loop})
     for statement in epochs.body:
         if work.flow.reaches(statement, wanted):

@@ -27,9 +27,9 @@ class _Key:
 class _Wrapped:
     """The variables and attributes that hold models wrapped in DDP.
 
-    ``keys`` maps each variable or attribute to the function and the line after which the variable or
-    attribute holds the wrapped model. For a function parameter that receives a wrapped model, the function is
-    ``None`` and the line is 0.
+    ``keys`` maps each variable or attribute to a function and a line number. In this function, the variable
+    or attribute holds the wrapped model after this line. For a line outside functions, the function is
+    ``None``. For a parameter that receives a wrapped model, the function is ``None`` and the line is 0.
     """
 
     keys: dict[_Key, tuple[ast.AST | None, int]] = field(default_factory=dict)

@@ -16,10 +16,11 @@ from toolkit.program.adapt.source import ScriptSource, argument, keyword
 class Work:
     """The script that toolkit adapts.
 
-    ``size`` and ``rank`` are Python expressions in the changed script: the number of ranks, such as
-    ``hvd.size()``, and the number of the rank that runs the script. ``changes`` lists the lines that toolkit
-    changed, and ``user_notes`` the lines that the user must check. ``imports`` and ``helpers`` are lines that
-    toolkit adds to the script: import statements and helper functions.
+    ``size`` and ``rank`` are Python expressions in the changed script. ``size``, such as ``hvd.size()``, is
+    the number of ranks. ``rank``, such as ``hvd.rank()``, is the index of the rank that evaluates the
+    expression. ``changes`` lists the lines that toolkit changed, and ``user_notes`` the lines that the user
+    must check. ``imports`` and ``helpers`` are lines that toolkit adds to the script: import statements and
+    helper functions.
     """
 
     source: ScriptSource
@@ -111,10 +112,10 @@ class Work:
         self.edits.wrap(node, "" if simple else "(", f"{operation}" if simple else f"){operation}")
 
     def only_first(self, call: ast.Call, name: str, default: str, other_value: str) -> None:
-        """Change the argument ``name`` of a call, so that rank 0 passes the same value as before, and all
-        other ranks pass ``other_value``.
+        """Change the argument ``name`` of a call, so that rank 0 passes the value of the original script, and
+        all other ranks pass ``other_value``.
 
-        ``default`` is the value on rank 0 if the call does not pass the argument.
+        If the call in the original script does not pass the argument, rank 0 passes ``default``.
         """
         given = keyword(call, name)
         if given is None:
@@ -128,15 +129,15 @@ class Work:
             )
 
     def before(self, statement: ast.stmt, lines: Sequence[str], description: str, rank: int = 0) -> bool:
-        """Insert lines before a statement, and record the change with its ``description``. If toolkit cannot
-        insert the lines, add a note for the user and return False.
+        """Insert lines before a statement, record the change with its ``description``, and return True. If
+        toolkit cannot insert the lines, add a note for the user and return False.
+
+        If several changes insert lines at one position, the lines with the smallest ``rank`` come first.
         """
         return self._place_lines(statement, lines, description, rank, after=False)
 
     def after(self, statement: ast.stmt, lines: Sequence[str], description: str, rank: int = 0) -> bool:
-        """Insert lines after a statement, and record the change with its ``description``. If toolkit cannot
-        insert the lines, add a note for the user and return False.
-        """
+        """Insert lines after a statement, as :meth:`before` inserts lines before a statement."""
         return self._place_lines(statement, lines, description, rank, after=True)
 
     def _place_lines(

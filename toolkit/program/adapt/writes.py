@@ -12,8 +12,8 @@ def on_rank_0(work: Work, barrier: str, common_calls: frozenset[ast.AST] = froze
     """Let only rank 0 run statements that write or print: put these statements into the body of an ``if``.
 
     ``barrier`` is a statement that waits for all ranks. toolkit inserts the barrier before the script reads a
-    file that rank 0 has written. If ``barrier`` is empty, toolkit inserts no barrier. ``common_calls``
-    contains the calls that all ranks must make; toolkit does not restrict these calls to rank 0.
+    file that rank 0 may have written. If ``barrier`` is empty, toolkit inserts no barrier. ``common_calls``
+    contains the calls that all ranks must make, so toolkit does not restrict these calls to rank 0.
     """
     for statement in _statements(work):
         call = _call(statement)
@@ -102,7 +102,8 @@ def _guard(work: Work, statement: ast.stmt, call: ast.Call, kind: str) -> bool:
     except Unplaceable:
         if kind == "writes":
             work.leave(
-                call, f"`{work.shown(call)}` runs on every rank: it shares its line with other statements"
+                call,
+                f"`{work.shown(call)}` runs on every rank: the call shares its line with other statements",
             )
         return False
     work.did(statement, f"{kind} only on rank 0")

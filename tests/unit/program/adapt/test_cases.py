@@ -76,7 +76,7 @@ def test_fit_trains_on_a_part(adapted, line, wanted):
     [
         ("model.fit(unknown(), epochs=1)", "line 6: adapt does not know what `unknown()` is"),
         ("model.compile(optimizer=name, loss='mse')", "line 6: optimizer `name`: multiply its learning rate"),
-        ("a = 1; model.save('m.keras')", "line 6: `model.save('m.keras')` runs on every rank: it shares its line"),
+        ("a = 1; model.save('m.keras')", "line 6: `model.save('m.keras')` runs on every rank: the call shares its line"),
         ("cb = keras.callbacks.LearningRateScheduler(f)\nmodel.fit(x, y, callbacks=[cb])",
          "line 6: LearningRateScheduler sets the learning rate"),
         ("model.fit(x, y, callbacks=[keras.callbacks.BackupAndRestore('b')])", "BackupAndRestore: give each rank its own folder"),
