@@ -61,8 +61,8 @@ def best_modes(image: ImageFacts, request: Request) -> tuple[Mode, ...]:
 def program_for(image: ImageFacts, request: Request, mode: Mode) -> ProgramName:
     """Return the kind of the program that a launch in ``mode`` starts.
 
-    A launch mode with an MPI launcher can start every program kind; every other launch mode starts only one
-    kind.
+    A launch mode with an MPI launcher can start every program kind. Every other launch mode can start only
+    one program kind.
     """
     programs = programs_of(image, request)
     fitting = (name for name in programs if mode in program_of_name(name).MODES)

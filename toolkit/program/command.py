@@ -21,7 +21,7 @@ _ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _INLINE = re.compile(r"-\w*c")
 _OWN_FOLDER = re.compile(r"dirname[\s\"{$(-]+(0|BASH_SOURCE)")
 _PREPARES = re.compile(r"\bPYTHONPATH\b|\bactivate\b")
-"""A pattern for shell commands, such as ``activate``, that may give Python more folders with modules."""
+"""A pattern for words of a shell script, such as ``activate``, that may change Python's module folders."""
 _DEEPEST = 3
 _LONGEST = 1 << 20
 
@@ -30,9 +30,10 @@ _LONGEST = 1 << 20
 class CommandFacts:
     """Facts about the program that a command starts.
 
-    ``program`` is the program that the command starts. ``script`` is the position of the Python file in the
-    command, or ``None``. ``facts`` contains the facts about each Python program. ``joins``, ``serial`` and
-    ``unknown`` have the same meaning as in :class:`toolkit.program.script.ScriptFacts`.
+    ``program`` is the program's name or path, such as ``python3``. ``script`` is the index of the Python file
+    in the command's words, or ``None`` if no word is a Python file. ``facts`` contains the facts about each
+    Python program that the command runs. ``joins``, ``serial`` and ``unknown`` have the same meaning as in
+    :class:`toolkit.program.script.ScriptFacts`.
     """
 
     program: str
@@ -223,7 +224,8 @@ class _ProjectShell:
         self.exports: set[str] = set()
 
     def commands(self, code: str) -> Iterator[tuple[list[str], _Place]]:
-        """Yield the words of each command, and the folder in which the command runs.
+        """Yield the words of each command, with a :class:`_Place` that contains the command's working
+        directory. Skip commands that only assign or export variables.
 
         If toolkit cannot evaluate a part of a word, yield the word as written in the script.
         """

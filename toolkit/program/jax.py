@@ -1,7 +1,7 @@
 """JAX: ranks connect to a coordinator on the first rank's node (``jax.distributed.initialize``).
 
 Without arguments, ``initialize`` reads the coordinator's address from ``JAX_COORDINATOR_ADDRESS``. JAX reads
-the number of processes and the process number from variables of the Slurm step (jax-ml/jax at jax-v0.10.2:
+the number of processes and the process index from variables of the Slurm step (jax-ml/jax at jax-v0.10.2:
 jax/_src/distributed.py and jax/_src/clusters/slurm_cluster.py). toolkit also sets ``JAX_NUM_PROCESSES`` and
 ``JAX_PROCESS_ID``. JAX ignores both variables, but a script may pass their values to ``initialize``.
 """
@@ -29,8 +29,8 @@ def starter(command: Sequence[str]) -> Starter:  # noqa: ARG001 - the Program pr
 
 
 def peers(starter: Starter) -> tuple[str, ...]:  # noqa: ARG001
-    """Return shell lines that set the coordinator's address, and the rank's number in the job and on its
-    node.
+    """Return shell lines that set the coordinator's address. They also set the rank's index and the number of
+    ranks, both in the job and on the node.
     """
     return (
         'export JAX_COORDINATOR_ADDRESS="$first:$port"',

@@ -6,4 +6,4 @@ LAUNCHERS = frozenset(
         *("mpirun.openmpi", "mpiexec.openmpi", "mpirun.mpich", "mpiexec.mpich"),
     }
 )
-"""Names of launchers that users may write before a program, although toolkit starts the launcher itself."""
+"""Names of launchers that users may write before their program, although toolkit adds the launcher itself."""

@@ -1,7 +1,7 @@
 """Parse the commands of a shell script, and evaluate their words (POSIX, Shell Command Language 2).
 
-toolkit does not run the script. If only the running script could show the value of a part of a word, the
-word's value has the mark :data:`UNTOLD` instead of this part.
+toolkit does not run the script. A part of a word, such as ``$(date)``, may have a value only while the script
+runs. In the value of the word, the mark :data:`UNTOLD` replaces this part.
 """
 
 import re

@@ -43,7 +43,7 @@ SERIAL = (
 )
 
 UNKNOWN = {
-    "import ray\nray.init()": "toolkit does not know whether the package ray joins the ranks",
+    "import ray\nray.init()": "toolkit does not know whether the package ray connects the ranks",
     "import os\nprint(os.environ['SLURM_PROCID'])": "uses variables that launchers set: SLURM_PROCID",
     "import importlib, sys\nimportlib.import_module(sys.argv[1])": "whose name is known only at run time",
     "import subprocess\nsubprocess.run(['mpirun', 'x'])": "line 2: subprocess.run",

@@ -11,7 +11,8 @@ Kind = Literal["file", "beside", "argument", "option", "keyboard", "gpu", "comma
 
 @dataclass(frozen=True, slots=True, order=True)
 class Import:
-    """A module that a file imports, by its full dotted name.
+    """An import in a file. ``module`` is the dotted name of the imported module. In the field ``relative`` of
+    :class:`ScriptFacts`, this name starts with dots, as in ``..model``.
 
     ``optional`` is true if the program can run without the module, as with ``try: … except ImportError``.
     ``names`` are the names that ``from MODULE import NAMES`` imports.
@@ -78,9 +79,9 @@ class ScriptFacts:
     ``joins`` lists what connects the ranks: ``mpi``, ``horovod``, ``torch``, ``torchrun``, ``accelerate``,
     ``deepspeed``, ``lightning``, ``jax``, ``tf-config`` or ``keras-distribution``. ``serial`` is true if the
     ranks never connect, and false if the ranks connect. If toolkit cannot decide, ``serial`` is ``None``, and
-    ``unknown`` lists the reasons. ``imports`` are modules outside the project. ``missing`` are modules that
-    the program imports from the project but that the project does not contain. ``files`` are the project
-    files that toolkit read. ``trainer`` is true if the file runs one of toolkit's trainers.
+    ``unknown`` lists the reasons. ``imports`` are imports of modules outside the project. ``missing`` are
+    imports of project modules that toolkit does not find. ``files`` are the project files that toolkit read.
+    ``trainer`` is true if the file ``path`` runs one of toolkit's trainers.
     """
 
     path: Path
@@ -96,8 +97,8 @@ class ScriptFacts:
     reads_ranks: bool = False
     """Whether the program reads an environment variable that contains its rank."""
     open_path: bool = False
-    """Whether the program changes ``sys.path`` in a way that toolkit cannot evaluate, so that Python may find
-    modules in any folder.
+    """Whether Python may find modules in folders that toolkit does not know. An example is a change of
+    ``sys.path`` that toolkit cannot evaluate.
     """
     needs: tuple[Need, ...] = ()
     """Things that the file ``path`` certainly needs at run time. The field does not include the needs of

@@ -33,8 +33,8 @@ class Names:
     def readings(self, node: ast.AST) -> Iterator[str]:
         """Yield the full dotted names that an expression may have.
 
-        The first name is the result of :meth:`dotted_name`. If the module does not import this name, ``*``
-        imports may define it; so ``readings`` also yields the name with each module of ``stars`` as prefix.
+        The first result is the name from :meth:`dotted_name`. If the module does not import this name, one of
+        the ``*`` imports may define the name. So each further result is the name after a module of ``stars``.
         """
         if name := self.dotted_name(node):
             yield name
@@ -43,7 +43,7 @@ class Names:
 
 
 def names_of(tree: ast.Module) -> Names:
-    """Return the full dotted names of all names that a module imports, or assigns from imported names."""
+    """Return the full dotted name of each name that a module imports, or assigns from an imported name."""
     found = Names()
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):

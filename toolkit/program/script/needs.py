@@ -27,7 +27,7 @@ def needs_of(tree: ast.Module, names: Names, paths: Paths, file: str) -> Iterato
         tree: the syntax tree of the program's main file.
         names: the full dotted names of the names in ``tree``.
         paths: the evaluator for the paths in ``tree``.
-        file: the path of the main file, which each result contains.
+        file: the path of the main file, for the field ``file`` of each result.
     """
     fixed = _replaced(tree)
     moved = False

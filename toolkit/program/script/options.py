@@ -65,8 +65,8 @@ class ProgramOptions:
         return ""
 
     def value(self, words: Sequence[str], name: str) -> str:
-        """Return the text that the arguments ``words`` give for the option ``name``, or an empty string if
-        they give no text for this option.
+        """Return the text that the arguments ``words`` give for an option. Return an empty string if the
+        arguments do not contain the option's text. ``name`` is the option's ``dest`` in ``argparse``.
         """
         try:
             found = getattr(self._parser().parse_args(list(words)), name, None)

@@ -1,4 +1,4 @@
-"""Evaluate paths and other strings in a module that use ``__file__``, ``os.path`` or ``pathlib``."""
+"""Evaluate a module's expressions for paths and other strings, such as calls of ``os.path`` functions."""
 
 import ast
 import os.path
@@ -13,7 +13,7 @@ _SAME = {
     "str", "os.fspath", "pathlib.Path", "pathlib.PurePath", "pathlib.PosixPath", "os.path.abspath",
     "os.path.realpath", "torch.device",
 }  # fmt: skip
-"""Calls with one argument. toolkit assumes that such a call returns the path or text in its argument."""
+"""Functions. toolkit assumes that a call with one argument returns the path or text in this argument."""
 _FOLDER = {"os.getcwd", "pathlib.Path.cwd", "os.path.curdir"}
 _METHODS = {"resolve", "absolute", "as_posix", "__str__"}
 _CHANGES = {"sys.path.append", "sys.path.insert", "sys.path.extend", "site.addsitedir"}

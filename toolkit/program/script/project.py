@@ -1,4 +1,4 @@
-"""Find the file of the project that an import loads."""
+"""Find the project files that an import loads."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace

@@ -28,8 +28,8 @@ def reached_nodes(tree: ast.Module) -> Iterator[ast.AST]:
     """Yield the syntax nodes that a program certainly evaluates if no earlier statement fails.
 
     The test ``if __name__ == "__main__"`` counts as true, because Python runs the file as a program. A
-    statement, such as ``return``, may leave its function or end the program. In this function or program, all
-    later statements are not certain, so ``reached_nodes`` does not yield them.
+    statement may leave its function, as ``return`` does, or end the program, as ``sys.exit()`` does. After
+    such a statement, ``reached_nodes`` skips the rest of the function or module, which is not certain to run.
     """
     names = [node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)]
     functions = {

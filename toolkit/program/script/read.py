@@ -125,8 +125,8 @@ def _read_imported(reading: _Reading, later_files: deque[Path]) -> None:
 
 
 def _found_later(reading: _Reading) -> Iterator[Path]:
-    """Yield files of imports that toolkit did not find at first. toolkit finds these files after another file
-    of the program has added their folder to ``sys.path``.
+    """Yield the files of imports that seemed to be outside the project when toolkit read them. toolkit finds
+    these files only after it reads another file, which adds the files' folder to ``sys.path``.
     """
     held = [one for one in reading.imports if reading.project.holds(one.module)]
     reading.imports = [one for one in reading.imports if one not in held]
@@ -258,4 +258,4 @@ def _strangers(imports: Iterable[Import]) -> list[str]:
     """Return a message for each imported package that toolkit does not know and that may connect ranks."""
     plain = {*joins().plain.packages, *sys.stdlib_module_names, "toolkit"}
     names = sorted({one.package for one in imports} - plain)
-    return [f"toolkit does not know whether the package {name} joins the ranks" for name in names]
+    return [f"toolkit does not know whether the package {name} connects the ranks" for name in names]

@@ -7,7 +7,7 @@ from toolkit.knowledge.joins import SayingCall, joins
 from toolkit.program.script.names import Names
 
 COMPUTED_VALUE = "$"
-"""The mark for the value of an argument that the program computes at run time."""
+"""The mark that replaces the value of an argument if the program computes the value at run time."""
 _ENVIRONMENT = "os.environ"
 _BRANCHES = (ast.If, ast.Try, ast.TryStar, ast.Match, ast.IfExp, ast.While)
 
