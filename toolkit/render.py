@@ -22,8 +22,8 @@ def render(kind: str, template: str, values: Mapping[str, object], *, one_line: 
     """Fill the template file ``template`` in the shipped folder ``kind`` with ``values``, and return the
     text.
 
-    With ``one_line``, a value must not contain a line break, because Docker would read the next line as an
-    instruction.
+    With ``one_line``, a value must not contain a line break, because Docker would read the text after the
+    line break as an instruction.
 
     Raises:
         BadInput: with ``one_line``, if a value has a control character or a line break.
@@ -96,7 +96,7 @@ def with_variables(text: str) -> str:
     words = []
     for plain, braced, bare in zip(parts[::3], [*parts[1::3], None], [*parts[2::3], None], strict=True):
         words += [quote_word(plain)] if plain else []
-        # Without the variable, the path would be wrong. So ``:?`` makes the script exit.
+        # If the variable is unset or empty, the path is wrong. So ``:?`` makes the script exit.
         words += [f'"${{{braced or bare}:?}}"'] if braced or bare else []
     return "".join(words) or "''"
 

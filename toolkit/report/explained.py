@@ -12,7 +12,7 @@ _LONGEST = 1000
 """Maximum number of characters that the page shows of one line of output."""
 
 _EVIDENCE = 300
-"""Maximum number of characters that the page shows of an output line below a cause, as evidence."""
+"""Maximum number of characters that the page shows of an output line that is the evidence for a cause."""
 
 _MOST_POSSIBLE = 2
 

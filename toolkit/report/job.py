@@ -18,8 +18,8 @@ from toolkit.report.table import table
 _WIDTH = 12
 _NOT_REACHED = "?  the cluster did not answer; this was the last known state"
 _WIDE = 120
-"""Minimum terminal width in columns at which the list of jobs also shows each job's launch mode, cluster and
-time of submission.
+"""Minimum terminal width in characters at which the list of jobs also shows each job's launch mode, cluster
+and time of submission.
 """
 _UNKNOWN: Mapping[int, str] = {}
 
@@ -27,7 +27,7 @@ _UNKNOWN: Mapping[int, str] = {}
 def job_text(record: JobRecord, progress: Mapping[int, str] = _UNKNOWN) -> str:
     """Return the record of a job as text: the job's command, launch mode, cluster and outcome.
 
-    ``progress`` maps the number of each task in a job array to a text about the task's progress.
+    ``progress`` maps the index of each task in a job array to a text about the task's progress.
     """
     spec = record.spec
     script, values = (
@@ -127,8 +127,8 @@ def jobs_table(job_records: Iterable[tuple[JobRecord, bool]], width: int | None)
     Args:
         job_records: for each job, in the order of submission, its record and whether its cluster is
             reachable.
-        width: the width of the terminal in columns; a table of less than :data:`_WIDE` columns omits the
-            launch mode, the cluster and the submission time. ``None`` means unlimited width.
+        width: the width of the terminal in characters, or ``None`` for unlimited width. If the width is less
+            than :data:`_WIDE`, the table omits the launch mode, the cluster and the submission time.
     """
     wide = width is None or width >= _WIDE
     jobs = list(reversed(list(job_records)))

@@ -12,8 +12,8 @@ style: ``good``, ``bad``, ``warn``, ``dim`` or ``bold``; an empty name means no 
 """
 
 ROOM = 20
-"""The minimum width of a column of text, in characters. If a column is narrower, its text starts farther
-left.
+"""The minimum width of a column of text, in characters. If a column would be narrower, its text starts
+farther left.
 """
 
 

@@ -13,8 +13,8 @@ from toolkit.report.lines import Style, command_lines, wrap_text
 
 Word = Literal["Yes", "Perhaps", "No", "Unknown"]
 _SHORT = 3
-"""If the next command needs several lines, the command starts on the same line as the answer only if the
-answer is at most one third as wide as the page.
+"""A next command of several lines starts on the line of the answer if the answer takes at most one third of
+the page's width. Otherwise, the command starts on the line below the answer.
 """
 _STYLES: dict[Word, str] = {"Yes": "good", "Perhaps": "warn", "No": "bad", "Unknown": "warn"}
 

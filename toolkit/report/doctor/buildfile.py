@@ -1,4 +1,4 @@
-"""Format the page about a build file, such as a Dockerfile, with the launch that toolkit predicts."""
+"""Format the page about a build file, such as a Dockerfile, with the predicted outcome of a launch."""
 
 from collections.abc import Iterator
 
@@ -29,7 +29,7 @@ def buildfile_page(
 ) -> str:
     """Return the whole page about a build file as text.
 
-    The page shows ``next_command`` if a launch mode may work. A ``full`` page contains all launch modes and
+    The page shows ``next_command`` if the answer is "Perhaps". A ``full`` page contains all launch modes and
     all findings.
     """
     width = min(width, _WIDEST)

@@ -80,9 +80,10 @@ def host_page(
 
 
 def _split_findings(verdict: Verdict, request: Request) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """Return the findings about the recommended or requested launch mode, and all other findings.
+    """Return two groups of findings. The first group contains the findings about the recommended or requested
+    launch mode, and the findings about every mode. The second group contains the findings about other modes.
 
-    Without such a mode, all findings are in the first result.
+    If toolkit recommends no mode and the user requested no mode, all findings are in the first group.
     """
     mode = verdict.chosen or request.mode
     relevant = tuple(f for f in verdict.findings if mode is None or not f.modes or mode in f.modes)
