@@ -1,5 +1,5 @@
-"""Copy one file out of a container safely, even if a program in the container replaced the file with
-a malicious file.
+"""Copy one file out of a container safely. A program in the container may have replaced this file, for
+example with a symbolic link or a huge file.
 """
 
 import io

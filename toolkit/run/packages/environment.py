@@ -94,9 +94,9 @@ def pin_requirements(request: PinRequest, *, build: bool) -> tuple[Pin, ...]:
 def _only_wheels(options: Sequence[str]) -> tuple[str, ...]:
     """Return uv's options that forbid source distributions.
 
-    The returned options also forbid pre-releases, unless the user gave uv's option ``--prerelease``. For
-    example, deepspeed's releases have no wheels. If pre-releases were allowed, uv would choose the wheel of
-    deepspeed's old pre-release 0.3.1.dev5.
+    The returned options also forbid pre-releases, unless the user gave uv's option ``--prerelease``. If
+    pre-releases were allowed, uv could choose an old pre-release. For example, deepspeed's releases have no
+    wheels, but the old pre-release 0.3.1.dev5 has a wheel.
     """
     stable = () if "--prerelease" in options else ("--prerelease", "explicit")
     return ("--only-binary", ":all:", *stable)
