@@ -103,8 +103,20 @@ def rules(file: Path) -> Iterator[Edit]:
         ):
             continue
         for word, other in _SWAPS:
-            if word in line:
-                yield Edit(_name(file), number, line, line.replace(word, other, 1))
+            changed = line.replace(word, other, 1)
+            if changed != line and _is_python(text, number, changed):
+                yield Edit(_name(file), number, line, changed)
+
+
+def _is_python(text: str, number: int, changed: str) -> bool:
+    """Return whether a file is still valid Python after an edit of one line."""
+    lines = text.splitlines()
+    lines[number] = changed
+    try:
+        ast.parse("\n".join(lines))
+    except SyntaxError:
+        return False
+    return True
 
 
 def _of_long_texts(text: str) -> set[int]:
