@@ -44,7 +44,7 @@ _BEFORE = re.compile(
     r"(?:\([^()]{0,60}pid=\d+[^()]{0,40}\) )?"
     r"(?:(?:ERROR|WARNING|INFO) +(?=[\[(\d]))?"
     r"(?:\[?(?:\d{4}[-/])?\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d[^\]\s]{0,12}\]?"
-    r"(?: TP\d+\]| \S{1,20}\])?[ :,-]{0,3})?"
+    r"(?: TP\d+\]| (?!\[(?:WARN|INFO|DEBUG|NOTICE))\S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
 """A pattern for the text before a program's message: label of rank or build step, process, level,
@@ -101,7 +101,7 @@ traceback, and the message of the exception on the next line.
 _INTRODUCES = re.compile(
     r"(?i)^\W{0,20}(?:(?:fatal )?error in .{1,200}:"
     r"|(?:\w+ ){0,3}(?:error|exception|failure|problem)s?\b ?:? ?(?:\([\w .-]{1,40}\))?\W{0,20})$"
-    r"|^-+ .{0,60}\bCalled CmiAbort -+$|^Error using \S{1,120}(?: \(line \d+\))?$"
+    r"|^-+ .{0,60}\bCalled CmiAbort -+$|^\{?\W?Error using \S{1,120}(?: \(line \d+\))?$"
 )
 """A pattern for a line such as ``Fatal error:``, whose message is on the next line. R, MATLAB, GROMACS,
 OpenFOAM and Charm++ print such lines.

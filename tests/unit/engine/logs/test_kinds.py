@@ -261,6 +261,34 @@ def test_the_report_of_a_failed_build_step_is_the_root_line_of_a_silent_step(sum
         ("srun: fatal: Can not execute vasp", "program-start"),
         ("[3] Abort: Got FATAL event 2 at line 90", "ucx-or-libfabric"),
         ("sim: mlock failed for 64 pages: Cannot allocate memory", "ucx-or-libfabric"),
+        ("Unable to run job: warning: no suitable queues", "scheduler-refusal"),
+        ("RuntimeError: Unknown backend gpu", "gpu-handover"),
+        ("xla_bridge.py:9] No GPU/TPU found, falling back to CPU.", "gpu-handover"),
+        ("RuntimeError: Expected world size 8 but got 4", "user-configuration"),
+        ("Fortran runtime error: Cannot match namelist object name nx", "user-configuration"),
+        ("n1: Failed to modify UD QP to INIT on mlx5_0: Operation not permitted", "ucx-or-libfabric"),
+        ("ch-run[8]: error: can't execve(2): sim: No such file or directory", "program-start"),
+        ("CondaSSLError: OpenSSL appears to be unavailable on this machine.", "loader"),
+        ("==> Error: concretization failed for the following reasons:", "build"),
+        ("=   EXIT CODE: 9", "signal"),
+        ("[n1:7] opal_os_dirpath_create: Error: Unable to create the sub-directory", "file-system-or-quota"),
+        (
+            "RuntimeError: unable to open shared memory object </torch_1>: Too many open files (24)",
+            "system-limit",
+        ),
+        ("ray.exceptions.OutOfDiskError: Local disk is full", "file-system-or-quota"),
+        ("ERROR: License checkout failed: -5 (No such feature exists)", "user-configuration"),
+        ("ImportError: the package flash_attn seems to be not installed.", "package"),
+        (
+            "FATAL:   container creation failed: prelayer returns error: mkdir /a: file exists",
+            "container-runtime",
+        ),
+        ("[ABORT] A required keyword BASIS_SET was not found in section KIND", "user-configuration"),
+        ("batch response: This repository is over its data quota.", "network-or-dns"),
+        (
+            "libfabric:12:17::cxi:core:cxip_ep_enable():12<warn> n1: Failed to allocate CXI resources: -28",
+            "ucx-or-libfabric",
+        ),
     ],
 )
 def test_the_class_of_kinds_of_messages(line, class_):
@@ -271,6 +299,8 @@ def test_the_class_of_kinds_of_messages(line, class_):
     "line",
     [
         "WARNING: global batch size must be divisible by world size for best speed",
+        "[2026-11-01 10:00:00,160] [WARNING] [runner.py:117:fetch_hostfile] Unable to find hostfile",
+        "fatal: not a git repository (or any of the parent directories): .git",
         "Loaded checkpoint ck.pt of world_size 8, missing keys: []",
         "INFO: Lustre file system supports flock",
         "  rdzv_configs     : {'timeout': 900}",

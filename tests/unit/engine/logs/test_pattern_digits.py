@@ -93,6 +93,12 @@ LINES = [
     "RuntimeError: Socket Timeout",
     "mpi4py",
     "[node61:19720] NO LT_DLADVISE - CANNOT LOAD LIBOMPI",
+    "RuntimeError: Unknown backend gpu",
+    "=   EXIT CODE: 9",
+    "forrtl: severe (17): syntax error in NAMELIST input",
+    "PMI2_Job_GetId returned 14",
+    "Failed to modify A QP",
+    "pdsh@n1: n2: ssh exited with exit code 255",
 ]
 """Lines of programs, or of recorded jobs; each line shows the first digit of a row's patterns."""
 

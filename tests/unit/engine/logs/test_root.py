@@ -564,6 +564,33 @@ def test_a_text_that_two_families_have_is_shown_for_the_family_that_the_line_nam
             "ray",
         ),
         (
+            [
+                "FATAL:   container creation failed:",
+                "mount /a->/a error:",
+                "while mounting /a:",
+                "destination /a doesn't exist in container",
+            ],
+            "destination /a",
+            "container-runtime",
+        ),
+        (
+            [
+                "RuntimeError: unable to open shared memory object </torch_1>",
+                "OSError: [Errno 24] Too many open files",
+            ],
+            "Errno 24",
+            "system-limit",
+        ),
+        (
+            [
+                "RuntimeError: NCCL error in: a.cpp:7, unhandled cuda error",
+                "n1:2:3 [0] p2p.cc:2 NCCL WARN failed to open CUDA IPC handle : 217 no peer access",
+            ],
+            "217 no peer",
+            "nccl-or-rccl",
+        ),
+        (["the grid must have 3 axes", " Error detected, aborting MPI... proc 0"], "the grid must", "mpi"),
+        (
             ["[W] [c10d] The client socket has failed to connect to a:9 (errno: 111 - Connection"],
             "failed to connect to a:9",
             "rendezvous",

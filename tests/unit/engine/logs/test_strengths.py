@@ -32,6 +32,12 @@ CAUSES = {
         "JAVA BINDINGS FAILED TO LOAD REQUIRED LIBRARIES",
         "Outdated Singularity installation found",
         "Called CmiAbort ------------ Reason: no memory",
+        '/output does not contain key "level".',
+        "RuntimeError: Expected world size 8 but got 4",
+        "Attempting to use an MPI routine before initializing MPI",
+        "Error: No available node types can fulfill resource request {'GPU': 8.0}",
+        "[ABORT] A required keyword BASIS_SET was not found in section KIND",
+        "Error in routine readpp (1): file /work/Si.UPF not found",
     ],
     3: [  # errors that a program logs, which may continue
         "Fehler: keine Rechte",
@@ -47,6 +53,8 @@ CAUSES = {
         "mpirun: 74: [: intel64: unexpected operator",
         "the option --gpus is no longer supported",
         "abort",
+        "xla_bridge.py:9] No GPU/TPU found, falling back to CPU.",
+        "pdsh@n1: n2: ssh exited with exit code 255",
         "[W socket.cpp:7] [c10d] The server socket has failed to bind to a:1 (errno: 98 - Address already in",
     ],
 }

@@ -51,7 +51,7 @@ _PLUGIN = 10
 """Maximum number of messages from a site's plugin before Slurm's reason."""
 
 _CHILD_OF_PYXIS = re.compile(r"\bpyxis: child \d{1,10} failed with error code")
-_OF_PYXIS = re.compile(r"\bpyxis: (?:failed to|could\w.t) ")
+_OF_PYXIS = re.compile(r"\bpyxis: (?:failed to|could(?:n't| not)) ")
 _NEXT = 3
 """Patterns for the report of a failed child process of pyxis, and for the step of pyxis that failed, which
 pyxis names in one of the next lines.

@@ -31,7 +31,7 @@ SUMMARIES = (
         after=0,
     ),
     Summary(  # pyxis prints enroot's log after its own messages
-        re.compile(r"\bpyxis: (?:failed to|could\w.t) "),
+        re.compile(r"\bpyxis: (?:failed to|could(?:n't| not)) "),
         re.compile(r"\bpyxis: +\[ERROR\] "),
         before=0,
         after=20,
@@ -46,6 +46,30 @@ SUMMARIES = (
         re.compile(r"\bCUDA error: device-side assert triggered"),
         re.compile(r"block: \[[\d,]{5,30}\], thread: \[[\d,]{5,30}\] Assertion"),
         before=100,
+        after=40,
+    ),
+    Summary(  # a program announces its end below its error
+        re.compile(r"(?i)^\W*(?:an? |fatal )?errors? (?:detected|occurred|encountered)\b.{0,20}abort"),
+        re.compile(r"(?i)^(?![-=*#]{5}).{0,200}(?:\bnot\b|n't\b|\b(?:unknown|missing|invalid|must|too)\b)"),
+        before=2,
+        after=0,
+    ),
+    Summary(  # Apptainer breaks its message into lines
+        re.compile(r"container creation failed:(?:.{0,300}:)?\s*$"),
+        re.compile(r"(?i)\b(?:doesn't exist|no such|denied|not permitted|not a directory|can't)\b"),
+        before=0,
+        after=5,
+    ),
+    Summary(  # a process that reached its limit on open files cannot open another file
+        re.compile(r"(?i)\b(?:unable to|cannot|can't|could(?:n't| not)|failed to) (?:open|create)\b"),
+        re.compile(r"Too many open files|received \d+ items of ancdata|\[Errno 2[34]\]|\bE[MN]FILE\b"),
+        before=60,
+        after=40,
+    ),
+    Summary(  # PyTorch reports the error of NCCL, which prints the reason
+        re.compile(r"^(?!.{0,400}[NR]CCL WARN).{0,120}NCCL error in: .{0,300}unhandled \w+ error"),
+        re.compile(r"[NR]CCL WARN (?!.{0,100}(?:[Cc]onnection|peer closed))"),
+        before=0,
         after=40,
     ),
 )
