@@ -51,9 +51,9 @@ class Trainer:
     models, in ``networks``. ``variant`` contains the settings, such as the model's name, that distinguish the
     trainings of one trainer. A run can resume a training only if both have the same ``variant``.
 
-    ``passes`` defines how many passes over the data an epoch has. With ``each``, every rank trains on as many
-    samples as the data set has, so N ranks make N passes over the data. With ``shared``, all ranks together
-    make one pass over the data.
+    ``passes`` defines how many passes over the data an epoch has. With ``each``, every device trains on as
+    many samples as the data set has, so N devices make N passes over the data. With ``shared``, all ranks
+    together make one pass over the data.
     """
 
     name: str

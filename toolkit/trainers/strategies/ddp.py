@@ -26,8 +26,8 @@ _JOIN_SECONDS = 300
 
 
 class DistributedTorch(World):
-    """Ranks that connect through ``torch.distributed``, with the variables that a job script or torchrun
-    sets.
+    """Ranks that connect through ``torch.distributed``. A job script or torchrun sets the environment
+    variables for the connection.
     """
 
     strategy = "ddp"
@@ -87,8 +87,8 @@ class DistributedTorch(World):
     ) -> "contextlib.AbstractContextManager[object]":
         """Return a context manager for a backward pass.
 
-        If ``exchange`` is true, the ranks exchange gradients in this backward pass. Otherwise, each rank only
-        adds its gradients to the gradients of earlier passes.
+        If ``exchange`` is true, the ranks exchange gradients in this backward pass. Otherwise, each rank adds
+        its gradients to its gradients of earlier passes, without messages.
         """
         kept: contextlib.AbstractContextManager[object] = contextlib.nullcontext()
         return kept if exchange or self.size == 1 else model.no_sync()
@@ -105,7 +105,7 @@ class DistributedTorch(World):
 
     def whole(self, tensor: "torch.Tensor") -> "torch.Tensor":
         """Return the complete tensor. With strategy ``ddp``, each rank already has the complete tensor. All
-        ranks must call this method, because strategy ``fsdp`` collects the tensor from all ranks.
+        ranks must call this method, because the subclass for ``fsdp`` collects the tensor from all ranks.
         """
         return tensor.detach()
 
@@ -142,7 +142,7 @@ class DistributedTorch(World):
         return values
 
     def leave(self, code: int) -> NoReturn:
-        # No rank exits before all ranks call leave(), because srun stops all ranks at the first failed exit.
+        # Wait until all ranks have called leave(), because srun stops all ranks when the first rank fails.
         # Rank 0 exits last, because the other ranks still use its TCP store.
         if self.size > 1:
             self.total([0.0])

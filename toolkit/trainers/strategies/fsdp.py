@@ -34,7 +34,7 @@ class ShardedTorch(DistributedTorch):
         from torch.distributed.device_mesh import init_device_mesh
         from torch.distributed.fsdp import fully_shard
 
-        # Copy the weights of rank 0 to all ranks, because each rank has drawn different initial weights.
+        # Copy the weights of rank 0 to all ranks, because fully_shard() does not make the weights equal.
         self.spread(list(model.state_dict().values()))
         mesh = init_device_mesh(self.device.type, (self.size,))
         for layer in large_layers(model):

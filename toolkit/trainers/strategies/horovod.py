@@ -92,7 +92,7 @@ class Horovod(World):
         return values
 
     def leave(self, code: int) -> NoReturn:
-        # No rank exits before all ranks call leave(): a launcher stops all ranks at the first failed exit.
+        # Wait until all ranks have called leave(): a launcher stops all ranks when the first rank fails.
         # The first rank that shuts Horovod down finalizes MPI for all ranks, so all ranks must have finished.
         # os._exit skips Python's slow shutdown, during which srun could stop this rank.
         self.total([0.0])
@@ -111,9 +111,9 @@ def split_world(size: int, processes: int) -> str:
     """Return the error message for a job in which the launcher started ``processes`` processes, but MPI
     reports a world of only ``size`` ranks.
 
-    Ranks in separate MPI worlds would train independently and overwrite each other's output. A world with
-    more than ``processes`` ranks is correct, because ``processes`` may come from a variable of an outer
-    launcher.
+    Ranks in separate MPI worlds would train independently and overwrite each other's output. The caller
+    accepts a world with more than ``processes`` ranks, because ``processes`` may come from a variable of an
+    outer launcher.
     """
     each = (
         "each rank is a world of size 1"

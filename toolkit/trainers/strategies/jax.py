@@ -148,7 +148,7 @@ class RankLayout:
         import jax
 
         if self._alone:
-            # Return the NumPy array itself, because compiled functions copy NumPy arrays faster.
+            # Return the NumPy array, because a compiled function copies it faster than JAX's function below.
             return array
         return jax.make_array_from_process_local_data(self.pieces, array)
 

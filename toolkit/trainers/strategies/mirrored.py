@@ -71,8 +71,8 @@ class Mirrored(Replicas):
 
 
 def mirror() -> "tf.distribute.MirroredStrategy":
-    """Return TensorFlow's ``MirroredStrategy`` for this process's GPUs. Without GPUs, use the process's
-    logical CPU devices.
+    """Return TensorFlow's ``MirroredStrategy`` for this process's GPUs. If the process has no GPUs, return
+    the strategy for its logical CPU devices.
     """
     import tensorflow as tf
 
@@ -86,8 +86,8 @@ def mirror() -> "tf.distribute.MirroredStrategy":
 def part(
     number: "tf.Tensor", devices: int, inputs: "tf.Tensor", classes: "tf.Tensor"
 ) -> "tuple[tf.Tensor, tf.Tensor]":
-    """Return the samples of device ``number`` from a batch for all devices. The first devices may get one
-    sample more than the other devices.
+    """Divide a rank's batch among its ``devices`` devices, and return the samples of device ``number``. The
+    first devices may get one sample more than the other devices.
     """
     import tensorflow as tf
 

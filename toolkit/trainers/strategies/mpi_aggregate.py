@@ -91,8 +91,8 @@ class MpiAggregate(World):
 
 
 def averaging(optimizer: Any, average: Any) -> Any:  # noqa: ANN401 - the optimizer gets a class made below
-    """Change a legacy Keras optimizer so that it replaces its gradients by the results of ``average``. Return
-    the optimizer. ``average`` is a function that returns the mean of each gradient over all ranks.
+    """Change a legacy Keras optimizer so that it replaces its gradients with the results of ``average``.
+    Return the optimizer. ``average`` is a function that returns the mean of each gradient over all ranks.
     """
     base = type(optimizer)
     compute = base._compute_gradients  # noqa: SLF001 - only legacy optimizers have it

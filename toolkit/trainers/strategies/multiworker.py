@@ -45,7 +45,8 @@ class MultiWorker(TcpWorld, Replicas):
     def compile_score(self, score: Step) -> Callable[..., Any]:
         import tensorflow as tf
 
-        # Run ``score`` as a replica: outside a replica, TensorFlow reads moving averages from all ranks.
+        # Run ``score`` in a replica. Outside a replica, TensorFlow would collect the moving averages of batch
+        # normalisation from all ranks.
         def one(inputs: "tf.Tensor", classes: "tf.Tensor") -> "tuple[tf.Tensor, tf.Tensor]":
             loss, right = self.strategy.run(score, (inputs, classes))
             local = self.strategy.experimental_local_results
@@ -55,7 +56,8 @@ class MultiWorker(TcpWorld, Replicas):
         return compiled
 
     def value(self, variable: "tf.Variable") -> "numpy.ndarray":
-        # Read only this rank's value. The mean over all ranks would need messages from all ranks.
+        # Read only this rank's value. For moving averages, TensorFlow's own method returns the mean over all
+        # ranks, which needs messages from all ranks.
         return own_value(variable)
 
     def put(self, variable: "tf.Variable", value: "numpy.ndarray") -> None:

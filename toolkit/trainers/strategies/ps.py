@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PIECES = 8
-"""The number of parts into which the coordinator divides the training steps of one call. A fast worker can
-compute more parts than a slow worker.
+"""The number of parts into which the coordinator divides the steps of one call of the training function. A
+fast worker can compute more parts than a slow worker.
 """
 
 

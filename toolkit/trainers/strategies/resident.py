@@ -1,7 +1,7 @@
 """Pass samples to the workers of the strategy ``ps``.
 
 If the samples are in memory, the coordinator sends all samples to each worker once, at the start. Later, the
-coordinator sends only the numbers of the samples for the next training steps.
+coordinator sends only the sample numbers (indices into the data set) for the next training steps.
 """
 
 from functools import partial
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 
 
 class Resident:
-    """A feed for the workers (see :class:`toolkit.trainers.data.feed.Feed`). If the data
-    are ``Samples``, each worker keeps all samples in memory. Each worker reads or generates the samples of
-    other data when a training step needs them.
+    """A feed for the workers (see :class:`toolkit.trainers.data.feed.Feed`). If the data are ``Samples``,
+    each worker keeps all samples in memory. Otherwise, each worker reads or generates samples when a training
+    step needs them.
     """
 
     def __init__(self, data: Data, coordinator: Any) -> None:  # noqa: ANN401 - from TensorFlow
@@ -33,7 +33,7 @@ class Resident:
         # Use a private method, because TensorFlow's public method gives each worker a fixed set of samples.
         hold = coordinator._create_per_worker_resources  # noqa: SLF001
         self._held = tuple(hold(tf.function(partial(tf.identity, one))) for one in parts)
-        # Use the specifications of the coordinator's tensors: the tensors in ``parts`` have other names.
+        # Use the specifications of the workers' tensors, because the tensors in ``parts`` have other names.
         specs = [one._values[0]._type_spec for one in self._held]  # noqa: SLF001
         self.signature = (*specs, rows)
 

@@ -46,7 +46,7 @@ class TcpWorld(World):
         self.local_rank = hosts[: self.rank].count(place.host)
         self.local_size, self.nodes = hosts.count(place.host), len(set(hosts))
         self.versions = {}
-        # no_grpc_proxy keeps gRPC from sending messages between ranks to the proxy in the user's environment.
+        # With no_grpc_proxy, messages between ranks do not go through the proxy in the user's environment.
         addresses = ",".join({one.address for one in self.members})
         os.environ["no_grpc_proxy"] = addresses  # noqa: SIM112 - gRPC's name is in lower case
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """The length of a benchmark: ``warm_up`` untimed steps, then ``iterations`` iterations of ``steps`` timed
-    steps.
+    """The length of a benchmark: ``warm_up`` untimed steps, then ``iterations`` iterations with ``steps``
+    timed steps each.
     """
 
     warm_up: int = 10
@@ -89,7 +89,7 @@ def measure(protocol: Protocol, trainer: Trainer, options: Options, world: "Worl
     check_own_gpus(world)
     tf.keras.utils.set_random_seed(options.seed)
     samples, _ = trainer.load(options.data or Path())
-    # A benchmark may use an image several times in a step, so a batch may be larger than the data set.
+    # A benchmark may use a sample several times in a step, so a batch may be larger than the data set.
     options = with_batch(trainer, options, world, samples, repeats_allowed=True)
     loop = Loop(
         trainer.keras_model,

@@ -92,7 +92,7 @@ def write(folder: Path, progress: TrainingProgress, arrays: "Sequence[numpy.ndar
             )
             _to_disk(beside)
             if path.exists():
-                # This run did not resume from the checkpoint of this name, so that checkpoint is damaged.
+                # The existing checkpoint is damaged. Otherwise, this run would have resumed from it.
                 _remove(path)
             beside.rename(path)
             _to_disk(folder)
@@ -251,8 +251,8 @@ def _to_disk(folder: Path) -> None:
 
 
 def _prune(folder: Path, newest_name: str, count: int) -> None:
-    """Keep the new checkpoint ``newest_name`` and the ``count`` - 1 checkpoints with the next less progress,
-    and remove all other checkpoints.
+    """Keep the new checkpoint ``newest_name``. Of the checkpoints with less progress, keep the ``count`` - 1
+    checkpoints with the most progress. Remove all other checkpoints.
 
     If a checkpoint with more progress than ``newest_name`` stayed, :func:`newest` would try this checkpoint
     before ``newest_name``.

@@ -144,8 +144,8 @@ class Course:
 
 
 def totals(records: Sequence[Record]) -> dict[str, Value]:
-    """Return fields of the line ``result`` in the metrics file. ``records`` contains the earlier lines of
-    this file.
+    """Return fields of the metrics line ``result``: the totals of all epochs, and the test results of the
+    last epoch. ``records`` contains the earlier lines of the metrics file.
     """
     done = [record for record in records if record["record"] == "epoch"]
     seconds = sum(float(str(record["seconds"])) for record in done)

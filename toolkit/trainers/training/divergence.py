@@ -25,7 +25,7 @@ def refuse(world: "World", loss: float, epoch: int) -> None:
 
 def divergence_error(epoch: int, reason: str) -> Trouble:
     """Return the exception for a training that diverged in ``epoch``, counted from 0. ``reason`` is a clause
-    that gives the reason, for the message.
+    for the message, such as ``a weight is not a number``.
     """
     return Trouble(f"the training diverged in epoch {epoch + 1}: {reason}; lower --learning-rate", code=1)
 

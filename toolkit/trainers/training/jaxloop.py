@@ -80,8 +80,8 @@ class JaxLoop(Rounds):
         self._train.lower(self._values, *self._step_inputs(rows, 0.0)).compile()
 
     def _open(self, table: "numpy.ndarray", epoch: int) -> RowTable:
-        # All ranks must have equally many samples in a step, so use the largest number of any rank.
-        # The numbers of samples differ between ranks only in a smaller last step of an epoch.
+        # In a step, all ranks fill their batches up to the size of the largest batch of any rank.
+        # Batch sizes differ between ranks only in an epoch's smaller last step: a table with a single row.
         self._most = table.shape[1]
         if len(table) == 1:
             self._most = max(self._world.gather(self._most))
@@ -127,7 +127,7 @@ class JaxLoop(Rounds):
         """
         import numpy as np
 
-        # The seed depends only on the training's progress, so a resumed training draws the same numbers.
+        # The seed depends only on --seed and the progress, so resuming does not change the random numbers.
         draw = np.uint32(fold_seed(self._seed, round(epochs * 1e9)))
         batch = self._batch_of(self._samples, rows, self._most, self._learning.accumulate)
         return batch, draw, np.float32(self._rate)
@@ -137,9 +137,9 @@ class JaxLoop(Rounds):
     ) -> tuple[Array, Array, Array]:
         """Return the inputs, classes and weights of a batch for all ranks, split into ``pieces`` parts.
 
-        ``rows`` contains this rank's sample numbers, and ``largest`` is the largest number of samples of any
-        rank in this step. If this rank has too few samples to fill equally large parts, the method repeats
-        samples. Repeated samples have the weight 0.
+        ``rows`` contains the indices of this rank's samples. ``largest`` is the sample count of the rank with
+        the most samples in this step. If this rank has too few samples to fill equally large parts, the
+        method repeats samples. Repeated samples have the weight 0.
         """
         import numpy as np
 

@@ -32,7 +32,7 @@ def left_in_cgroups(cgroup_file: Path, root: Path) -> int:
     folder ``root``.
 
     ``cgroup_file`` is the file in which the kernel lists the cgroups of this process. Slurm sets the memory
-    limits of a job, step or task on these cgroups. In a container of Apptainer, ``root`` is the host's cgroup
+    limits of a job, step or task on these cgroups. In an Apptainer container, ``root`` is the host's cgroup
     folder, so this process finds the job's memory limits in folders below ``root``.
     """
     try:
@@ -58,7 +58,7 @@ def _upwards(top: Path, path: str) -> Iterator[Path]:
     cgroup, which is the last yielded folder.
     """
     parts = PurePosixPath(path.lstrip("/"))
-    # A path with ".." leads to a cgroup above the container's root cgroup, which this process cannot read.
+    # A path with ".." leads above the container's root cgroup, so this process cannot read the folder.
     if ".." not in parts.parts:
         yield from (top / one for one in (parts, *parts.parents))
 
@@ -74,5 +74,5 @@ def _free_bytes(limit: Path, usage: Path, stat: Path) -> int:
         cached = told.get("total_inactive_file") or told.get("inactive_file", "0")
         return max(0, int(most) - now + int(cached)) if most.isdecimal() else _NO_LIMIT
     except (OSError, ValueError):
-        # This cgroup has no file with a memory limit, or this kernel version writes another format.
+        # This cgroup has no file with a memory limit, or the files have an unknown format.
         return _NO_LIMIT

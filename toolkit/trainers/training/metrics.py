@@ -1,4 +1,4 @@
-"""Write ``metrics.jsonl``: a header line, a line after each epoch, and a result line.
+"""Write ``metrics.jsonl``: a header line, a start line, a line after each epoch, and a result line.
 
 A resumed training first writes the metrics lines that its checkpoint contains, and then a line ``resumed``.
 
@@ -39,7 +39,7 @@ class Metrics:
         self._file: IO[str] | None = None
         self._starting = True
         self.records: list[Record] = []
-        """All metrics lines that this run has written so far, including the lines of its checkpoint."""
+        """All metrics lines that this run has written so far, including lines from a loaded checkpoint."""
 
     def header(self, **values: Value) -> None:
         self._begin([{"record": "header", "schema": SCHEMA, **values}])

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 Settings = Mapping[str, str | int | float]
 _NOTHING = EpochPart()
 _OWNER = ".job"
-"""The name of a file in the folder of the checkpoints. The file contains the name of the job that last
-removed all checkpoints from this folder.
+"""The name of a file in the folder of the checkpoints. The file contains the name of the last job that
+removed the checkpoints because of ``--fresh``.
 """
 
 
@@ -142,7 +142,7 @@ class RankCheckpoints:
         """Let rank 0 write a checkpoint, and return the checkpoint's name on all ranks.
 
         Raises:
-            Trouble: if the training diverged; on rank 0 also if the checkpoint cannot be written.
+            Trouble: on rank 0, if the training diverged or the checkpoint cannot be written.
         """
         loss, right, waited = self._world.total([part.loss, part.right, part.waited])
         divergence.refuse(self._world, loss, epochs)

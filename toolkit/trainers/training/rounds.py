@@ -47,8 +47,8 @@ class Score:
 @dataclass(frozen=True, slots=True)
 class Slice:
     """Several consecutive training steps. ``portion`` is the input of these steps in the form that the
-    framework needs. ``rows`` has the sample numbers of each step. ``last`` is true for the last slice of an
-    epoch.
+    framework needs. ``rows`` has a row of sample numbers for each step. ``last`` is true for the last
+    slice of an epoch.
     """
 
     portion: Any
@@ -139,7 +139,7 @@ class Rounds:
         after each slice except the last slice of the epoch.
 
         Raises:
-            Trouble: if the training diverged.
+            Trouble: on rank 0, if the training diverged.
         """
         images = passes * self._count
         for one in self._slices(number, passes, part.images):
@@ -207,7 +207,7 @@ class Rounds:
 def paced_steps(steps: int, seconds: float) -> int:
     """Return the number of steps that take about two seconds, if ``steps`` steps took ``seconds`` seconds.
 
-    The result is at most ten times ``steps``, because the first slices are slower and too short for a good
+    The result is at most ten times ``steps``, because the first slices are too short for a precise
     measurement.
     """
     return max(1, min(10 * steps, round(steps * _SLICE_SECONDS / max(seconds, 1e-3))))

@@ -1,4 +1,4 @@
-"""Write the metrics of each epoch not only to ``metrics.jsonl``, but also to files for TensorBoard.
+"""Write the metrics of each epoch to files for TensorBoard, in addition to ``metrics.jsonl``.
 
 ``tensorboard --logdir OUTPUT`` shows these files. OUTPUT is the trainer's output folder.
 """

@@ -53,7 +53,7 @@ class TorchLoop(Rounds):
         self._samples, self._learning, self._augment, self._ranks = data, learning, augment, world
         self._rates = learning.rates(world, batch, epochs)
         self.model = model().to(world.device)
-        # wrapped() copies rank 0's model to all ranks, and averages gradients in the backward pass.
+        # wrapped() copies rank 0's weights to all ranks. The returned model averages their gradients.
         self._shared = world.wrapped(self.model)
         self._optimizer = torchoptimizers.optimizer(self.model, learning, self._rates)
         self._loss = torch.nn.CrossEntropyLoss(reduction="sum", label_smoothing=learning.label_smoothing)
@@ -113,7 +113,7 @@ class TorchLoop(Rounds):
         inputs = torch.from_numpy(self._samples.inputs[rows])
         classes = torch.from_numpy(self._samples.classes[rows].astype("int64"))
         if self._augment:
-            # The seed depends on --seed, rank and progress, so a resumed training draws the same numbers.
+            # Resuming with equally many ranks does not change this seed, so the random numbers do not change.
             draws = torch.Generator().manual_seed(
                 fold_seed(self._seed, round(epochs * 1e9) * self._world.size + self._world.rank)
             )
@@ -162,7 +162,7 @@ class TorchLoop(Rounds):
         self._ranks.load(tensors, arrays)
 
     def save(self, path: Path) -> None:
-        """Write the model's ``state_dict`` to a file. :meth:`collect` has copied its values to rank 0."""
+        """Write the model's ``state_dict`` to a file, with the values that :meth:`collect` copied."""
         import torch
 
         values = dict(zip(self.model.state_dict(), self._whole, strict=False))
@@ -179,7 +179,7 @@ class TorchLoop(Rounds):
         loss = right = 0.0
         self.model.eval()
         with torch.no_grad():
-            # Make equally many forward passes on all ranks, because a sharded model needs all ranks in each.
+            # Make equally many forward passes on all ranks: each pass of a sharded model needs all ranks.
             for at in range(0, -(-len(data) // size), _EVALUATION_BATCH):
                 rows = inputs[at : at + _EVALUATION_BATCH]
                 batch = torch.from_numpy((rows if len(rows) else data.inputs[:1]).copy())

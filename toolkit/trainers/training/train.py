@@ -33,7 +33,7 @@ def epochs_each(epochs: int, size: int) -> int:
 def train(trainer: Trainer, options: Options, world: World, threads: int) -> None:
     """Train the model, and evaluate it after each epoch. Rank 0 writes the metrics, the log and the model.
 
-    If the output folder has checkpoints of an earlier run, the training resumes from the newest checkpoint.
+    Without ``--fresh``, the training resumes from the newest undamaged checkpoint in the output folder.
 
     Raises:
         Stopped: on all ranks, if the user or Slurm requests a stop; rank 0 has then written a checkpoint.
@@ -164,8 +164,8 @@ def _complete(output: Path, model: str) -> bool:
 
 
 def _from(start: TrainingStart) -> dict[str, Value]:
-    """Return the fields of the metrics line ``resumed``: the checkpoint's name, the number of the epoch, and
-    the number of samples that earlier runs have used in this epoch.
+    """Return the fields of the metrics line ``resumed``: the checkpoint's name, the epoch in which the
+    training resumes, and the number of samples that earlier runs have used in this epoch.
     """
     return {"checkpoint": start.name, "epoch": start.epochs + 1, "images": start.part.images}
 

@@ -137,8 +137,8 @@ def batch_size(
 
 def largest(limit: int, samples: int, width: int, *, repeats_allowed: bool) -> tuple[int, str]:
     """Return the largest batch size that toolkit tries, and a text for the log that says why toolkit tries no
-    larger batch size. ``samples`` is the number of samples in the data set; ``width`` is the number of all
-    devices.
+    larger batch size. ``samples`` is the number of samples in the data set; ``width`` is the number of
+    devices of all ranks together.
     """
     share = max(1, samples // width)
     if repeats_allowed or limit <= share:
@@ -153,10 +153,10 @@ def fastest(speeds: Sequence[BatchSpeed]) -> int:
 
 
 def _double(loop: Loop, world: World, limit: int, limit_text: str) -> tuple[list[BatchSpeed], str]:
-    """Measure the speed with batch sizes that double each time. Return the speeds, and a text for the log
-    that says why toolkit did not try a larger batch size.
+    """Double the batch size repeatedly, and measure the speed with each size. Return the speeds, and a text
+    for the log that says why toolkit did not try a larger batch size.
 
-    ``limit`` is the largest batch size to try. If toolkit reaches ``limit``, the function returns the text
+    ``limit`` is the largest batch size to try. If toolkit measures the speed with ``limit``, the text is
     ``limit_text``.
     """
     import tensorflow as tf
@@ -168,8 +168,8 @@ def _double(loop: Loop, world: World, limit: int, limit_text: str) -> tuple[list
     while True:
         speed = _speed(loop, batch)
         grown, before = _peak() - before, _peak()
-        # The next batch size is twice as large. Estimate how much more memory it needs: twice the growth with
-        # this batch size, or the growth since the start of the trial, whichever is larger.
+        # The next batch size is twice as large. Estimate how much more memory it needs: twice the memory
+        # growth with this batch size, or the growth since the start of the trial, whichever is larger.
         # Divide the available memory by the number of ranks that share this node's memory.
         need, left = (
             2 * max(grown, (before - first) // 2),

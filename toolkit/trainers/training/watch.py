@@ -1,8 +1,9 @@
 """Every few seconds of a training, check whether the user or Slurm requests a stop, and whether the next
 checkpoint is due.
 
-To request a stop, a job script creates the file ``stop-asked`` in the folder ``TOOLKIT_JOB_DIR``, because
-signals may not reach a process inside a container. SIGTERM or SIGUSR1 to any rank also requests a stop.
+To request a stop, a job script creates the file ``stop-asked`` in the folder that TOOLKIT_JOB_DIR names,
+because signals may not reach a process inside a container. SIGTERM or SIGUSR1 to any rank also requests a
+stop.
 """
 
 import signal
@@ -40,8 +41,8 @@ def stop_file(environment: Mapping[str, str], output: Path) -> Path:
 
 
 def was_restarted(environment: Mapping[str, str]) -> bool:
-    """Return whether Slurm or the job script restarted the job. Slurm counts restarts in a variable, and the
-    job script in the file ``restarts`` in the job's folder.
+    """Return whether Slurm or the job script restarted the job. Slurm counts restarts in a variable. The job
+    script counts them in the file ``restarts`` in the job's folder.
     """
     count = environment.get("SLURM_RESTART_COUNT", "")
     folder = environment.get("TOOLKIT_JOB_DIR")
@@ -50,7 +51,7 @@ def was_restarted(environment: Mapping[str, str]) -> bool:
 
 def name_job(environment: Mapping[str, str]) -> str:
     """Return a name that is the same for all runs of a job, even after Slurm restarted the job. The name is
-    the job's folder or the job's number. Outside a job, return an empty string.
+    the job's folder or, without a job folder, Slurm's job ID. Outside a job, return an empty string.
     """
     return environment.get("TOOLKIT_JOB_DIR") or environment.get("SLURM_JOB_ID", "")
 
