@@ -16,8 +16,8 @@ from toolkit.run.conversation import Conversation
 _T = TypeVar("_T")
 
 OnLost = Callable[[str], None]
-"""A function that toolkit calls with the reason when a connection is lost. toolkit does not repeat this call
-for each retry.
+"""A function that toolkit calls with the reason for a lost connection. If several tries fail in a row,
+toolkit calls the function only after the first failed try.
 """
 
 AWAY_SECONDS = 300.0
@@ -38,8 +38,8 @@ def tell_of_loss(tell: Tell) -> OnLost:
 
 
 class PatientRunner:
-    """A runner that repeats a query or a copy after a lost connection, until the host was unreachable for
-    ``seconds``.
+    """A runner that repeats a query or a copy after a lost connection. The runner gives up when the host has
+    been unreachable for ``seconds``.
 
     Do not use this runner for a command that must run only once, such as sbatch. A ``PatientRunner`` does not
     retry a refused login, because computing centres lock users out after repeated attempts.
@@ -109,15 +109,15 @@ def patiently(
     count_bytes: Callable[[], int] = lambda: 0,
     is_stopped: Callable[[], bool] = lambda: False,
 ) -> _T:
-    """Repeat a call after a lost connection until it succeeds, or until the host was unreachable for
-    ``seconds``.
+    """Repeat a call after a lost connection until the call succeeds, or until the host has been unreachable
+    for ``seconds``.
 
     ``count_bytes`` returns the number of transferred bytes. If bytes arrived since the previous failure, the
     count of seconds starts again at 0.
 
     Raises:
-        Lost: if the host was unreachable for ``seconds``, or if the call fails and ``is_stopped`` returns
-            true.
+        Lost: if the host has been unreachable for ``seconds``, or if the connection is lost and
+            ``is_stopped`` returns true.
     """
     before, began, pause, warned = count_bytes(), time.monotonic(), _FIRST_PAUSE, False
     while True:

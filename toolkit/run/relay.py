@@ -29,10 +29,10 @@ OPEN, DATA, END, GONE, HELLO = "o", "d", "e", "c", "h"
 
 _CHUNK = 6144
 _MOST_WAITING = 64 << 20
-"""The largest number of bytes that the relay keeps in memory before it writes them to one connection.
+"""The largest number of bytes that may wait in memory until the relay can write them to a connection.
 
-If the program that receives the bytes does not read, and more bytes than this number wait, the relay closes
-the connection.
+If the program at the other end of the connection does not read, and more bytes wait, the relay closes the
+connection.
 """
 
 _CONNECT_SECONDS = 10

@@ -1,4 +1,4 @@
-"""Find Apptainer or Singularity on this machine, inspect SIF files, and run commands in their containers.
+"""Find Apptainer or Singularity on this machine, inspect SIF files, and run commands in SIF files.
 
 toolkit uses the Python library spython to run Apptainer or Singularity. spython calls only a program named
 ``singularity``. toolkit therefore creates a link with this name to the real program, and adds the link's

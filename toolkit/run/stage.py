@@ -109,7 +109,7 @@ def _send(runner: Runner, parcel: Parcel, part: str, tell: Tell) -> bool:
     """Copy a file in a separate thread, so that an interrupt stops the copy between two network packets.
 
     An interrupt (Ctrl-C) within a packet would break the SSH connection. The function returns whether the
-    host already had a partial copy of the file.
+    last try resumed a partial copy on the host.
     """
     stopped = threading.Event()
     begun: list[int] = []
@@ -143,7 +143,7 @@ def remote_hashes(runner: Runner, paths: list[str]) -> dict[str, str]:
     commands on the host as possible.
 
     Raises:
-        CheckFailed: if sha256sum failed.
+        CheckFailed: if sha256sum fails for any reason other than a missing file.
     """
     return {path: digest for piece in _pieces(paths) for path, digest in _hashes(runner, piece).items()}
 

@@ -53,7 +53,7 @@ class Tunnel:
 
     def serve(self, conversation: Conversation, on_ready: Callable[[], None] = lambda: None) -> None:
         """Forward connections until the remote relay exits. Through ``conversation``, toolkit writes to the
-        input of the remote relay and reads the output. The function calls ``on_ready`` when the remote relay
+        input of the remote relay and reads its output. The function calls ``on_ready`` when the remote relay
         is ready.
 
         Raises:

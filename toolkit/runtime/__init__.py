@@ -40,7 +40,7 @@ class Runtime(Protocol):
     ``HIDES``.
     """
     SPLITS: bool
-    """Whether the runtime without setuid always creates a new user namespace for each container."""
+    """Whether the runtime creates a new user namespace for each container if it runs without setuid."""
     BY_ROOT: bool | None
     """Whether a service that runs as root, or a setuid program of root, creates the containers.
 
@@ -64,8 +64,8 @@ class Runtime(Protocol):
     AMD_GPUS: tuple[str, ...]
     """Options that mount the node's AMD GPUs into the container; empty if the runtime has no such options."""
     PREPARES: str
-    """The name of the shell script that loads the image on each node before ranks start, in toolkit's folder
-    ``slurm``; empty if the runtime needs no script.
+    """The name of the shell script, in toolkit's folder ``slurm``, that loads the image on each node before
+    ranks start; empty if the runtime needs no script.
     """
 
     MOUNTS_IMAGES: bool

@@ -2,9 +2,9 @@
 
 podman-run(1) documents the options. toolkit's developers ran podman 5.4.2 and crun 1.21 with the options of
 this module on cgroup v1 (tests/matrix, flavour ``podman``). toolkit does not use ``--cgroups=disabled``,
-because podman then refuses ``--pid=host``. Without ``--pid=host``, each rank has process number 1 in a
-separate process namespace. Because the process numbers are equal, Open MPI then confuses the shared memory
-segments of different ranks.
+because podman refuses ``--pid=host`` with this option. Without ``--pid=host``, each rank has process number 1
+in a separate process namespace. Because the process numbers are equal, Open MPI then confuses the shared
+memory segments of different ranks.
 """
 
 import re

@@ -20,7 +20,7 @@ class Scheduler(Protocol):
     TEMPLATE: str
     """The file name of the job script's template in the folder ``slurm/``."""
     SUBMIT_DIR: str
-    """The shell variable, with ``$``, that contains the folder in which the user submitted the job."""
+    """The shell variable, with ``$``, that contains the folder from which the user submitted the job."""
     JOB: str
     """The shell expression for the job id."""
     NODES: str

@@ -32,12 +32,12 @@ _MIB = 1 << 20
 class Advice:
     """Suggested settings of Horovod, with the measured values that lead to them.
 
-    Sizes are in bytes, times in milliseconds, and ``rate`` is in bytes per second.
+    Sizes are in bytes, and times are in milliseconds. ``rate`` is the rate of reductions in bytes per second.
 
     ``threshold`` is the suggested fusion threshold, and ``cycle`` is the suggested cycle time. ``now`` is the
     measured number of reductions per training step, and ``groups`` is the suggested number. ``gradient`` is
-    the total size of the gradients of a step, which become ready within the time ``ready``. ``start`` is the
-    fixed time of a reduction, and ``cycle_now`` is the measured cycle time; ``None`` means unknown.
+    the total size of a step's gradients, and ``ready`` is the time within which they become ready. ``start``
+    is the fixed time of a reduction, and ``cycle_now`` is the measured cycle time; ``None`` means unknown.
     """
 
     threshold: int
@@ -64,7 +64,7 @@ def advise(tally: Tally) -> Advice | None:
     if steps < 3 or not fusion.groups:
         return None
     most = max(tensor.allreduces for tensor in tally.tensors.values())
-    # If Horovod reduces a tensor in every step, the tensor is a gradient. Horovod reduces metrics less often.
+    # A tensor that Horovod reduces in most steps is a gradient. Horovod reduces metrics less often.
     gradient = sum(t.size for t in tally.tensors.values() if t.allreduces > most / 2)
     ready = median(tally.ready)
     line = fusion.line()

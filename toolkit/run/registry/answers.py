@@ -48,8 +48,8 @@ def error_words(answer: "Response") -> str:
 def refusal_error(host: str, status: int, words: str, source: str) -> Missing | CheckFailed:
     """Return the exception to raise for a request to which ``host`` answers with the HTTP error ``status``.
 
-    ``words`` is the registry's error message. ``source`` is the name of the login file or of the credential
-    helper with the user's login, or an empty string if toolkit found no login.
+    ``words`` is the registry's error message. ``source`` names the login file or the credential helper from
+    which the user's login comes. ``source`` is empty if toolkit found no login.
     """
     reason = f": {words}" if words else ""
     if status == 401 and source:
@@ -126,8 +126,8 @@ def unreachable_error(host: str, error: Exception) -> Missing:
         why = "the connection was interrupted"
     return Missing(
         f"{host} cannot be reached: {why}",
-        fix=f"check that {host} is the right name and is up, then run the same command again to resume the "
-        "transfer",
+        fix=f"check the name {host}, and whether the host is up; then run the same command again to "
+        "resume the transfer",
     )
 
 

@@ -49,10 +49,10 @@ class _Helped(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user's login for a registry. toolkit exchanges ``token`` for the tokens that requests need (OAuth 2).
-    toolkit sends ``bearer`` directly as the token of a request.
+    """A user's login for a registry. ``token`` is a refresh token, which toolkit exchanges for the tokens
+    that requests need (OAuth 2). ``bearer`` is a token that toolkit sends in requests without an exchange.
 
-    ``source`` is the name of the login file or of the credential helper in messages.
+    ``source`` names, in messages, the login file or the credential helper from which the login comes.
     """
 
     source: str

@@ -26,7 +26,7 @@ _TRIES = 6
 _CONTENT_RANGE = re.compile(r"bytes (\d{1,15})-\d{1,15}/(?:\d{1,15}|\*)")
 
 OnGot = Callable[[int], None]
-"""A function that toolkit calls with the number of bytes of the blob that it has downloaded."""
+"""A function that toolkit calls with the number of downloaded bytes of the blob."""
 
 
 def fetch_blob(
@@ -61,8 +61,8 @@ def _fill(session: RegistrySession, name: RegistryName, blob: Descriptor, part: 
             try:
                 _append(session, name, blob, file, on_got)
             except Missing as error:
-                # A transfer that received bytes resets the count of failures. A transfer that exceeded a
-                # limit does not reset the count, because such transfers could repeat endlessly.
+                # If the failed transfer received bytes, the count of failures starts again at 1. It does not
+                # if the transfer exceeded a limit, because such transfers could repeat endlessly.
                 failures = 1 if file.tell() > done and not broken_limit(error) else failures + 1
                 if failures >= _TRIES:
                     raise

@@ -23,7 +23,7 @@ Source: apptainer, internal/pkg/client/oras.
 TITLE = "org.opencontainers.image.title"
 
 MOST_BYTES = 4 << 20
-"""The largest size of a manifest in bytes.
+"""The size of the largest manifest that toolkit accepts, in bytes.
 
 Registries need not accept larger manifests (distribution-spec, "Pushing Manifests").
 """
@@ -98,7 +98,7 @@ def read_manifest(text: bytes, name: str) -> ImageManifest:
 
 
 def for_sif(layer: Descriptor, config: Descriptor) -> bytes:
-    """Return the bytes of a manifest for the SIF file ``layer``. Equal SIF files have equal manifests."""
+    """Return the bytes of a manifest for the SIF file ``layer``. Equal arguments give equal bytes."""
     return _encoded(ImageManifest(2, OCI_MANIFEST, config, (layer,)))
 
 

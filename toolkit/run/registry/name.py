@@ -17,7 +17,7 @@ _REPOSITORY = re.compile(r"[a-z0-9]+(?:(?:\.|_|__|-+)[a-z0-9]+)*(?:/[a-z0-9]+(?:
 _TAG = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,127}")
 _DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 _LONGEST = 255
-"""The largest number of characters that host and repository together may have in many registries.
+"""The largest number of characters of host and repository together that many registry clients accept.
 
 Source: distribution-spec, "Pull".
 """
@@ -53,7 +53,7 @@ class RegistryName:
 
 
 def is_registry_name(text: str) -> bool:
-    """Return whether a text is the name of an image in a registry."""
+    """Return whether a text starts with ``docker://`` or ``oras://``, and so names an image in a registry."""
     return text.startswith(tuple(f"{scheme}://" for scheme in SCHEMES))
 
 

@@ -28,8 +28,8 @@ from toolkit.run.web.limits import Limits, broken_limit
 from toolkit.run.web.redirects import without_login
 
 _COMMIT = Limits(600.0, 600.0)
-"""The time limits for the last request of an upload, in seconds. The limits are long, because some registries
-copy the whole blob during this request.
+"""The time limits for a PUT request, in seconds. The limits are long, because a PUT request finishes the
+upload of a blob, and some registries then copy the whole blob.
 """
 TRIES = 6
 _ANY = (200, 401, 403, 404)
@@ -45,7 +45,8 @@ class RegistryAccess:
     """How toolkit connects to a registry.
 
     ``ca`` is a file or a folder with certificates that toolkit trusts in addition to the system's
-    certificates. ``plain_http`` selects HTTP without TLS. ``pause`` waits for a number of seconds.
+    certificates. ``plain_http`` selects HTTP without TLS. ``pause`` is a function that waits for the given
+    number of seconds.
     """
 
     ca: Path | None = None
@@ -97,12 +98,13 @@ class RegistrySession:
         """Send a request, and return a response with a status in ``statuses``. ``location`` is a path on the
         registry, or an address. ``scope`` is the scope of the token that the request needs.
 
-        For a request with a body, the caller passes ``tries=1``. The caller repeats such a request itself,
-        because only the caller knows how many bytes arrived.
+        For a request that sends bytes of a blob, the caller passes ``tries=1``. The caller repeats such a
+        request itself, because only the caller can continue after the bytes that arrived.
 
         Raises:
             Missing: if the registry is unreachable, refuses access, or stays busy.
-            CheckFailed: if the response has another status, or redirects to an address that toolkit refuses.
+            CheckFailed: if the response has any other HTTP status that is not in ``statuses``, or redirects
+                to an address that toolkit refuses.
         """
         import requests
 

@@ -55,7 +55,9 @@ class Tokens:
 
     @property
     def user(self) -> str:
-        """The user's name for messages, or an empty string if toolkit found no login."""
+        """The user in messages: the user's name, or the source of a login without a user name. Empty if
+        toolkit found no login.
+        """
         return (self._login.user or f"the login of {self._login.source}") if self._login else ""
 
     def has_granted(self, scope: str) -> bool:

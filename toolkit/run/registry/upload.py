@@ -44,7 +44,7 @@ class Blob:
 
 
 OnSent = Callable[[int], None]
-"""A function that toolkit calls with the number of bytes of the blob that the registry has received."""
+"""A function that toolkit calls with the number of the blob's bytes that the registry has received."""
 
 
 @dataclass(slots=True)

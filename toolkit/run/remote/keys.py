@@ -13,7 +13,7 @@ class KeyPair:
 
 
 def new_key_pair() -> KeyPair:
-    """Return a new ECDSA key pair. OpenSSH accepts ECDSA keys since release 5.7 (2011)."""
+    """Return a new ECDSA key pair. OpenSSH has accepted ECDSA keys since release 5.7 (2011)."""
     import paramiko
 
     key = paramiko.ECDSAKey.generate(bits=256)

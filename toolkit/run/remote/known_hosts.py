@@ -1,4 +1,4 @@
-"""Parse known_hosts files, and compare the key that an SSH host offers with their lines.
+"""Parse the lines of known_hosts files, and compare them with the key that an SSH host offers.
 
 The section "SSH_KNOWN_HOSTS FILE FORMAT" of sshd(8) describes the format of known_hosts files.
 """
@@ -103,8 +103,8 @@ def judge(entries: Iterable[KnownHost], names: tuple[str, ...], key: HostKey) ->
     """Return the verdict on the key that a host offers, from the known_hosts lines for the host's ``names``.
 
     toolkit refuses a key that any known_hosts line revokes, even a line for another host. If the lines have
-    several keys for the first of ``names``, toolkit accepts each of these keys. A different key leads to the
-    verdict ``changed`` or ``other-kind`` only in a line for the first of ``names``.
+    several keys for the first of ``names``, toolkit accepts each of these keys. A line for one of the further
+    names can make a key known, but never leads to the verdict ``changed`` or ``other-kind``.
     """
     all_entries = tuple(entries)
     if entry := _first(all_entries, lambda e: e.marker == REVOKED_MARK and e.key == key):

@@ -17,15 +17,15 @@ from toolkit.run.remote.ssh_destination import ssh_line
 from toolkit.run.remote.ssh_trust import apply_trust, trust_of
 
 _SECONDS = 15
-"""The time limit in seconds for opening the TCP connection. The SSH key exchange after it has its own limit
-of the same length.
+"""The time limit in seconds for opening the TCP connection. The SSH key exchange that follows has a separate
+limit of the same length.
 """
 _AUTH_SECONDS = 30
 """The number of seconds within which the host must answer each user key that toolkit offers."""
 _CHANNEL_SECONDS = 90
 """The number of seconds within which the host must open an SSH channel."""
 _KEEPALIVE_SECONDS = 30
-"""The number of seconds between two keepalive messages. Without these messages, routers drop an idle
+"""The number of seconds between two keepalive messages. Without these messages, a router may drop an idle
 connection.
 """
 
@@ -188,7 +188,7 @@ def _not_let_in(hop: Any, address: str, reason: str, line: str) -> Missing:  # n
         detail=[
             (
                 "if the host asks for a password or a second factor, "
-                "open a connection with ssh that toolkit can share, as docs/ssh.md shows"
+                "use ssh to open a connection that toolkit can share, as docs/ssh.md shows"
             ),
         ],
     )

@@ -31,8 +31,8 @@ def destination(host: str) -> tuple[str, str]:
 
 
 def ssh_words(host: str, config: Path | None, options: Sequence[str] = ()) -> list[str]:
-    """Return the words of an ``ssh`` command, of which the host is the last word. A port in the destination
-    becomes the option ``-p``.
+    """Return the words of an ``ssh`` command that ends with the host. A port in the destination becomes the
+    option ``-p``.
     """
     name, port = destination(host)
     configured = ["-F", str(config)] if config else []

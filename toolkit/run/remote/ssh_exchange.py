@@ -111,8 +111,8 @@ def _send(channel: "paramiko.Channel", rest: memoryview) -> int:
     """Send as many bytes of ``rest``, the unsent input, as the host accepts now. Return the number of sent
     bytes.
 
-    If the command exits without reading its input, toolkit drops ``rest`` without an error and returns its
-    length.
+    If the command exits before it has read its input, the function drops ``rest`` without an error, and
+    returns the length of ``rest``.
     """
     if not rest or not channel.send_ready():
         return 0
@@ -146,7 +146,7 @@ def _end(channel: "paramiko.Channel") -> None:
     request = paramiko.Message()
     request.add_byte(bytes([paramiko.common.MSG_CHANNEL_REQUEST]))
     request.add_int(channel.remote_chanid)
-    request.add_string("signal")  # RFC 4254, section 6.9; OpenSSH supports signals since 7.9
+    request.add_string("signal")  # RFC 4254, section 6.9; OpenSSH has supported signals since 7.9
     request.add_boolean(False)
     request.add_string("TERM")
     with contextlib.suppress(Exception):  # the connection may have ended

@@ -11,7 +11,7 @@ from toolkit.near import suggest_near
 
 _LARGEST = 1 << 20
 _LINE = re.compile(r'\s*(?P<keyword>[^\s="#]+)(?:\s*=\s*|\s+)(?P<value>\S.*)')
-"""A pattern for a line of ssh_config(5): a keyword, white space or one ``=``, and the arguments."""
+"""A pattern for a line of ssh_config(5): a keyword, then white space or one ``=``, then the arguments."""
 _IGNORE = "ignoreunknown"
 
 _MANUAL = """

@@ -43,8 +43,8 @@ _APPEND = 'exec dd of="$1" bs=65536 seek="$2" oflag=seek_bytes conv=notrunc stat
 
 
 def shared_runner(host: str, config: Path | None = None) -> "SharedRunner | None":
-    """Return a runner that uses OpenSSH's shared connection to ``host``, or ``None`` if there is no shared
-    connection.
+    """Return a runner that uses OpenSSH's shared connection to ``host``. Return ``None`` if no shared
+    connection is open.
 
     Raises:
         BadInput: if ``host`` is not an SSH destination.

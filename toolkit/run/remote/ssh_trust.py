@@ -35,8 +35,8 @@ class Trust:
     """The known keys of one host.
 
     ``place`` is the host's name in messages. ``names`` are the names under which known_hosts files may list
-    the host. ``entries`` are all lines of the known_hosts files. ``add_command`` adds the
-    host's key to ``file``, the user's known_hosts file.
+    the host. ``entries`` are all valid lines of the known_hosts files. ``add_command`` is the command with
+    which the user can add the host's key to ``file``, the user's known_hosts file.
     """
 
     place: str

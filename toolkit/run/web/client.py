@@ -1,7 +1,7 @@
 """Send HTTP requests with limits on time and bytes, and with checked redirects.
 
-Without this module, the library ``requests`` reads a body of any size into memory, even the body of a
-redirect. ``requests`` has no time limit for a whole response.
+By itself, the library ``requests`` reads a body of any size into memory, even the body of a redirect.
+``requests`` has no time limit for a whole response.
 """
 
 import contextlib
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 CONNECT_SECONDS = 15.0
 _REUSED = 1 << 16
-"""If at most this number of bytes of a body is unread, toolkit reads these bytes. toolkit can then use the
-connection again.
+"""The largest number of unread bytes of a body that toolkit reads only so that it can use the connection
+again. If more bytes are unread, toolkit closes the connection.
 """
 _PACKED = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 """zlib's parameter ``wbits`` for each HTTP content coding. Some servers compress a body although toolkit asks
@@ -83,8 +83,8 @@ class Response:
             yield chunk
 
     def close(self) -> None:
-        """Finish reading the response. If only a short part of the body is unread, read it, so that the next
-        request can use the same connection.
+        """Finish reading the response. If only a short part of the body is unread, read this part, so that
+        the next request can use the same connection.
         """
         import requests
 

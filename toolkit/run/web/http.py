@@ -129,7 +129,7 @@ def open_address(
     url: str, *, start: int = 0, seconds: float = 900.0, silence: float = _STALLED
 ) -> Iterator[Body]:
     """Open an HTTP or HTTPS URL for reading. ``seconds`` limits the time of the whole transfer, and
-    ``silence`` limits each time without a byte, in seconds.
+    ``silence`` limits the time between two bytes, in seconds.
 
     ``start`` is the number of bytes to skip at the start of the file. If the URL contains a user name and a
     password, toolkit sends them only to the server in this URL, and not to another server after a redirect.
@@ -158,8 +158,8 @@ def pause_before(number: int, retry_after: str = "") -> float:
     """Return the time in seconds to wait before the next try of a request, after ``number`` failures.
 
     If the value of the ``Retry-After`` header is a number of seconds, return this number, but at most 30.
-    If the header has no number, the pause is 0.5 seconds after the first failure and doubles with each
-    failure, up to 30 seconds. A random factor changes this pause by up to 25 %.
+    If the header is missing or is not a number, the pause is 0.5 seconds after the first failure and doubles
+    with each failure, up to 30 seconds. A random factor changes this pause by up to 25 %.
     """
     if retry_after.isascii() and retry_after.isdigit():
         return min(float(retry_after[:6]), _LONGEST_PAUSE)
@@ -218,7 +218,7 @@ def _refusal(address: str, response: Response) -> Missing:
 
 
 def _reason(error: BaseException) -> str:
-    """Return the message of the first error in the chain of causes of ``error``, often a system error."""
+    """Return the message of the root cause of ``error``, which is often a system error."""
     while cause := error.__cause__ or error.__context__:
         error = cause
     if isinstance(error, TimeoutError):

@@ -23,7 +23,7 @@ This limit has room for a manifest of 4 MiB and for headers of 6.4 MiB, the larg
 SLOWEST = 1024
 """The lowest rate of a file transfer in bytes per second. toolkit aborts a slower transfer."""
 WINDOW = 60.0
-"""The number of seconds of waiting for bytes over which toolkit measures the rate of a transfer."""
+"""toolkit measures the rate of a transfer each time it has waited this number of seconds for bytes."""
 
 
 class LimitError(OSError):
@@ -39,8 +39,8 @@ class Limits:
     """The limits on one HTTP response.
 
     ``seconds`` limits the total time of waiting for bytes. ``silence`` limits the time between two bytes.
-    ``max_bytes`` is the maximum number of bytes. ``min_rate`` is the lowest permitted rate in bytes per
-    second, measured over :data:`WINDOW` seconds.
+    ``max_bytes`` limits the received bytes, including headers. ``min_rate`` is the lowest permitted rate in
+    bytes per second, measured over :data:`WINDOW` seconds.
     """
 
     seconds: float = CONTROL_SECONDS
@@ -151,7 +151,7 @@ def meter_socket(sock: socket.socket, meter: Meter) -> MeteredSocket:
 
 
 def broken_limit(error: BaseException | None) -> LimitError | None:
-    """Return the :class:`LimitError` in the chain of causes of ``error``, or ``None`` if there is none."""
+    """Return the first :class:`LimitError` among ``error`` and its causes, or ``None`` without one."""
     while error is not None and not isinstance(error, LimitError):
         error = error.__cause__ or error.__context__
     return error
