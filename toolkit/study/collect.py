@@ -11,8 +11,8 @@ from toolkit.model.metrics import Epoch, MetricsHeader, parse_metrics
 from toolkit.model.study import EpochFigure, Figures
 
 UNITS = 1000
-"""The number of units of work, such as images, that toolkit treats as an epoch if the size of the data is
-unknown.
+"""If a run prints only a rate, toolkit reports the time of this many units of work, such as images, instead
+of the time of an epoch.
 """
 
 _LABEL = re.compile(r"^ *(\d+): ")
@@ -20,12 +20,13 @@ _LABEL = re.compile(r"^ *(\d+): ")
 
 _BEGUN = re.compile(r"^job: \d+, \d+ ranks? on .*$", re.MULTILINE)
 """A pattern for the first line of a job's output. If Slurm restarts a job, Slurm appends the output of the
-new run to the same file.
+new run to the file, so the file then contains this line again.
 """
 
 
 def of_metrics(content: bytes, warm_up: int, ranks: int) -> Figures:
-    """Return the measured values of a training on ``ranks`` ranks. An epoch is one pass over the data.
+    """Return the measured values of a training on ``ranks`` ranks. An epoch of the training may contain
+    several passes over the data. Each time in ``Figures.seconds`` is the time of one pass.
 
     ``content`` is the content of the trainer's metrics file. ``warm_up`` is the number of epochs to ignore at
     the start.

@@ -173,9 +173,9 @@ def _scaling(form: Form, rows: Sequence[NodeRow]) -> Iterator[FormDemand]:
 
 
 def _further_sizes(form: Form, rows: Sequence[NodeRow]) -> str:
-    """Return the further numbers of nodes that the study must measure to meet the form's demand, as a text
-    such as ``4 and 8``. Return ``other numbers of`` if there is no
-    further number within the form's limits.
+    """Return text such as ``4 and 8``: the further numbers of nodes that the study must measure to meet the
+    form's demand. If no further number is within the form's limits, return ``other numbers of``. The caller
+    appends the word ``nodes``.
     """
     known = {row.nodes for row in rows}
     low, high = form.nodes or (1, 1 << 20)

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 
 _SIGNS = ("loss", "error", "mse", "mae", "rmse", "perplexity", "ppl")
-"""Words in the names of metrics whose smallest value is the best."""
+"""If the name of a metric contains one of these words, its smallest value is the best."""
 
 _PART = r"(?:val|valid|validation|test|train|training|eval)"
 _WORDS = r"accuracy|acc|auc|f1|iou|dice|bleu|score|reward|top1|top5"

@@ -2,10 +2,11 @@
 and check the predictions (pure functions).
 
 To find the uncertainty of a prediction, toolkit repeats the fit many times. In each repetition, called a
-draw, toolkit changes each measured time by a random error and fits the model again. The range of a
-prediction contains the results of 95 of 100 draws. The measurements cannot decide between choices of the
-model's terms that fit nearly equally well. Therefore, each repetition keeps all choices that fit nearly as
-well as the best choice. The range of a prediction also allows for the measurement error of the future run.
+draw, toolkit changes each measured time by a random error and fits the model again. A fit may leave out terms
+of the model. The measurements cannot decide between choices of terms that fit nearly equally well. Therefore,
+each draw keeps all choices that fit nearly as well as the best choice. The range of a prediction contains
+95 % of the times that these fits predict. Users compare a prediction with a future run, so the range also
+allows for the measurement error of that run.
 """
 
 import math
@@ -39,9 +40,9 @@ class Fit:
     """The scaling model, fitted to one curve.
 
     ``weights`` are the model's three fitted factors, which :mod:`toolkit.study.model` calls ``P``, ``K``, and
-    (depending on the model's terms) ``W`` or ``L``. Each of the ``draws`` has the relative error of a
-    future run, and the fitted factors of one random repetition of the fit. ``base_ranks`` is the smallest
-    measured number of ranks.
+    (for weak or strong scaling) ``W`` or ``L``. ``draws`` has an entry for each fit that a random
+    repetition keeps: the relative error of a future run, and the fitted factors. ``base_ranks`` is the
+    smallest measured number of ranks.
     """
 
     scaling: Scaling
@@ -61,8 +62,8 @@ class Fit:
         return MedianSpread(value, min(low, value), max(high, value))
 
     def speedup(self, ranks: float) -> MedianSpread:
-        """Return the predicted speed-up over one rank. The method estimates the time on one rank: the fitted
-        time on the smallest measured number of ranks, multiplied by this number.
+        """Return the predicted speed-up over one rank. The estimated time on one rank is the fitted time on
+        ``base_ranks`` ranks, multiplied by ``base_ranks``.
         """
         base = seconds(self.scaling, self.weights, self.base_ranks) * self.base_ranks
         time = self.seconds(ranks)

@@ -39,7 +39,7 @@ def load(folder: Path) -> Study:
         BadInput: if the file is missing or invalid.
     """
     file = folder / STUDY
-    content = read_given(file, limit=_LARGEST, fix="give a file that `toolkit scale` wrote")
+    content = read_given(file, limit=_LARGEST, fix="give a folder that `toolkit scale` wrote")
     try:
         study = msgspec.json.decode(content, type=Study)
     except DECODE_ERRORS as error:

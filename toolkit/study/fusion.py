@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Fusion:
-    """Sums over the reductions in a timeline. Each reduction combines one or several tensors.
+    """Sums over the reductions in a timeline. Horovod fuses one or several tensors into each reduction.
 
     ``groups`` is the number of reductions, and ``tensors`` is the number of reduced tensors. ``size_sum`` is
-    the total size in bytes, and ``time_sum`` is the total time in microseconds. From ``size_square`` and
-    ``size_time``, :meth:`line` computes the cost of a reduction.
+    the total size in bytes, and ``time_sum`` is the total time in microseconds. ``size_square`` is the sum of
+    the squared sizes. ``size_time`` is the sum of each reduction's size multiplied by its time.
 
     Several tensors belong to the same reduction if all their allreduces begin before the first of these
     allreduces ends.

@@ -6,8 +6,8 @@ from statistics import median
 
 
 def median_use(content: bytes) -> float | None:
-    """Return the median utilisation over all GPUs and samples, from 0 to 1. Return ``None`` if there are no
-    samples.
+    """Return the median, from 0 to 1, of all utilisation values of all GPUs. Return ``None`` if ``content``
+    has no utilisation values.
 
     A line of ``content`` has the fields ``time, index, utilisation in percent, MiB in use``. If a GPU does
     not report its utilisation, the field for the utilisation is ``[N/A]``. The last line of ``content`` may

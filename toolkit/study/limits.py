@@ -175,14 +175,16 @@ def _ranks(point: MeasuredPoint) -> str:
 
 
 def percent(part: float) -> str:
-    """Return a part from 0 to 1 in percent, such as ``31 %``. Below ten percent, the text has a decimal
-    place, as in ``2.4 %``.
+    """Return a part from 0 to 1 in percent, such as ``31 %``. Below ten percent, the text has up to two
+    significant digits, as in ``2.4 %``.
     """
     return f"{100 * part:.0f} %" if part >= 0.0995 or part == 0 else f"{100 * part:.2g} %"
 
 
 def duration(value: float) -> str:
-    """Return a time in seconds as text with three digits and a unit, for example ``1.23 s`` or ``45 ms``."""
+    """Return a time in seconds as text with a unit, for example ``1.23 s`` or ``45 ms``. Below 1,000 s, the
+    text has up to three significant digits.
+    """
     if value >= 999.5:
         return f"{value:,.0f} s"
     return f"{value:.3g} s" if value >= 0.1 else f"{value * 1000:.3g} ms"

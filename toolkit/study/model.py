@@ -7,14 +7,14 @@ In weak and strong scaling, the time of an epoch on ``n`` ranks is
 
 ``P``, ``K``, ``W`` and ``L`` are times in seconds. ``P`` is the work that ranks divide among themselves, and
 ``K`` is the serial part in Amdahl's law. ``W`` is the cost of the limited bandwidth, and ``L`` is the cost of
-latency. A ring allreduce on ``n`` ranks makes 2(n-1) exchanges of
-one n-th of the gradient. The allreduce of a training step costs 2(n-1) latencies, and 2(n-1)/n times the
-gradient divided by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002). In weak scaling,
-an epoch on ``n`` ranks has 1/n as many steps as on one rank. In weak scaling, latency adds a term 2(n-1)/n,
-which a fit cannot separate from the serial part ``K`` and the divided work ``P``. In strong scaling, the
-limited bandwidth adds a term 2(n-1)/n, which a fit cannot separate from the serial part ``K`` and the divided
-work ``P``. The fitted ``K`` can include this cost of latency or bandwidth, so ``K`` is an upper limit of
-the serial part.
+latency. A ring allreduce on ``n`` ranks makes 2(n-1) exchanges, each of one n-th of the gradient. The
+allreduce of a training step therefore takes 2(n-1) latencies, and 2(n-1)/n times the gradient's size divided
+by the bandwidth (Patarasu and Yuan 2009, doi:10.1016/j.jpdc.2008.09.002).
+
+In weak scaling, an epoch on ``n`` ranks has 1/n as many steps as on one rank, so latency adds a term
+2(n-1)/n. In strong scaling, the limited bandwidth adds a term 2(n-1)/n. This term equals 2 - 2/n, so a fit
+cannot separate it from the serial part ``K`` and the divided work ``P/n``. The fitted ``K`` can include this
+cost of latency or bandwidth, so ``K`` is an upper limit of the serial part.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,12 +41,12 @@ def seconds(scaling: Scaling, weights: Vector, ranks: float) -> float:
 def solutions(
     scaling: Scaling, ranks: Sequence[int], times: Sequence[float], errors: Sequence[float]
 ) -> list[tuple[float, Vector]]:
-    """Return (chi squared, weights) for each choice of the model's three terms whose fit has no negative
-    weight, the best fit first.
+    """Fit each choice of one, two or three terms of the model. Return (chi squared, weights) for each fit
+    without a negative weight, the best fit first.
 
-    ``errors`` are the errors of the times in seconds. The first result is the non-negative least squares
-    solution. If two choices of terms have nearly the same chi squared, the measurements cannot decide between
-    them.
+    ``times`` are the measured times in seconds, and ``errors`` are their errors in seconds. The first result
+    is the non-negative least squares solution. If two choices of terms have nearly the same chi squared, the
+    measurements cannot decide between them.
     """
     rows = [[term(n) for term in TERMS[scaling]] for n in ranks]
     count = len(rows[0])

@@ -12,8 +12,9 @@ from toolkit.study.statistics import Curve, MeasuredPoint
 DEFAULT, SUGGESTED, TUNED = "default", "suggested", "autotune"
 
 _TELLING = 3
-"""If a size has fewer than three runs, the report says that its result may be due to chance. If the settings
-have no effect, the three runs with the settings are still the fastest of six runs with a probability of 1/20.
+"""If a series has fewer than three runs of a size, the report says that the result may be due to chance. Even
+if the settings have no effect, all three runs with the settings are faster than three runs without the
+settings with a probability of 1/20.
 """
 
 

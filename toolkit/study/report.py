@@ -113,8 +113,8 @@ def read(folders: Sequence[Path]) -> Report:
 
 
 def _names(folders: Sequence[Path]) -> list[str]:
-    """Return a different name for each study. Use the names of the studies. If two studies have the same
-    name, use the names of all folders. If two folders also have the same name, use the paths of all folders.
+    """Return a unique name for each study. If two studies have the same name, use the names of the folders
+    instead of the studies' names. If two folders have the same name, use the paths of the folders.
     """
     names = [folder.load(where).name for where in folders]
     if len(set(names)) == len(names):
@@ -139,7 +139,7 @@ def _line(name: str, study: Study, curve: Curve, *, with_name: bool) -> ReportCu
 def _program(study: Study) -> str:
     if study.compare == "trainer":
         return " and ".join(study.values)
-    # Show only the name of a user's file, because the path of its folder is private.
+    # Show only the file name of a user's own trainer, because the path of its folder is private.
     return PurePath(str(study.said.get("trainer") or "")).name
 
 

@@ -96,8 +96,8 @@ def curves(study: Study, points: Iterable[Point]) -> list[Curve]:
     """Return a curve for each series. If a series ran the same number of ranks on several numbers of nodes,
     return a curve for each number of nodes.
 
-    All curves of a series start with the same size, the smallest size of the series. Even a curve for 4 nodes
-    may start with a size on 1 node.
+    All curves of a series start with the smallest size of the series. Therefore, a curve for 4 nodes may
+    start with a size on 1 node.
     """
     known = list(points)
     measured_curves = []

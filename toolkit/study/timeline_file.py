@@ -60,7 +60,7 @@ def _events(stream: IO[bytes], name: str) -> Iterator[list[Event]]:
             text = _event_list(text, name)
             begun = True
         # Both `},{` and `},` with a line break before `{` separate two events.
-        # Within an event, only the name of a tensor could contain a separator.
+        # Within an event, only a tensor's name could contain a separator. toolkit assumes none does.
         cut = max(text.rfind(b"},{"), text.rfind(b"},\n{"))
         if cut < 0:
             if len(text) > _LONGEST:
