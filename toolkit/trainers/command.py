@@ -242,7 +242,7 @@ def _end(world: World | None, code: int) -> NoReturn:
     sys.stdout.flush()
     sys.stderr.flush()
     if world and not world.alone:
-        # The launcher loses output that it has not read when the abort arrives.
+        # If the abort arrives before the launcher has read the output, the launcher loses the output.
         wait_for_reader(sys.stderr.fileno())
         world.abort(code)
     sys.exit(code)

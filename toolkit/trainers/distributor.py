@@ -49,8 +49,8 @@ class DataDistributor:
     ranks, rank 0 gets items 0, 4 and 8, and rank 3 gets items 3 and 7. Each item goes to exactly one rank,
     and the numbers of items per rank differ by at most one.
 
-    With ``shutdown_on_error``, rank 0 prints an error and all ranks exit with status 1. Without
-    ``shutdown_on_error``, all ranks raise :class:`DataDistributionError`.
+    If rank 0 cannot list or distribute the items, all ranks raise :class:`DataDistributionError`. With
+    ``shutdown_on_error``, rank 0 instead prints the error, and all ranks exit with status 1.
     """
 
     def __init__(self, communicator: Communicator, shutdown_on_error: bool = False) -> None:

@@ -46,7 +46,7 @@ class Board:
 
     def read(self, key: str) -> str:
         """Wait until a rank has written a value under ``key``, and return the value. Raise ``Silence`` if no
-        rank writes a value before the deadline.
+        rank writes a value before the deadline, or the HTTP store does not answer.
         """
         while True:
             status, body = self._ask("GET", key)

@@ -1,5 +1,5 @@
-"""Measure the network speed between nodes. The nodes form a ring, and all nodes send data to the next node at
-the same time.
+"""Measure the network speed between nodes. The nodes form a ring. All nodes send at the same time, each to
+the next node in the ring.
 """
 
 import socket

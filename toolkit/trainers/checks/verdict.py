@@ -22,8 +22,8 @@ speed can mean that the ranks use the wrong network interface, or that a link is
 _ONE_STREAM_GBIT = 4.0
 """The speed in Gbit/s that one TCP stream from Python reaches on any machine.
 
-If Python measures the network speed over TCP, the preflight warns only about speeds below this value. At a
-higher speed, Python may be slower than the network.
+If Python measures the network speed over TCP, the preflight warns only about speeds below this value. A
+measured speed above this value may be the limit of Python instead of the limit of the network.
 """
 
 

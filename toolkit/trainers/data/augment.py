@@ -31,7 +31,7 @@ def mirrored_and_moved(images: "tf.Tensor", seed: "tf.Tensor") -> "tf.Tensor":
 
 
 def moved_in_torch(images: "torch.Tensor", draws: "torch.Generator") -> "torch.Tensor":
-    """Flip and shift images like :func:`mirrored_and_moved`, in PyTorch. ``draws`` is the generator."""
+    """Flip and shift images like :func:`mirrored_and_moved`, in PyTorch. ``draws`` makes random numbers."""
     import torch
 
     batch, height, width, _ = images.shape

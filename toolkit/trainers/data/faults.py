@@ -13,8 +13,8 @@ _KINDS = {"InvalidArgumentError", "NotFoundError", "PermissionDeniedError", "Fai
 
 @contextlib.contextmanager
 def reading(data: Data, numbers: Iterable[SupportsInt]) -> Iterator[None]:
-    """Run the body of the ``with`` statement. If TensorFlow cannot read a sample in the body, find out which
-    of the samples ``numbers`` is damaged.
+    """Run the body of the ``with`` statement. If TensorFlow cannot read a sample in the body, find the
+    damaged sample. ``numbers`` are the numbers of the samples that the body reads.
 
     The search calls the method ``fault`` of ``data``, which returns an error message for a damaged sample. If
     ``data`` has no such method, or the search finds no damaged sample, raise the original error again.

@@ -19,9 +19,9 @@ row per step. :class:`Streamed` uses an iterator over batches.
 
 
 class Feed(Protocol):
-    """Prepares the input of the compiled training function. Before each call of the function, :meth:`open`
-    and :meth:`Portions.take` make an argument from sample numbers. Inside the function, :meth:`batch` makes
-    batches from this argument.
+    """Prepares the input of the compiled training function. :meth:`open` gets a table of sample numbers.
+    Before each call of the function, :meth:`Portions.take` makes an argument from some rows of the table.
+    Inside the function, :meth:`batch` makes batches from this argument.
     """
 
     signature: Any
@@ -42,8 +42,8 @@ class Feed(Protocol):
 
 
 class Portions(Protocol):
-    """A table of sample indices with one row per training step. A training loop takes several rows at a
-    time.
+    """The input for a table of sample numbers with one row per training step. A training loop takes the
+    input of several rows at a time.
     """
 
     def take(self, start: int, stop: int) -> Portion:

@@ -83,7 +83,7 @@ def index_records(paths: Sequence[Path]) -> RecordIndex:
 
 
 def _lengths(path: Path) -> list[int]:
-    """Return the lengths in bytes of all records of a file, in order."""
+    """Return the number of data bytes in each record of a file, in order."""
     try:
         with path.open("rb", buffering=0) as file:
             size, at, found = os.fstat(file.fileno()).st_size, 0, list[int]()

@@ -29,7 +29,9 @@ _LARGEST = 2**31 - 1
 """The largest label that toolkit can use, because a training step stores class numbers as int32."""
 
 _OTHERS = 256
-"""The number of further open files that toolkit allows for, in addition to the shards."""
+"""The number of files that the process can still open after toolkit has opened all shards, if the hard limit
+on open files permits.
+"""
 
 _SHARD = re.compile(r"(?P<part>[a-z]+)-(?P<number>\d+)-of-(?P<count>\d+)(\.tfrecord)?")
 
@@ -38,8 +40,8 @@ class Records:
     """TFRecord images as samples of ``side`` x ``side`` pixels. If ``seed`` is a number, each epoch uses a
     new random crop of each image. If ``seed`` is ``None``, each epoch uses the centre crop.
 
-    ``lowest`` is the label of the first class. ``classes`` is the number of classes. If ``classes`` is
-    ``None``, toolkit accepts each label from ``lowest`` to 2**31 - 1.
+    ``first_label`` is the label of the first class. ``classes`` is the number of classes. If ``classes`` is
+    ``None``, toolkit accepts each label from ``first_label`` to 2**31 - 1.
     """
 
     def __init__(

@@ -25,8 +25,8 @@ def deal(
     sample numbers of all devices of this rank for one training step.
 
     The function calls :func:`share` once per device as if each device were a rank, and joins the resulting
-    tables. For the other arguments, see :func:`share`. If the last step of an epoch is smaller, its first
-    devices may have one sample more than its other devices.
+    tables. For the other arguments, see :func:`share`. In the last step of an epoch, the first devices may
+    have one sample more than the other devices.
     """
     import numpy as np
 
@@ -62,14 +62,14 @@ def share(
     """Return the numbers of the samples on which rank ``rank`` of ``size`` ranks trains in an epoch, in
     tables with one row per step.
 
-    If the epoch's last step has fewer samples than the other steps, a second table contains only the last
-    step. In an epoch, the ranks together make ``passes`` passes over the data (default: as many passes as
-    ranks). For each pass, toolkit shuffles all ``count`` samples of the data set. The shuffled order depends
-    only on ``seed`` and the number of the pass. All ranks compute the same shuffled order, so they need no
-    messages. The shuffled passes form one long sequence of samples, from which each step takes ``batch``
-    samples per rank. A training in one process with a batch of ``size * batch`` samples would use the same
-    batches. Samples at the end of the epoch that do not fill a step form one smaller last step. If an epoch
-    has as many passes as ranks, all ranks have equally many samples in the last step.
+    If the epoch's last step has fewer or more samples than the other steps, a second table contains only the
+    last step. In an epoch, the ranks together make ``passes`` passes over the data (default: as many passes
+    as ranks). For each pass, toolkit shuffles all ``count`` samples of the data set. The shuffled order
+    depends only on ``seed`` and the number of the pass. All ranks compute the same shuffled order, so they
+    need no messages. The shuffled passes form one long sequence of samples, from which each step takes
+    ``batch`` samples per rank. A training in one process with a batch of ``size * batch`` samples would use
+    the same batches. Samples at the end of the epoch that do not fill a step form one smaller last step. If
+    an epoch has as many passes as ranks, all ranks have equally many samples in the last step.
 
     The function skips the first ``used_samples`` samples of the epoch, because an earlier run has already
     trained on these samples, possibly with a different number of ranks. If fewer samples than ranks remain
