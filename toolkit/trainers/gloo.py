@@ -6,12 +6,12 @@ other tasks look for the HTTP store on the job step's first node, at ports that 
 of the job and the job step. The HTTP store's answers name its job step, so a task never joins the HTTP store
 of another job. When all tasks have joined, each task receives its Horovod variables and executes its command.
 
-With an HMAC (keyed hash) in its request to join, a task proves that it knows the job's secret. Horovod's own
-client cannot send an HMAC, so the URL path of each of Horovod's keys begins with a secret part. Only tasks
-that know the job's secret can compute the secret part.
+A task's request to join contains an HMAC (keyed hash), which proves that the task knows the job's secret.
+Horovod's own client cannot send an HMAC, so the URL path of each of its requests begins with a secret part.
+Only tasks that know the job's secret can compute the secret part.
 
 This file needs only Python 3.8 and :mod:`toolkit.trainers.rendezvous`. For images without toolkit, the job
-script contains ``gloo`` and ``rendezvous`` as one program. This program reads the environment variables
+script contains ``gloo`` and ``rendezvous`` as one program. ``gloo`` reads the environment variables
 ``HOROVOD_GLOO_IFACE``, ``HOROVOD_GLOO_TIMEOUT_SECONDS`` and ``HOROVOD_START_TIMEOUT`` (seconds within which
 all ranks must join). Exit status: the command's status; 1 if ranks do not find each other; 2 for wrong
 arguments; 126 or 127 if the command cannot be started.
@@ -65,7 +65,7 @@ _HELLO, _NONCE, _PROOF = "/toolkit/hello", "X-Toolkit-Nonce", "X-Toolkit-Proof"
 
 
 def main(words: Sequence[str]) -> int:
-    """Join the other ranks, and replace this process with the command. If this fails, return a status."""
+    """Join the other ranks, and replace this process with the command. If either fails, return a status."""
     if len(words) < 2 or words[0] != "--":
         return _say("usage: python -m toolkit.trainers.gloo -- COMMAND", 2)
     try:
@@ -95,14 +95,14 @@ def gloo_variables(task: Task, environment: Mapping[str, str]) -> dict[str, str]
         **place,
         "HOROVOD_CONTROLLER": "gloo",
         "HOROVOD_CPU_OPERATIONS": "gloo",
-        # Horovod concatenates address, colon and port to a URL (horovod/common/gloo/http_store.h).
+        # Horovod appends a colon and the port to this value to make a URL (horovod/common/gloo/http_store.h).
         "HOROVOD_GLOO_RENDEZVOUS_ADDR": f"{address}:{port}/{path_of(secret, task.step)}",
         "HOROVOD_GLOO_RENDEZVOUS_PORT": str(port),
         "HOROVOD_GLOO_TIMEOUT_SECONDS": environment.get("HOROVOD_GLOO_TIMEOUT_SECONDS") or _PEER_SECONDS,
         "HOROVOD_GLOO_IFACE": environment.get("HOROVOD_GLOO_IFACE") or interface_of(own, interfaces()),
     }
-    # Leave out empty variables. Without HOROVOD_GLOO_IFACE, Gloo uses the address to which the host name
-    # resolves.
+    # Leave out empty variables. Without HOROVOD_GLOO_IFACE, Gloo uses the address to which this node's host
+    # name resolves.
     return {name: value for name, value in variables.items() if value}
 
 
@@ -156,7 +156,7 @@ class Store(ThreadingHTTPServer):
             raise SystemExit
 
     def greet(self, task: Task, address: str) -> dict[str, object]:
-        """Return the answer to a rank that reached ``address``: the missing ranks or the rank's variables."""
+        """Return the answer to a task that connected to ``address``: missing ranks or its variables."""
         said: dict[str, object] = {"step": self.task.step}
         if task.step != self.task.step or task.rank not in range(self.task.size):
             return said
@@ -168,8 +168,8 @@ class Store(ThreadingHTTPServer):
                 self.reached = self.reached or address
             absent = [rank for rank in range(self.task.size) if rank not in self.tasks]
             if not absent and task.rank == 0:
-                # Answer rank 0 last: the HTTP store closes when rank 0's command exits, and then could not
-                # answer the other ranks.
+                # Answer rank 0 last. The HTTP store closes when rank 0's command exits, so the other ranks
+                # must have their answers before this command starts.
                 absent = [rank for rank in range(1, self.task.size) if rank not in self.told]
             if absent:
                 return {**said, "absent": ", ".join(map(str, absent[:8])) + ", …" * (len(absent) > 8)}
@@ -178,8 +178,8 @@ class Store(ThreadingHTTPServer):
             return {**said, "place": self.places[task.rank], "reached": self.reached}
 
     def leave(self, scope: str, key: str) -> None:
-        """Delete all keys of a scope (group of keys) when the last rank leaves the scope. In Horovod before
-        0.23, a rank may leave a scope while other ranks still read keys of the scope.
+        """Delete all keys of a scope (group of keys), but only after the last rank has left the scope. In
+        Horovod before 0.23, a rank may leave a scope while other ranks still read keys of the scope.
         """
         with self.lock:
             gone = self.left.setdefault(scope, set())
@@ -303,7 +303,7 @@ def join(
     HTTP store's address and port.
 
     ``caller`` is the address of the node where srun was called. In a batch job, ``caller`` is usually the
-    address of the first node. Then, tasks reach the HTTP store even if they cannot look up the node's name.
+    address of the first node, so tasks reach the HTTP store even if they cannot look up the node's name.
     Raises ``RendezvousFault`` if a rank does not join within ``seconds``, or if this task does not find the
     HTTP store.
     """
@@ -334,7 +334,7 @@ def join(
 
 
 def _hosts(task: Task, caller: str) -> tuple[list[str], str]:
-    """Return the possible addresses of rank 0, and the error text if no HTTP store answers at any address."""
+    """Return rank 0's possible addresses, and the error text to use if no HTTP store answers there."""
     if task.host == task.first:
         bound = listening_address(task.first, caller, alone=False)
         return ["127.0.0.1", *([bound] if bound else [])], "the process of rank 0 has exited"

@@ -56,8 +56,8 @@ def configured(trainer: Trainer, options: argparse.Namespace) -> Trainer:
 
 
 def check(data: Path) -> None:
-    """Check the data set in the folder ``data`` before the training. The data set is TFRecord files or class
-    folders.
+    """Check the data set in the folder ``data`` before the training. The folder contains TFRecord files or
+    class folders.
 
     Raises:
         Trouble: if a file or folder is missing, unreadable or wrong; the message names the file or folder.
@@ -67,7 +67,7 @@ def check(data: Path) -> None:
 
 def load(data: Path, side: int = SIDE, seed: int = 1, classes: int = CLASSES) -> tuple[Data, Data]:
     """Return the training and test images, cropped to ``side`` x ``side`` pixels. ``classes`` is the number
-    of classes. With class folders, ``classes`` has no effect.
+    of classes. If ``data`` has class folders, ``classes`` has no effect.
     """
     if _form(data) is folder:
         return folder.load(data, side, seed)

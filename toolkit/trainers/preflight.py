@@ -1,8 +1,8 @@
 """Check MPI or Gloo before a training: ``python -m toolkit.trainers.preflight --tasks N``.
 
-Every rank runs the preflight. The preflight checks that MPI's world has as many ranks as the launcher
-started, and that MPI messages arrive. The preflight also checks the network's speed and the state of every
-node. The preflight does not load TensorFlow and takes about a second. Without a preflight, you may notice
+Every rank runs the preflight. The preflight checks that the world of MPI or Gloo has N ranks, as many as the
+launcher started, and that messages arrive. The preflight also checks the network's speed and every node's
+state. The preflight does not load TensorFlow and takes about a second. Without a preflight, you may notice
 only after hours that the ranks of a job did not connect correctly. ``docs/preflight.md`` describes the
 checks. The exit status is 0 if all checks passed, 1 if a check failed, and 3 if Python cannot load mpi4py. If
 a check failed, rank 0 prints a sentence for each fault.

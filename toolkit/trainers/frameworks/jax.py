@@ -19,8 +19,8 @@ MODEL = "model.npz"
 
 
 def prepare_devices(world: "World") -> int:
-    """Return the number of this rank's CPU cores. XLA starts as many CPU threads, unless the environment
-    variable ``NPROC`` is already set.
+    """Make XLA start one CPU thread for each CPU core of this rank, unless the environment variable ``NPROC``
+    is already set. Return the number of this rank's CPU cores.
     """
     threads = own_cores(world)
     # XLA reads the size of its CPU thread pool from NPROC (xla/pjrt/utils.cc, DefaultThreadPoolSize).

@@ -17,9 +17,7 @@ MODEL = "model.pt"
 
 
 def prepare_devices(world: "World") -> int:
-    """Set the number of PyTorch's threads to the number of this rank's CPU cores, and return the number of
-    CPU cores.
-    """
+    """Make PyTorch use one thread for each CPU core of this rank, and return the number of CPU cores."""
     import torch
 
     threads = own_cores(world)

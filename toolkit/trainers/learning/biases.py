@@ -1,4 +1,4 @@
-"""Skip the gradients of convolution biases that have no effect because a batch normalisation follows.
+"""Skip the gradient of a convolution's bias if a batch normalisation follows and cancels the bias.
 
 A batch normalisation subtracts the mean of a batch, so a bias before the normalisation has no effect on the
 loss. The gradient of such a bias is 0 except for rounding errors. To compute this gradient, TensorFlow would

@@ -21,8 +21,9 @@ if TYPE_CHECKING:
 def build(
     make: "Callable[[], tf.keras.Model]", world: "World", learning: Learning, batch: int
 ) -> "tuple[tf.keras.Model, tf.keras.optimizers.Optimizer, Step]":
-    """Return the model that ``make`` creates, its optimizer, and its training step for ``batch`` samples.
-    toolkit creates the model and the optimizer inside ``world.scope()``.
+    """Return the model that ``make`` creates, its optimizer, and its training step. toolkit creates the model
+    and the optimizer inside ``world.scope()``. The learning rate depends on ``batch``, the number of samples
+    in a batch of one device.
 
     Raises:
         Trouble: for example, if ``--sync-batch-norm`` is set, but the model has no batch normalisation.

@@ -1,5 +1,5 @@
-"""Find the convolutions of a Keras model whose computation toolkit may replace, and find the layer that reads
-a convolution's output.
+"""In a Keras model, find the convolutions whose computation toolkit may replace, and find the layer that
+reads a convolution's output.
 """
 
 from typing import TYPE_CHECKING

@@ -52,8 +52,8 @@ def _draw_masks(count: "tf.Tensor", bits: int, threshold: int) -> "tf.Tensor":
     """Draw ``count`` random numbers of ``bits`` bits each. Return a mask of booleans, which are true for
     numbers of at least ``threshold``.
 
-    The function draws 64-bit words and splits each word into numbers. The mask first has the numbers from
-    the lowest bits of all bytes, then the numbers from the next bits, and so on.
+    The function draws 64-bit words and splits each word into bytes, or into 16-bit units if ``bits`` is 16.
+    The mask begins with the numbers in the lowest bits of all units. The numbers in the next bits follow.
     """
     import tensorflow as tf
 
@@ -64,7 +64,7 @@ def _draw_masks(count: "tf.Tensor", bits: int, threshold: int) -> "tf.Tensor":
     units = tf.reshape(tf.bitcast(words, kind), [-1])
     every = (1 << bits) - 1
     shifts = [bits * place for place in range(in_each)]
-    # To save time, shift ``least`` to the bits of a number instead of shifting all numbers.
+    # To save time, shift ``threshold`` to the position of a number instead of shifting all numbers.
     at_least = [
         tf.bitwise.bitwise_and(units, tf.constant(every << shift, kind))
         >= tf.constant(threshold << shift, kind)

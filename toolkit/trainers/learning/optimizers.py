@@ -1,9 +1,10 @@
 """Provide SGD, Adam, LARS and LAMB, with weight decay for all variables except biases and normalisations.
 
 Keras 2.15 has neither LARS nor LAMB. TensorFlow Addons, which had LAMB, reached its end of life in 2024. The
-LARS implementation in the TensorFlow Model Garden needs dozens of packages. This module implements LARS and
-LAMB from the publications, as subclasses of Keras's legacy optimizer. Horovod supports Keras's legacy
-optimizers. The legacy SGD and Adam also update each variable with one fused kernel.
+LARS implementation in the TensorFlow Model Garden needs dozens of packages. This module therefore implements
+LARS and LAMB from the publications. All optimizers are Keras's legacy optimizers or their subclasses, because
+Horovod supports legacy optimizers. Legacy SGD and Adam are fast: they update each variable with one fused
+kernel.
 """
 
 from functools import cache
@@ -29,8 +30,8 @@ def optimizer(
     """Return the optimizer ``name`` with the learning rate ``rate`` and the weight decay ``decay``.
 
     Only SGD and LARS use ``momentum``, only SGD uses ``nesterov``, and only LARS uses ``trust``, its trust
-    coefficient. For SGD with ``nesterov`` and ``corrected``, return an optimizer of the class
-    :func:`corrected_sgd`. The caller can then rescale the velocity when the learning rate changes.
+    coefficient. For SGD with ``nesterov`` and ``corrected``, return an optimizer of the class that
+    :func:`corrected_sgd` returns. The caller can then rescale the velocity when the learning rate changes.
     """
     import tensorflow as tf
 

@@ -62,7 +62,7 @@ def _add_rate(learning: Learning, rates: Callable[..., Any]) -> None:
         type=count,
         default=learning.reference_batch,
         metavar="N",
-        help="number of samples of all ranks in the update that RATE fits; 0 means the value of --batch-size",
+        help="samples of all ranks in an update for which RATE is right; 0 means the value of --batch-size",
     )
     rates(
         "--scaling",

@@ -1,4 +1,4 @@
-"""Compute the learning rate at each point of a training, with scaling to the batch, warm-up and decay.
+"""Compute the learning rate at each point of a training, with warm-up, decay, and scaling to the batch size.
 
 The learning rate is a function of the number of trained epochs, which may be a fraction. A resumed training
 continues at the point of the schedule at which the previous run stopped, even with another number of ranks.
@@ -32,8 +32,8 @@ class Rates:
     """A schedule in which the learning rate rises from ``start`` to ``peak`` in ``warmup`` epochs, and then
     decays.
 
-    A step decay multiplies the learning rate by ``factor`` after each epoch that ``step_epochs`` lists,
-    counted from the start of the training. If ``step_epochs`` is empty, a step decay lowers the rate after
+    A step decay multiplies the learning rate by ``factor`` each time the number of trained epochs reaches a
+    value in ``step_epochs``. If ``step_epochs`` is empty, a step decay lowers the rate after
     1/3, 2/3 and 8/9 of the training (Goyal et al.: after 30, 60 and 80 of 90 epochs). An exponential decay
     multiplies the learning rate by ``factor`` in each epoch after the warm-up. If ``factor`` is 0, step decay
     and exponential decay use :data:`FACTORS`. Cosine decay (Loshchilov and Hutter 2017, arXiv:1608.03983) and

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """An unsupported option: ``strategies`` do not support ``value`` as value of the option ``name``.
-    ``reason`` is the reason in the error message.
+    """An unsupported option: ``strategies`` do not support the value ``value`` of the option ``name``. The
+    error message contains ``reason``.
     """
 
     name: str
@@ -104,8 +104,8 @@ def find_refusal(learning: Learning, strategy: str, default: Learning) -> str:
     """Return an error message about an option that ``strategy`` does not support or that has no effect.
     Return an empty string if there is no such option.
 
-    ``default`` contains the trainer's default settings. If an option has its default value, the user did not
-    choose this value, so toolkit accepts the option even if it has no effect.
+    ``default`` contains the trainer's default settings. If an option has its default value, toolkit accepts
+    the option even if it has no effect, because the user may not have set it.
     """
     for one in REFUSALS:
         if getattr(learning, one.name) == one.value and strategy in one.strategies:

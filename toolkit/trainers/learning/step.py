@@ -85,7 +85,7 @@ def _gradients(
             count = tf.cast(samples, tf.float32)
             mean = tf.reduce_sum(each) / (count * world.summed)
             if model.losses:
-                # Scale the regularisation losses, because with --accumulate, this is only a piece of a batch.
+                # With --accumulate, ``inputs`` is a piece of a batch, so scale the regularisation losses.
                 part = tf.cast(tf.shape(classes)[0], tf.float32) / (count * world.summed)
                 mean += part * tf.add_n(model.losses)
             mean = enlarge_loss(mean, optimizer)

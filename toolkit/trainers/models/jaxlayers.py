@@ -216,7 +216,7 @@ def mean_of_image(images: Array) -> Array:
 
 
 def _keys(key: "jax.Array | None", count: int) -> Any:  # noqa: ANN401 - random keys, or None
-    """Split ``key`` into ``count`` random keys. If ``key`` is ``None``, return ``None`` ``count`` times."""
+    """Split ``key`` into ``count`` random keys. If ``key`` is ``None``, return a list of ``count`` Nones."""
     import jax
 
     return [None] * count if key is None or not count else list(jax.random.split(key, count))

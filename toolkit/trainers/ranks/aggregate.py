@@ -1,4 +1,4 @@
-"""Average gradients over all ranks with MPI, with the functions of Cray's plugin for machine learning.
+"""Average gradients over all ranks with MPI, through the interface of Cray's plugin for machine learning.
 
     from toolkit.trainers.ranks import aggregate as mc
     mc.init_mpi()                                       # required before mc.get_rank() and mc.get_nranks()
@@ -12,7 +12,7 @@
     …
     mc.finalize()
 
-The functions have the names of the functions in Cray's plugin, but the code is independent (see
+Only the names of the functions come from Cray's plugin. The code is independent of the plugin (see
 docs/aggregate.md). All ranks must make the same calls in the same order. Threads send gradients in groups of
 about 4 MB (buckets) during the backward pass.
 """

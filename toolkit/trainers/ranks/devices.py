@@ -1,4 +1,4 @@
-"""Select the GPUs and CPU cores on which a rank computes.
+"""Select the GPUs on which a rank computes, and count the CPU cores that the rank may use.
 
 toolkit's developers tested the GPU code only with a simulated TensorFlow, not on a GPU.
 """
@@ -13,7 +13,8 @@ from toolkit.trainers.trouble import Trouble
 
 
 def prepare_devices(world: World) -> int:
-    """Select this rank's CPU cores and, on a node with GPUs, its GPUs. Return the number of CPU cores.
+    """Make TensorFlow use this rank's number of CPU cores, and this rank's GPUs if the node has GPUs. Return
+    the number of CPU cores.
 
     TensorFlow accepts settings for devices and threads only before its first computation. Call this function
     before Horovod's first message, because TensorFlow treats this message as a computation.
@@ -107,8 +108,8 @@ def gpus_are_own(
     """
     each, node = _of_task(environment), _of_slurm(environment)
     if visible_count * world.local_size > (node or each * world.local_size):
-        # Several ranks see the same GPUs, because the node has fewer GPUs than its ranks see in total.
-        # With --gpu-bind=none, several ranks see the same GPUs although Slurm sets SLURM_GPUS_PER_TASK.
+        # The job has fewer GPUs on this node than its ranks see in total, so several ranks see the same GPUs.
+        # With --gpu-bind=none, this can happen even if Slurm sets SLURM_GPUS_PER_TASK.
         return False
     if visible_count < world.local_size * max(1, world.requested_devices):
         return True

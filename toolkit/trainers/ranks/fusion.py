@@ -35,8 +35,8 @@ def buckets(sizes: Sequence[int], kinds: Sequence[str], limit: int = BUCKET) -> 
 def is_delayed(step: int, ksteps: int, max_steps: int) -> bool:
     """Return whether a step, counted from 0, uses the gradients of the previous step.
 
-    The first ``ksteps`` steps are synchronous: each of these steps uses the gradients of the same step. If
-    ``ksteps`` is negative, the last ``-ksteps`` of ``max_steps`` steps are synchronous instead.
+    The first ``ksteps`` steps are synchronous: each of these steps uses its own gradients. If ``ksteps`` is
+    negative, the last ``-ksteps`` of ``max_steps`` steps are synchronous instead.
 
     >>> [is_delayed(step, 2, 4) for step in range(4)], [is_delayed(step, -1, 4) for step in range(4)]
     ([False, False, True, True], [True, True, True, False])

@@ -2,8 +2,8 @@
 speed.
 
 Slurm's ``--gpu-bind=closest`` or ``CUDA_VISIBLE_DEVICES`` can make one GPU visible to several ranks. A rank
-cannot detect this fault alone, so the ranks compare the numbers of their GPUs. toolkit's developers tested
-this code only with simulated GPUs, not on a GPU.
+cannot detect this fault alone, so the ranks compare the kernel's numbers N of their GPUs ``/dev/nvidiaN``.
+toolkit's developers tested this code only with simulated GPUs, not on a GPU.
 """
 
 import os
@@ -52,7 +52,7 @@ def find_shared_gpu(rank: int, rank_gpus: Sequence[tuple[str, tuple[int, ...]]])
             return Trouble(
                 f"rank {rank} on {os.uname().nodename} uses the same GPU as rank {other}; "
                 "give each rank its own GPU with --gpu-bind=single:1, or make all GPUs of the node visible "
-                "to each rank with --gpu-bind=none, so that each rank chooses another GPU"
+                "to each rank with --gpu-bind=none, so that each rank chooses a different GPU"
             )
     return None
 

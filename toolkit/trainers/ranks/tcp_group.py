@@ -71,7 +71,7 @@ class TcpGroup:
         if place.rank == 0:
             self._links = _receive(place, seconds, self._lost)
             # Ranks on rank 0's node connect to 127.0.0.1, which ranks on other nodes cannot reach.
-            # So the address of rank 0's node is the address to which a rank on another node has connected.
+            # So take the address of rank 0's node from the connection of a rank on another node.
             reached = next(
                 (one.reached for one in self._links.values() if one.host != place.host), "127.0.0.1"
             )

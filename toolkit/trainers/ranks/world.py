@@ -29,8 +29,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 WAIT_TO_BE_ENDED = 20.0
-"""The number of seconds for which a rank waits until a failed rank has reported its fault and stopped the
-job.
+"""The number of seconds that a rank leaves to a failed rank to report its fault and stop the job. After this
+time, the waiting rank exits.
 """
 
 
@@ -69,7 +69,9 @@ class World(Protocol):
 
     @property
     def averaged(self) -> int:
-        """The number of batches in one update of the model. The learning rate depends on this number."""
+        """The number of devices whose gradients cause one update of the model. The learning rate depends on
+        this number.
+        """
         return self.width
 
     @property
