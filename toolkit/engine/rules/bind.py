@@ -386,7 +386,7 @@ def bind_abi_split(case: Case) -> Hit | None:
     """
     case.ask("host.mpis", "image.mpi")
     host, inside = provider_guarded(case), case.original.mpi
-    if host is None or inside is None or not is_split(case):
+    if not (host and inside and is_split(case)):
         return None
     evidence = case.cite("host.mpis", "image.mpi")
     own, mounted = mpi_name(inside), mpi_name(host)
