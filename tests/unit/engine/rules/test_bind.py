@@ -205,6 +205,7 @@ QUIET = {
     "bind-abi-split": [
         bound(),
         bound(of=OMPI_6),
+        bound(provider(version="4.1.8")),
         bound(provider(version="6.0.0"), OMPI_6),
         bound(host(mpis=()), OMPI_6),
     ],
