@@ -27,7 +27,7 @@ work, for example an evaluation.
 """
 
 _CYCLES = 100_000
-"""The number of Horovod's cycles, from the start of the timeline, whose lengths toolkit records."""
+"""Maximum number of Horovod cycles whose lengths toolkit records, counted from the start of the timeline."""
 
 _BYTES = {"float64": 8, "int64": 8, "float16": 2, "bfloat16": 2, "uint8": 1, "int8": 1, "bool": 1}
 _REDUCING = re.compile(r"(MPI|NCCL|GLOO|DDL|MLSL|CCL|ADASUM)_.*(REDUCE|SCATTER|GATHER|ADASUM)|.*_ADASUM")
