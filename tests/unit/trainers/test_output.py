@@ -14,7 +14,7 @@ def test_a_rank_waits_until_the_launcher_has_read_its_last_line(tmp_path):
     assert os.read(reader, 100) == b"mnist: the fault"
     rank.join(30)
     assert not rank.is_alive()
-    os.write(writer, b"nobody reads this")
+    os.write(writer, b"an unread line")
     wait_for_reader(writer, 0.01)
     with (tmp_path / "log").open("wb") as file:
         file.write(b"a file has no reader")
