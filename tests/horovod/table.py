@@ -17,14 +17,14 @@ released later. For this purpose, the small patches in `recipes/patches` change 
 patch file names the reason for the patch and the upstream discussion. [Start
 Horovod](howto/pytorch.md#start-horovod) shows how to launch a script with Horovod.
 
-`make horovod-matrix` builds an image with Horovod for each framework release in the table. In each image, the
+`make horovod-matrix` builds an image with Horovod for each framework release in the table. In each image, a
 test trains a small network for 20 steps. It trains in one process with whole batches, and on two ranks, each
 with half of every batch.
 
 In the tests of the column *mpirun*, Open MPI's `mpirun` starts the two ranks. In the tests of the column
-*gloo*, `horovodrun --gloo` starts them. *Equal* means that no weight differs by more than 0.0001 between the
-single process and each of the two ranks. The number in brackets is the largest difference. *Not run* means
-that the project has no result. The column *base* names the base image.
+*gloo*, `horovodrun --gloo` starts the two ranks. *Equal* means that no weight differs by more than 0.0001
+between the single process and each of the two ranks. The number in brackets is the largest difference. *Not
+run* means that the project has no result. The column *base* names the base image.
 
 """
 _ROWS = (
