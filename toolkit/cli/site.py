@@ -125,12 +125,14 @@ def check(
     Example: toolkit site check virtual --cluster demo
     """
 
+    from toolkit.job.request.silence import check_ids
     from toolkit.knowledge import sites
     from toolkit.launch.sites.sitecheck import points
     from toolkit.report.site import check_json, check_lines
 
     name = name or _only()
     site = sites.site(name)
+    check_ids(site.silence)
     bundle = _probe_site(site, host, cluster, ssh_config, facts, wait)
     found = tuple(points(site, bundle.host, bundle.site))
     if as_json:

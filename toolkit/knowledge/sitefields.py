@@ -30,6 +30,9 @@ _HOST = re.compile(r"[\w][\w.@:-]*", re.ASCII)
 _CONSTRAINT = re.compile(r"[\w][\w.+&|*()\[\],:-]*", re.ASCII)
 _LARGEST = 1_000_000_000
 
+SILENCE = "expected the reason for hiding this finding, on one line"
+"""The message about an id in the table ``silence`` that has no reason."""
+
 _NOT_PRINTABLE = "the value contains a line break or an unprintable character"
 
 
@@ -46,6 +49,9 @@ def objections(site: Site) -> Iterator[FieldFault]:
             yield FieldFault("env", what)
         if not _line(value):
             yield FieldFault(f"env.{name}", _NOT_PRINTABLE)
+    for name, reason in site.silence.items():
+        if not reason.strip() or not _line(reason):
+            yield FieldFault(f"silence.{name}", SILENCE)
     yield from _of_partitions(site)
 
 

@@ -117,7 +117,8 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     variable (``$WORK/toolkit``). ``shared`` is a folder with the subfolders ``images`` and ``data``, which
     all users of the cluster can read; toolkit uses the files in these subfolders and does not copy them.
     ``scratch`` is a folder for TMPDIR, on a compute node's local disk. ``network`` is the network
-    interface for sockets of NCCL and Gloo. ``host`` is the ssh destination of the login node. ``sources``
+    interface for sockets of NCCL and Gloo. ``host`` is the ssh destination of the login node. ``silence`` has
+    the ids of findings that ``toolkit doctor`` hides at this site, each with the reason. ``sources``
     lists the documents on which the profile is based. ``checked`` is the day (``2026-11-25``) on which the
     profile's author last compared the profile with its sources. From the day ``expires`` on, the profile is
     out of date. ``retired`` says when the cluster went out of service; it is empty for a cluster in service.
@@ -146,6 +147,7 @@ class Site(_SiteSection, frozen=True, kw_only=True):
     gpus: Gpus = Gpus()
     defaults: Defaults = Defaults()
     partitions: tuple[Partition, ...] = ()
+    silence: dict[str, str] = {}
     sources: tuple[str, ...] = ()
     checked: str = ""
     expires: str = ""

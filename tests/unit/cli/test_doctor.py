@@ -99,7 +99,7 @@ def test_the_json_has_its_schema(image):
     found = json.loads(result.stdout)
     assert found["schema"] == "toolkit.doctor/1"
     assert found["chosen"] == "srun-pmix"
-    assert set(found) == {"schema", "image", "host", "predictions", "chosen", "findings"}
+    assert set(found) == {"schema", "image", "host", "predictions", "chosen", "findings", "silenced"}
     by_mode = {p["mode"]: p for p in found["predictions"]}
     assert by_mode["srun-pmix"]["plan"]["srun"] == ["--mpi=pmix"]
     assert by_mode["mpirun-host"]["plan"]["unset"] == ["OMPI_MCA_mca_base_component_path"]

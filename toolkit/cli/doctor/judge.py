@@ -1,6 +1,7 @@
 """Print the answer of ``toolkit doctor`` about an image, a build file or, without IMAGE, a host."""
 
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 
 from toolkit.cli.doctor.options import DoctorOptions
@@ -19,9 +20,11 @@ def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
         The exit status: 0 if a launch mode works or the fix was written, else 1.
     """
     from toolkit.job.diagnosis import diagnose, request_launch
+    from toolkit.job.request.silence import silenced_findings
 
     with tell:
         asked = request_launch(_question(options, image), tell)
+        silenced = silenced_findings(asked.site)
         found = diagnose(
             image, options.facts, asked, options.host_options, options.partition, tell, run=not options.no_run
         )
@@ -31,7 +34,7 @@ def judge_image(options: DoctorOptions, image: str, tell: Progress) -> int:
         place = [*options.place_words, *found.request.words]
         fix.command(found, options.output or fix.DEFAULT, place, as_json=options.as_json)
         return 0
-    _show(options, found)
+    _show(options, found, silenced)
     return 0 if found.verdict.chosen else 1
 
 
@@ -63,10 +66,12 @@ def judge_host(options: DoctorOptions) -> int:
     """Print the facts and findings of a host. Return the exit status: 1 if a finding is an error, else 0."""
     from toolkit.engine import predict
     from toolkit.job.facts import read_or_probe
+    from toolkit.job.request.silence import silenced_findings
 
+    silenced = silenced_findings()
     host = read_or_probe(options.facts, options.host_options, options.partition)
     found = predict.judge_host(host)
-    _show_host(options, host, found)
+    _show_host(options, host, found, silenced)
     return 1 if any(one.severity == "error" for one in found) else 0
 
 
@@ -88,12 +93,12 @@ def _question(options: DoctorOptions, image: str, *, ready: bool = True) -> Laun
     )
 
 
-def _show(options: DoctorOptions, diagnosis: Diagnosis) -> None:
-    """Print the prediction for an image."""
+def _show(options: DoctorOptions, diagnosis: Diagnosis, silenced: Mapping[str, str]) -> None:
+    """Print the prediction for an image. ``silenced`` are findings to hide (finding id → reason)."""
     if options.as_json:
         from toolkit.report.doctor.as_json import verdict_json
 
-        say_json(verdict_json(diagnosis.host, diagnosis.image, diagnosis.verdict))
+        say_json(verdict_json(diagnosis.host, diagnosis.image, diagnosis.verdict, silenced))
         return
     from toolkit.cli.doctor.advice import DoctorRequest, advise
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
@@ -119,21 +124,34 @@ def _show(options: DoctorOptions, diagnosis: Diagnosis) -> None:
             next_command=advice.command,
             advice=advice.text,
             full=options.everything,
+            silenced=silenced,
             style=style_of_stdout(),
             width=width_of_stdout(),
         )
     )
 
 
-def _show_host(options: DoctorOptions, host: HostFacts, host_findings: tuple[Finding, ...]) -> None:
-    """Print the facts and findings of a host."""
+def _show_host(
+    options: DoctorOptions, host: HostFacts, host_findings: tuple[Finding, ...], silenced: Mapping[str, str]
+) -> None:
+    """Print the facts and findings of a host. ``silenced`` are findings to hide (finding id → reason)."""
     if options.as_json:
         from toolkit.report.doctor.as_json import host_json
 
-        say_json(host_json(host, host_findings))
+        say_json(host_json(host, host_findings, silenced))
         return
     from toolkit.cli.frame.styles import style_of_stdout, width_of_stdout
     from toolkit.report.doctor.page import host_page
 
     command = shlex.join(["toolkit", "doctor", "IMAGE", *options.facts_words])
-    say_text(host_page(host, host_findings, command, style_of_stdout(), width_of_stdout()))
+    say_text(
+        host_page(
+            host,
+            host_findings,
+            command,
+            full=options.everything,
+            silenced=silenced,
+            style=style_of_stdout(),
+            width=width_of_stdout(),
+        )
+    )

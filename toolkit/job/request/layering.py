@@ -17,6 +17,7 @@ from toolkit.job.project.plain import without_trainer
 from toolkit.job.request.keys import RequiredKey, beside
 from toolkit.knowledge import sites
 from toolkit.knowledge.lines import line_of
+from toolkit.knowledge.sitefields import SILENCE
 from toolkit.knowledge.strict import LONGEST, plain_text, tables
 from toolkit.launch.request import layers, variables
 from toolkit.launch.request.checks import option
@@ -33,8 +34,10 @@ PROJECT = "toolkit.toml"
 """The name of the settings file in the current folder."""
 
 _TABLE = "launch"
+_SILENCE = "silence"
 _KEY = "verify_key"
 _KEY_VARIABLE = f"{layers.PREFIX}VERIFY_KEY"
+_TABLES = (_TABLE, _SILENCE)
 _SUFFIXES = (".yaml", ".yml")
 _MOST = 1 << 20
 """The largest size of an env file in bytes; Linux passes at most a few megabytes of variables to a program
@@ -87,7 +90,7 @@ def merge_request(
                 f"{options['trainer']} and --job {job_file}: cannot be combined; give only one job file"
             )
         job_file = options.pop("trainer")
-    settings = _settings()
+    settings = read_settings()
     above = [*(settings_file.layer for settings_file in settings), layers.from_variables(os.environ)]
     if local:
         above = [replace(layer, fields=msgspec.structs.replace(layer.fields, site=None)) for layer in above]
@@ -138,9 +141,9 @@ def announce(*requests: JobRequest, tell: Tell) -> None:
 
 
 def _of_project(
-    settings: list["_Settings"], origins: Mapping[str, str], key: RequiredKey | None
+    settings: list["Settings"], origins: Mapping[str, str], key: RequiredKey | None
 ) -> tuple[str, ...]:
-    for layer, required in settings:
+    for layer, required, _ in settings:
         if layer.source == PROJECT:
             # toolkit merges the variables in `env` one by one. Some of them may be from `toolkit.toml`
             # although the recorded origin of `env` is another source.
@@ -158,10 +161,10 @@ def required_by_settings() -> RequiredKey | None:
     Raises:
         BadInput: if a settings file is wrong.
     """
-    return _required_key(_settings())
+    return _required_key(read_settings())
 
 
-def _required_key(settings: list["_Settings"]) -> RequiredKey | None:
+def _required_key(settings: list["Settings"]) -> RequiredKey | None:
     # toolkit treats other empty `TOOLKIT_*` variables as unset. If an empty TOOLKIT_VERIFY_KEY counted as
     # unset, toolkit would silently skip the signature check. Instead, merge_demands raises an error.
     if (key := os.environ.get(_KEY_VARIABLE)) is not None:
@@ -212,11 +215,16 @@ def _of_caller(settings: dict[str, Any], source: str) -> dict[str, Any]:
     return settings
 
 
-class _Settings(NamedTuple):
-    """The job settings in one settings file, and the public key file that these settings require, if any."""
+class Settings(NamedTuple):
+    """The content of one settings file.
+
+    ``layer`` has the job settings. ``key`` is the public key file that the settings require, or ``None``.
+    ``silence`` has the ids of the findings that ``toolkit doctor`` hides, each with the reason.
+    """
 
     layer: JobLayer
     key: RequiredKey | None
+    silence: dict[str, str]
 
 
 def _check_encoding(options: Mapping[str, Any]) -> None:
@@ -239,20 +247,30 @@ def _is_utf8(text: str) -> bool:
     return True
 
 
-def _settings() -> list[_Settings]:
+def read_settings() -> list[Settings]:
+    """Return the content of the user's settings file and of ``toolkit.toml``, if these files exist.
+
+    Raises:
+        BadInput: if a file is wrong, or other users may change it.
+    """
     files = (config_dir() / "config.toml", Path(PROJECT))
     return [_settings_file(file) for file in files if os.path.lexists(file)]
 
 
-def _settings_file(file: Path) -> _Settings:
+def _settings_file(file: Path) -> Settings:
     text = plain_text(read_trusted(file, limit=LONGEST), str(file))
     raw = tables(text, str(file))
     for name, value in raw.items():
-        if name != _TABLE or not isinstance(value, dict):
-            line = line_of(text, name)
+        if name not in _TABLES or not isinstance(value, dict):
+            choices = " ".join(f"[{table}]" for table in _TABLES)
             raise BadInput(
-                f"{file}:{line}: {name}: unknown table{suggest_near(name, (_TABLE,))}; choices: [{_TABLE}]"
+                f"{file}:{line_of(text, name)}: {name}: unknown table{suggest_near(name, _TABLES)}; "
+                f"choices: {choices}"
             )
+    silence = raw.get(_SILENCE, {})
+    for name, reason in silence.items():
+        if not isinstance(reason, str) or not reason.strip() or not reason.isprintable():
+            raise BadInput(f"{file}:{line_of(text, f'{_SILENCE}.{name}')}: {_SILENCE}.{name}: {SILENCE}")
     table = raw.get(_TABLE, {})
     lines = {name: line_of(text, f"{_TABLE}.{name}") for name in table}
     key = table.pop(_KEY, None)
@@ -260,8 +278,8 @@ def _settings_file(file: Path) -> _Settings:
     if key is not None and (not isinstance(key, str) or not key):
         raise BadInput(f"{by}: expected the name of a file of public keys")
     required = RequiredKey(beside(file, key), by) if key is not None else None
-    return _Settings(
-        layers.check_layer(_of_caller(table, str(file)), str(file), lines, strict=True), required
+    return Settings(
+        layers.check_layer(_of_caller(table, str(file)), str(file), lines, strict=True), required, silence
     )
 
 

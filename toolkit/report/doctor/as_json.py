@@ -1,6 +1,6 @@
 """Format the result of ``toolkit doctor`` as JSON. docs/json-doctor.md describes the schema."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -9,13 +9,19 @@ from toolkit.engine.rule import Rule
 from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Plan, Prediction, Verdict
+from toolkit.report.doctor.findings import NONE_SILENCED
 from toolkit.report.rules import general_fix, happens
 
 SCHEMA = "toolkit.doctor/1"
 
 
-def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
-    """Return the verdict (the predictions and findings) about an image on a host as JSON."""
+def verdict_json(
+    host: HostFacts, image: ImageFacts, verdict: Verdict, silenced: Mapping[str, str] = NONE_SILENCED
+) -> bytes:
+    """Return the verdict (the predictions and findings) about an image on a host as JSON.
+
+    ``silenced`` has the ids of the findings that ``toolkit doctor`` hides, each with the reason.
+    """
     return _text(
         {
             "schema": SCHEMA,
@@ -24,11 +30,14 @@ def verdict_json(host: HostFacts, image: ImageFacts, verdict: Verdict) -> bytes:
             "predictions": [_prediction(p) for p in verdict.predictions],
             "chosen": verdict.chosen,
             "findings": verdict.findings,
+            "silenced": _occurring(silenced, verdict.findings),
         }
     )
 
 
-def host_json(host: HostFacts, findings: tuple[Finding, ...]) -> bytes:
+def host_json(
+    host: HostFacts, findings: tuple[Finding, ...], silenced: Mapping[str, str] = NONE_SILENCED
+) -> bytes:
     """Return the findings about a host as JSON, for a call of ``toolkit doctor`` without an image."""
     return _text(
         {
@@ -38,6 +47,7 @@ def host_json(host: HostFacts, findings: tuple[Finding, ...]) -> bytes:
             "predictions": [],
             "chosen": None,
             "findings": findings,
+            "silenced": _occurring(silenced, findings),
         }
     )
 
@@ -63,6 +73,10 @@ def rules_json(rules: Iterable[Rule]) -> bytes:
             ],
         }
     )
+
+
+def _occurring(silenced: Mapping[str, str], findings: tuple[Finding, ...]) -> dict[str, str]:
+    return {f.id: silenced[f.id] for f in findings if f.id in silenced}
 
 
 def _prediction(prediction: Prediction) -> dict[str, Any]:

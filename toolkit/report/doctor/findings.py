@@ -1,11 +1,13 @@
 """Format findings on a page: the fault, its evidence, and the fix."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from toolkit.model.finding import Finding
 from toolkit.report.lines import Style, wrap_text
 
+NONE_SILENCED: Mapping[str, str] = MappingProxyType({})
 _SEVERITY_STYLE = {"error": "bad", "warning": "warn", "info": "dim"}
 
 
@@ -16,6 +18,7 @@ def findings(
     *,
     labelled: bool = True,
     answer_text: str = "",
+    silenced: Mapping[str, str] = NONE_SILENCED,
 ) -> Iterator[str]:
     """Yield the lines of each finding (a fault or a remark). The last lines list the IDs of all findings of
     the severity "info" that toolkit cannot decide, because facts about the image or the host are missing.
@@ -23,7 +26,8 @@ def findings(
     If ``labelled`` is false, the lines of a finding do not show its severity. Callers set ``labelled`` to
     false for findings about launch modes that this launch does not use, because such findings cannot stop the
     launch. ``answer_text`` is the advice above the findings. If the advice already contains the fix of a
-    finding, the lines of this finding omit the fix.
+    finding, the lines of this finding omit the fix. ``silenced`` maps the ids of the findings that a shorter
+    page hides to the reasons for hiding them; the lines of such a finding show the reason.
     """
     undecided = [f for f in all_findings if f.undecided and f.severity == "info"]
     for finding in (f for f in all_findings if f not in undecided):
@@ -31,6 +35,8 @@ def findings(
         yield from wrap_text(finding.title, 11, width)
         for line in finding.evidence:
             yield from (style(part, "dim") for part in wrap_text(line, 13, width, prefix="· "))
+        if finding.id in silenced and finding.severity != "error":
+            yield from wrap_text(f"silenced: {silenced[finding.id]}", 13, width, prefix="· ")
         if finding.fix[1:] not in answer_text:
             yield from _fix_lines(finding.fix, width)
         yield ""
@@ -41,6 +47,13 @@ def findings(
         for line in dict.fromkeys(line for finding in undecided for line in finding.evidence):
             yield from (style(part, "dim") for part in wrap_text(line, 13, width, prefix="· "))
         yield ""
+
+
+def without_silenced(all_findings: tuple[Finding, ...], silenced: Mapping[str, str]) -> tuple[Finding, ...]:
+    """Return the findings whose ids are not in ``silenced``. Errors always remain, because they stop the
+    launch.
+    """
+    return tuple(f for f in all_findings if f.id not in silenced or f.severity == "error")
 
 
 def _fix_lines(fix: str, width: int) -> Iterator[str]:

@@ -1,6 +1,6 @@
 """Format the page of ``toolkit doctor``: the answer and the next command, then the reasons."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -9,7 +9,7 @@ from toolkit.model.facts import HostFacts, ImageFacts
 from toolkit.model.finding import Finding
 from toolkit.model.prediction import Request, Verdict
 from toolkit.report.doctor.answer import answer, answer_lines, host_answer
-from toolkit.report.doctor.findings import findings
+from toolkit.report.doctor.findings import NONE_SILENCED, findings, without_silenced
 from toolkit.report.doctor.sides import in_short, side_by_side
 from toolkit.report.doctor.ways import way, ways
 from toolkit.report.lines import Style, leave_unstyled, wrap_text
@@ -27,13 +27,15 @@ def page(
     next_command: str,
     advice: str = "",
     full: bool = False,
+    silenced: Mapping[str, str] = NONE_SILENCED,
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
     """Return the page about an image on a host. The page shows ``next_command`` beside or below the answer.
 
     ``advice`` says what to do if the answer is not "Yes". A ``full`` page contains all facts, all launch
-    modes, and the findings about launch modes that this launch does not use.
+    modes, the findings about launch modes that this launch does not use, and the findings in ``silenced``
+    (finding id → reason for hiding the finding).
     """
     width = min(width, _WIDEST)
     lines = [*answer_lines(answer(verdict, request.mode), next_command, style, width), ""]
@@ -46,12 +48,14 @@ def page(
     if advice:
         lines += [style("What to do", "bold"), *wrap_text(advice, 2, width), ""]
     relevant, irrelevant = _split_findings(verdict, request)
-    shown = relevant if full else _needed_findings(relevant, verdict, request)
+    loud = without_silenced(relevant, silenced)
+    shown = relevant if full else _needed_findings(loud, verdict, request)
     if shown:
-        lines += [style("Findings", "bold"), *findings(shown, style, width, answer_text=advice)]
+        lines += [style("Findings", "bold")]
+        lines += [*findings(shown, style, width, answer_text=advice, silenced=silenced)]
     if irrelevant and full:
         lines += [style("Why not the other modes", "bold")]
-        lines += [*findings(irrelevant, style, width, labelled=False)]
+        lines += [*findings(irrelevant, style, width, labelled=False, silenced=silenced)]
     if not full:
         lines += [*wrap_text(_left_out(verdict, (*relevant, *irrelevant), shown), 0, width)]
     return join_lines(lines).rstrip()
@@ -61,11 +65,14 @@ def host_page(
     host: HostFacts,
     all_findings: tuple[Finding, ...],
     next_command: str = "toolkit doctor IMAGE",
+    *,
+    full: bool = False,
+    silenced: Mapping[str, str] = NONE_SILENCED,
     style: Style = leave_unstyled,
     width: int = _WIDEST,
 ) -> str:
     """Return the page for a call of ``toolkit doctor`` without an image: whether the host can launch
-    containers.
+    containers. Only a ``full`` page contains the findings in ``silenced``.
     """
     width = min(width, _WIDEST)
     doctor_answer = host_answer(host.place, all_findings)
@@ -74,8 +81,11 @@ def host_page(
         "",
     ]
     lines += [*side_by_side(host, None, style, width), ""]
-    if all_findings:
-        lines += [style("Findings", "bold"), *findings(all_findings, style, width)]
+    shown = all_findings if full else without_silenced(all_findings, silenced)
+    if shown:
+        lines += [style("Findings", "bold"), *findings(shown, style, width, silenced=silenced)]
+    if hidden := len(all_findings) - len(shown):
+        lines += [f"--all also shows {hidden} silenced finding{'s' if hidden > 1 else ''}."]
     return join_lines(lines).rstrip()
 
 
