@@ -61,7 +61,7 @@ def _builds(found: Result) -> str:
         ("", "Time"),
         ("---",) * 2,
         ("empty cache: fetch, verify, compile, build, test", cold),
-        ("after a change to a trainer, with a new SIF", f"{found.builds.edited:.1f} s"),
+        ("after a change to a trainer, including the conversion to a SIF", f"{found.builds.edited:.1f} s"),
         ("without a change", f"{found.builds.warm:.1f} s"),
     ]
     return f"## Build: `toolkit image build`\n\n{table(rows)}"
