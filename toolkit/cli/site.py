@@ -164,20 +164,25 @@ def share(
     With -o, toolkit saves a facts file, which you can use with: toolkit doctor IMAGE --facts FILE. Before you
     share the file, check that it contains nothing private.
 
+    NAME is the profile of the cluster. If you have written no profile, you may leave out NAME.
+
     Example: toolkit site share virtual --cluster demo -o virtual.json
     """
 
     from toolkit.cli.frame.files import write_whole
     from toolkit.cli.frame.outputs import check_facts_output
     from toolkit.knowledge import sites
+    from toolkit.model.site import Site
     from toolkit.probe.probe import encode
     from toolkit.probe.share import without_users
 
     if output:
         check_facts_output(output)
-    name = name or _only()
-    site = sites.site(name)
-    plain = sites.find(name).name.removesuffix(sites.SUFFIX)
+    if name is None and not _own():
+        plain, site = "cluster", Site(schema="toolkit.site/1", title="cluster")
+    else:
+        name = name or _only()
+        plain, site = sites.find(name).name.removesuffix(sites.SUFFIX), sites.site(name)
     shared = encode(without_users(_probe_site(site, host, cluster, ssh_config, facts, wait), plain))
     if not output:
         say_exact(shared)
@@ -228,10 +233,17 @@ def _only() -> str:
     """
     from toolkit.knowledge import sites
 
-    own = [name for name in sites.names() if sites.find(name).parent == sites.own_folder()]
+    own = _own()
     if len(own) == 1:
         return own[0]
-    known = own or sites.names()
     raise BadInput(
-        f"NAME is missing; choices: {', '.join(known)}", fix="name a profile, as in `toolkit site check NAME`"
+        f"NAME is missing; choices: {', '.join(own or sites.names())}",
+        fix="give the name of a profile as NAME",
     )
+
+
+def _own() -> list[str]:
+    """Return the names of the user's own profiles."""
+    from toolkit.knowledge import sites
+
+    return [name for name in sites.names() if sites.find(name).parent == sites.own_folder()]

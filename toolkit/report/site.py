@@ -137,6 +137,7 @@ def _facts(site: Site) -> Iterator[tuple[str, str]]:
     yield "scratch", site.scratch
     yield "variables", " ".join(f"{key}={value}" for key, value in site.env.items())
     yield "host vars", " ".join(site.keep)
+    yield "silenced", ", ".join(f"{name} ({reason})" for name, reason in site.silence.items())
     fields = _stated_fields(usual)
     extra = fields.pop("sbatch", ())
     yield "defaults", " ".join((*(f"{key}={value}" for key, value in fields.items()), *extra))

@@ -10,6 +10,7 @@ from tests.unit.tables import every_row
 from toolkit.cli import site as module
 from toolkit.errors import BadInput
 from toolkit.knowledge import sites
+from toolkit.probe.probe import load
 from toolkit.run.command import Completed
 
 EVIDENCE = Path(__file__).parents[2] / "evidence" / "virtual-cluster-site.txt"
@@ -141,6 +142,18 @@ def test_which_profile_has_to_be_told_where_there_are_several(own):
 def test_facts_and_a_place_exclude_each_other(own):
     with pytest.raises(BadInput, match="--facts"):
         run("check", "virtual", "--facts", str(EVIDENCE), "--host", "x")
+
+
+def test_facts_are_shared_without_a_profile(own, tmp_path):
+    file = tmp_path / "shared.json"
+    done = run("share", "--facts", str(EVIDENCE), "-o", str(file))
+    assert done.stdout.startswith(f"Wrote {file}: the facts of cluster, without")
+    assert load(file).place == "cluster"
+
+
+def test_the_page_of_a_profile_lists_silenced_findings(own):
+    (own / "mine.toml").write_text(f'{MINE}\n[silence]\nshared-memory-small = "known"\n')
+    assert "shared-memory-small (known)" in run("show", "mine").stdout
 
 
 def test_shared_facts_are_facts(own, tmp_path):

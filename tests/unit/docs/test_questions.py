@@ -57,6 +57,8 @@ QUESTIONS = [
     ("how fast it is beside a known figure", "howto/compare-speed.md", "images/s"),
     ("a site profile", "howto/own-site.md", "toolkit init"),
     ("a ticket", "howto/ticket.md", "toolkit doctor --ask"),
+    ("help without names of machines", "howto/ticket.md", "toolkit site share"),
+    ("hide a finding from all users", "howto/own-site.md", "[silence]"),
     ("a class", "classroom.md", "--users"),
     ("sign an image", "supply-chain.md", "toolkit image sign"),
     ("from Python", "api.md", "from toolkit import app"),
