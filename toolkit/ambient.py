@@ -1,5 +1,5 @@
-"""Read files that toolkit finds without an option, such as ``toolkit.toml``. toolkit accepts such a file
-only if no user except root and the user who runs toolkit owns the file or can change it.
+"""Read files that toolkit finds without an option, such as ``toolkit.toml``. toolkit rejects such a file if
+any user, except root and the user who runs toolkit, owns the file or can change it.
 
 OpenSSH has the same rule for the owner of a file: ``StrictModes`` (sshd_config(5)). git's ``safe.directory``
 has the same aim (CVE-2022-24765): a file that another user put into the current folder must not change what a
@@ -18,12 +18,13 @@ _OTHERS = stat.S_IWGRP | stat.S_IWOTH
 
 
 def require_trusted(path: Path, fix: str = "") -> None:
-    """Raise an error unless only root and the user who runs toolkit can own, change and replace a file.
+    """Raise an error if any user, except root and the user who runs toolkit, owns a file, or can change or
+    replace the file.
 
     The file and its folder must belong to the user or root, and neither may be writable by group or others.
     For a symbolic link, the rule applies to the folder of the link, to the target, and to the target's
-    folder. The rule also excludes files in a sticky folder such as ``/tmp``, because another user can create
-    a file there before the user does.
+    folder. The rule also rejects files in a sticky folder such as ``/tmp``, because another user can put a
+    file there under the name that toolkit looks for.
 
     Args:
         path: an existing file.

@@ -60,7 +60,7 @@ def probe(
 
     Raises:
         BadInput: if you give both ``host`` and ``cluster``, or an invalid value.
-        CheckFailed: if the output of the probe script is truncated.
+        CheckFailed: if the probe's output is truncated.
         Missing: if the machine is unreachable.
     """
     from toolkit.job.facts import gather_facts
@@ -72,7 +72,8 @@ def probe(
 
 
 def load_facts(file: StrPath) -> HostFacts:
-    """Return the facts of a machine from a file that ``toolkit probe -o`` or the probe script wrote.
+    """Return the facts of a machine from a file: the output of ``toolkit probe`` (``-o`` or ``--json``), or
+    of the script ``containers/probe.sh``.
 
     Raises:
         BadInput: if the file is not a valid facts file.
@@ -122,7 +123,7 @@ def doctor(
 
     Raises:
         BadInput: if an argument or a file is invalid.
-        CheckFailed: if the image is damaged, or the output of the probe script is truncated.
+        CheckFailed: if the image is damaged, or the probe's output is truncated.
         Missing: if the machine is unreachable.
     """
     from toolkit.job.diagnosis import LaunchQuestion, diagnose, request_launch

@@ -38,7 +38,8 @@ def launch(
 
     Raises:
         BadInput: if an option or a file is invalid.
-        CheckFailed: if toolkit predicts a failure, a signature is invalid, or sbatch rejects the job.
+        CheckFailed: if toolkit predicts a failure, the image fails the signature check, or sbatch rejects the
+            job.
         Missing: if the image, the data or the machine is not available.
         Interrupted: if you press Ctrl-C while toolkit waits for the job to end; the job continues.
     """
@@ -165,14 +166,18 @@ def resume(
     continues from its last checkpoint.
 
     Args:
-        key: the job. If the job runs on this machine without Slurm, the function returns only when the job
-            has ended. If Slurm runs the job, the function returns after the submission.
+        key: the ended job.
         verify_key, no_verify: the options of :func:`launch` with these names.
         tell: receives progress messages.
 
+    Returns:
+        The job's new record. If Slurm runs the job, the function returns after the submission. If the job
+            runs on this machine without Slurm, the function returns when the resumed job has ended.
+
     Raises:
         BadInput: if the job does not exist.
-        CheckFailed: if the job still runs, the image has changed, or sbatch rejects the job.
+        CheckFailed: if the job still runs, the image has changed since the job's submission or fails the
+            signature check, or sbatch rejects the job.
         Missing: if the image or the script no longer exists, or the job's machine is unreachable.
     """
     from toolkit.job.running.resume import resume as again

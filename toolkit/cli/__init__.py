@@ -1,1 +1,3 @@
-"""The command line, with one module for each command. The code that commands call never exits the process."""
+"""The command line, with one module for each command. A command that fails raises an exception; only
+:mod:`toolkit.cli.main` exits the process.
+"""

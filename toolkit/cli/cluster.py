@@ -40,8 +40,8 @@ _json = json_option("Print the status as JSON")
 def command() -> None:
     """Run a virtual Slurm cluster in Docker.
 
-    Each node is a container: a login node and compute nodes with Slurm, PMIx, Open MPI, Apptainer and sshd.
-    All nodes share /home and /work, and each node offers all cores of this machine.
+    The cluster has a login node and compute nodes. Each node is a container with Slurm, PMIx, Open MPI,
+    Apptainer and sshd. All nodes share /home and /work, and each node offers all cores of this machine.
     """
 
 

@@ -42,7 +42,8 @@ def command(file: str, as_json: bool) -> None:
     if found.unread:
         first, last = found.unread
         say(
-            f"warning: {name}: the output is too long; toolkit read only a part of lines {first} to {last}",
+            f"warning: {name}: the output is too long; "
+            f"toolkit skipped some or all of lines {first} to {last}",
             err=True,
         )
     if not found.root and not found.findings:

@@ -87,7 +87,7 @@ def advise(doctor_request: DoctorRequest, verdict: Verdict) -> NextStep:
 
 def _fix_step(doctor_request: DoctorRequest, verdict: Verdict) -> NextStep:
     """Return the advice for a launch that works in no launch mode. The advice is one of these: use ``--fix``,
-    run all ranks on one node, build another image, or follow the text of a fix.
+    run all ranks on one node, build another image, or apply the fix of the most important finding.
     """
     request = doctor_request.request
     found = main_fault(verdict, request.mode)

@@ -30,7 +30,7 @@ _COUNT = WholeNumber(1)
     "--job", "job_file", metavar="FILE", help="Predict the launch of the job that this YAML file specifies"
 )
 @click.option(
-    "--env-image", metavar="FILE", help="File with packages for the image, which toolkit env create wrote"
+    "--env-image", metavar="FILE", help="Environment (file with packages) that toolkit env create wrote"
 )
 @click.option(
     "--runtime",
@@ -81,7 +81,8 @@ def command(
     facts are missing. --all shows every launch mode.
 
     IMAGE may also be a Dockerfile, an Apptainer definition file (FILE.def), or the name of a recipe. toolkit
-    then predicts the launch before you build the image. For a Dockerfile or FILE.def, Perhaps replaces Yes.
+    then predicts the launch before you build the image. For a Dockerfile or FILE.def, the best answer is
+    Perhaps.
 
     After --, you can give the command that each rank runs: toolkit then checks the MPI library that this
     command loads.

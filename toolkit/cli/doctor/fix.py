@@ -74,8 +74,8 @@ def _write_recipe(diagnosis: Diagnosis, output: Path, *, as_json: bool) -> None:
     image's recipe.
 
     Raises:
-        CheckFailed: if toolkit predicts that no recipe works, or the image was already built from this
-            recipe.
+        CheckFailed: if toolkit predicts that no recipe works, or the given image was already built from the
+            recipe that toolkit predicts to work.
     """
     from toolkit.image.locks.match_recipe import match_recipe
     from toolkit.report.fix import difference, recipe_text

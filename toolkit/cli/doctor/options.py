@@ -73,8 +73,8 @@ def check_combination(options: DoctorOptions) -> None:
     """Check that the given options can be combined, and that no required option or IMAGE is missing.
 
     Raises:
-        BadInput: if two options conflict, or an option needs a missing option or IMAGE; the message names the
-            options.
+        BadInput: if two options conflict, or the user gives an option without the IMAGE or the other option
+            that it requires. The message names the options.
     """
     if options.ask:
         if options.image is not None or options.fix or options.live:

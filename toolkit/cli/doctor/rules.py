@@ -6,10 +6,10 @@ from toolkit.near import suggest_near
 
 
 def show_rules(page: str | None, *, as_json: bool) -> None:
-    """Print a list of all rules, or the page of the rule with the ID ``page``.
+    """Print the description of the rule with the ID ``page``. If ``page`` is ``None``, list all rules.
 
     Raises:
-        BadInput: if no rule has this ID.
+        BadInput: if no rule has the ID ``page``.
     """
     from toolkit.engine.registry import RULES
 

@@ -19,10 +19,10 @@ from toolkit.report.progress import Progress
 @json_option()
 @click.pass_context
 def command(ctx: click.Context, env: Path, over: str | None, as_json: bool) -> None:
-    """Check the checksum of ENV, and compare its packages with the lock, a list of packages in ENV.
+    """Check the checksum of ENV, and compare its packages with its lock.
 
-    The base image is the image for which toolkit built ENV. With --over, toolkit also compares IMAGE with
-    the base image.
+    The lock is a list of packages and versions that toolkit stored in ENV. The base image is the image for
+    which toolkit built ENV. With --over, toolkit also compares IMAGE with the base image.
     """
     image = find_image(over) if over else None
     with Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"]) as tell:

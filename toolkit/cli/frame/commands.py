@@ -14,7 +14,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "jobs": ("toolkit.cli.jobs", "List, show, follow and cancel launched jobs"),
     "notebook": ("toolkit.cli.notebook", "Open Jupyter in an image on a compute node"),
     "scale": ("toolkit.cli.scale", "Measure the speed of a training at several rank counts"),
-    "bench": ("toolkit.cli.bench", "Measure the time from a job's submission to its first batch"),
+    "bench": ("toolkit.cli.bench", "Measure the time from submission to first training batch"),
     "report": ("toolkit.cli.report", "Show the results of a training or a scaling study"),
     "data": ("toolkit.cli.data", "Download and verify data sets"),
     "site": ("toolkit.cli.site", "List, show and check the profiles of clusters"),

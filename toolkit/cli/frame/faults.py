@@ -65,7 +65,7 @@ def as_toolkit_error(error: Exception) -> ToolkitError:
 
 
 def _of_system(error: OSError) -> ToolkitError:
-    """Convert an error of the operating system to an error of toolkit. A full disk also gets a hint."""
+    """Convert an error of the operating system to an error of toolkit. Add a hint for a full disk."""
     where = f"{error.filename}: " if error.filename else ""
     said = f"{where}{error.strerror or error}"
     if error.errno in _FULL:

@@ -50,7 +50,7 @@ def prepare() -> None:
 def report_write_error() -> Iterator[None]:
     """Exit with status 0 if the reader of standard output has exited. Report other errors of writing to it.
 
-    Without this function, click would exit with status 1 and print no message for any broken pipe.
+    Without this function, click would treat all broken pipes alike: exit with status 1 and print no message.
     """
     try:
         yield
@@ -68,7 +68,7 @@ def report_write_error() -> Iterator[None]:
         _give_up()
         raise ToolkitError(
             f"{_OUTPUT}: cannot be written: {error.strerror}",
-            fix="free space on that disk, or redirect the output to another file",
+            fix="free space on the disk of the output file, or redirect the output to another file",
         ) from error
 
 
