@@ -77,7 +77,7 @@ def _rule(rule: Rule) -> str:
         _recognised(rule),
         *(_example(shown) if shown else ()),
         *_output(related_signatures(rule)),
-        *_tail(f"{plain(rule.fix)}.", rule.source),
+        *_tail(_sentence(rule.fix), rule.source),
         "On the command line:",
         fence(f"toolkit doctor --explain {rule.id}", "sh"),
     ]
@@ -100,13 +100,14 @@ def _alone(finding: Finding) -> str:
         *_head(finding.id, finding.severity, finding.title, how),
         "## In the output of a job",
         fence(_SINGLETONS, "text"),
-        *_tail(f"{plain(finding.fix)}.", finding.source),
+        *_tail(_sentence(finding.fix), finding.source),
     ]
     return "\n\n".join(parts) + "\n"
 
 
 def _head(name: str, severity: Severity, title: str, how: str) -> Iterator[str]:
-    yield f"---\ntitle: {json.dumps(title)}\n---"
+    # The title in the navigation is plain text, so it has no backticks.
+    yield f"---\ntitle: {json.dumps(title.replace('`', ''))}\n---"
     yield f"# {plain(title)} <code class=finding-id>{name}</code>"
     yield f'!!! {_ADMONITION[severity]} "{severity}"\n\n    {plain(how)}'
 
@@ -130,7 +131,14 @@ def _output(signatures: tuple[LogSignature, ...]) -> Iterator[str]:
 
 
 def _tail(fix: str, source: str) -> Iterator[str]:
-    yield from ("## Fix", fix, "## Source", f"{plain(source)}.")
+    yield from ("## Fix", fix, "## Source", _sentence(source))
+
+
+def _sentence(text: str) -> str:
+    """Return a text with a full stop, and with a capital letter unless the text begins with a name."""
+    first, _, rest = text.partition(" ")
+    begin = first.capitalize() if first.isalpha() and first.islower() else first
+    return f"{plain(f'{begin} {rest}'.strip())}."
 
 
 def _numbered(steps: Iterable[str]) -> str:
