@@ -141,8 +141,8 @@ def _is_interactive() -> bool:
 def _answers(profile_draft: "Draft", option_answers: dict[str, str], yes: bool) -> dict[str, str]:
     """Return an answer to each question about the profile.
 
-    ``option_answers`` maps options to the values that the user gave. For a question without such a value, the
-    answer is the question's default if ``yes`` is true. If ``yes`` is false, toolkit asks on the terminal.
+    ``option_answers`` maps options to the values that the user gave. If an option has no value, ``yes``
+    selects the question's default. Without ``yes``, toolkit asks on the terminal.
 
     Raises:
         BadInput: if toolkit must ask the user, but standard input is not a terminal.

@@ -102,7 +102,8 @@ def show(job: str | None, as_json: bool | None) -> None:
     record = app.refresh(job, tell=Progress())
     if as_json is None and not sys.stdout.isatty():
         say(
-            "warning: later releases will print text to files and pipes; to keep JSON, add --json",
+            "warning: toolkit prints JSON because the output is not a terminal; later releases will print "
+            "text; to keep JSON, add --json",
             err=True,
         )
         as_json = True
@@ -185,7 +186,7 @@ def fetch(
 @command.command("wait", short_help="Wait until jobs have ended")
 @click.argument("jobs", metavar="[JOB]...", nargs=-1)
 @click.option("--any", "first", is_flag=True, help="Wait only until one of the jobs has ended")
-@json_option("Print the job record, or a list of records, as JSON at the end")
+@json_option("After the jobs have ended, print the job record as JSON; for several jobs, a list")
 @click.pass_context
 def wait(ctx: click.Context, jobs: tuple[str, ...], first: bool, as_json: bool) -> None:
     """Wait until every JOB (default: the last job) has ended.
@@ -286,7 +287,7 @@ def _print_several(job_records: Sequence[JobRecord], *, as_json: bool) -> None:
 
 
 def _print_records(pairs: list[tuple[JobRecord, bool]]) -> None:
-    """Print job records as JSON. Each pair is a record, and true if toolkit reached the job's host.
+    """Print job records as JSON. Each pair contains a record, and whether toolkit reached the job's host.
 
     toolkit prints a single record without the field ``reached``.
     """

@@ -24,12 +24,12 @@ from toolkit.errors import Interrupted, ToolkitError
 _COLLECT_AFTER = 20_000
 """The number of new objects after which Python's garbage collector runs. Python's default is much lower."""
 
-click.Context.formatter_class = WholeWordFormatter  # click has no other setting for all commands
+click.Context.formatter_class = WholeWordFormatter  # click has no other way to set this for all commands
 
 
 class MainGroup(LazyGroup):
-    """The ``toolkit`` program. toolkit exits with status 0 if it writes to a pipe whose reader, such as
-    ``head``, exits first.
+    """The ``toolkit`` program. toolkit exits with status 0 if the program that reads its output, such as
+    ``head``, exits before toolkit.
     """
 
     def make_context(self, *arguments: Any, **more: Any) -> click.Context:  # noqa: ANN401 - click's signature

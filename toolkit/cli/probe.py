@@ -16,7 +16,7 @@ from toolkit.cli.options.places import place_options, wait_option
     default="1",
     show_default=True,
     metavar="N|all|LIST",
-    help="Compute nodes to probe: a number (0: none), all nodes, or node names such as n[01-04]",
+    help="Compute nodes to probe: a number (0: none), `all`, or node names such as n[01-04]",
 )
 @click.option("--partition", default="", metavar="NAME", help="Partition of the compute nodes to probe")
 @wait_option(5)

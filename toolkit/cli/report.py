@@ -55,9 +55,9 @@ def command(
     sweep.json. For a job without metrics files, the command prints the values in the job's output, such as
     "loss: 0.31"; with --output, the command also writes figures.csv and figures.json.
 
-    STUDY is a folder that toolkit scale made. If you give several studies, one page shows all of them. The
-    command writes the page, the plots and the tables (CSV, LaTeX) to the folder of --output. The default is
-    the folder report in the first STUDY.
+    STUDY is a folder that toolkit scale made. If you give several studies, one HTML page shows all of them.
+    The command writes the page, the plots and the tables (CSV, LaTeX) to the folder of --output. The default
+    folder is report/ in the first STUDY.
 
     \b
     Examples:

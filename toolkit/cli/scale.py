@@ -53,7 +53,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     "over",
     type=_Counts(),
     metavar="N,N…",
-    help="Numbers of nodes on which each number of ranks runs, as in 1,2",
+    help="Numbers of nodes to combine with each number of ranks, as in 1,2",
 )
 @click.option(
     "--ranks-per-node",
@@ -66,7 +66,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     type=WholeNumber(1, 1000),
     default=3,
     show_default=True,
-    help="Number of runs of each size (ranks and nodes)",
+    help="Number of runs of each size; a size is a number of ranks on a number of nodes",
 )
 @click.option(
     "--weak",
@@ -100,7 +100,7 @@ class _Counts(click.ParamType):  # type: ignore[type-arg]  # generic in click 8.
     "--prove",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Compare settings that the Horovod timeline FILE suggests with the defaults and Horovod's autotune",
+    help="Compare the defaults, Horovod's autotune, and the settings that the Horovod timeline FILE suggests",
 )
 @click.option("--profile", is_flag=True, help="Run each size once more, and record Horovod's timeline")
 @click.option(
@@ -167,7 +167,7 @@ def command(
     )
     told = Progress(verbose=ctx.obj["verbose"], quiet=ctx.obj["quiet"])
     study = study_of(wanted, flags, told)
-    # The timeline of --prove usually comes from a study in the default folder, so this study needs another.
+    # The study that wrote the timeline of --prove usually has the default folder. Use another folder here.
     folder = keep["study"] or Path("studies") / (f"{study.name}-proof" if given["prove"] else study.name)
     check_folder(folder, "--study")
     if keep["dry_run"]:

@@ -1,4 +1,6 @@
-"""Rewrite click's errors about a command line in toolkit's form: the option or word, then its fault."""
+"""Rewrite click's errors about options and arguments in toolkit's form: ``--OPTION: FAULT`` or
+``ARGUMENT: FAULT``.
+"""
 
 import re
 

@@ -9,7 +9,7 @@ _COMMANDS = {
     "show": ("toolkit.cli.image.show", "Show a recipe and its versions"),
     "solve": ("toolkit.cli.image.solve", "Show the versions that toolkit chooses for a recipe, and why"),
     "render": ("toolkit.cli.image.render", "Print the Dockerfile or Singularity definition of a recipe"),
-    "lock": ("toolkit.cli.image.lock", "Write the lock file of a recipe, with the hash of every file"),
+    "lock": ("toolkit.cli.image.lock", "Write a recipe's lock file: each file of the build, with its hash"),
     "build": ("toolkit.cli.image.build", "Build and test the image of a recipe"),
     "sif": ("toolkit.cli.image.sif", "Convert an image into one SIF file"),
     "inspect": ("toolkit.cli.image.inspect", "Show the contents of an image without starting it"),

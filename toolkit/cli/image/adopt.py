@@ -71,9 +71,11 @@ def command(
     """Describe an image that toolkit did not build, and list what the image lacks to run toolkit's jobs.
 
     IMAGE is docker://HOST/NAME:TAG or oras://... in a registry, docker-daemon:NAME:TAG in the Docker engine,
-    a SIF, or any other image that toolkit image inspect reads. toolkit does not start the image. In the
-    output folder, adopted.json lists all packages of the image. NAME.toml contains the versions of the main
-    components, in the form of a recipe. To get a recipe that toolkit can build, edit NAME.toml.
+    a SIF, or any other image that toolkit image inspect reads. toolkit does not start the image.
+
+    In the output folder, adopted.json lists all packages of the image. NAME.toml contains the versions of the
+    main components, in the form of a recipe. The file's NAME is the last part of IMAGE, such as
+    horovod-0-28-1. To get a recipe that toolkit can build, edit NAME.toml.
 
     \b
     Examples:
@@ -132,8 +134,8 @@ def short_name(image: str) -> str:
 
 @contextmanager
 def _local_image(image: str, access: RegistryAccess, platform: str, tell: Tell) -> Iterator[str]:
-    """Yield the name of an image that toolkit can read. If the image is in a registry, toolkit downloads a
-    copy, and deletes the copy after use.
+    """Yield ``image``. If the image is in a registry, download a copy, yield the copy's path, and delete the
+    copy after use.
     """
     if not is_registry_name(image):
         yield image
@@ -164,8 +166,8 @@ def _write(adopted: Adopted, name: str, folder: Path) -> None:
     write_whole(folder / _FACTS, msgspec.json.format(msgspec.json.encode(adopted), indent=1) + b"\n")
     lines = [
         (
-            f"{_MARK}, which replaces this file unless you remove this line. toolkit builds no image from "
-            "this file."
+            f"{_MARK}. Remove this line, or the next run of the command replaces this file. toolkit builds "
+            "no image from this file until you remove `unbuildable`."
         )
     ]
     lines += [f"# Contents of {adopted.image}:"]
@@ -200,7 +202,7 @@ def _build_layer(
         raise BadInput(
             f"{image}: the Docker engine cannot build on a SIF or a folder",
             fix=(
-                "give the image from which this file was made: docker://HOST/NAME:TAG or "
+                f"give the Docker image from which {image} was made: docker://HOST/NAME:TAG or "
                 "docker-daemon:NAME:TAG"
             ),
         )

@@ -46,7 +46,7 @@ VERIFY_KEY = click.option(
     "--verify-key",
     metavar="FILE",
     callback=_key_file,
-    help="Require a signature by one of the public keys in FILE",
+    help="Refuse a lock or bundle that is not signed with a key in FILE",
 )
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -107,7 +107,8 @@ def _facts_of(site: str) -> Path:
 def say_lock_signature(recipe: str, keyring: Path | None) -> FileSignature | None:
     """Print on standard error who signed the lock of a recipe, and return the result of the signature check.
 
-    Without ``keyring``, print nothing and return ``None`` for a lock that is missing or part of toolkit.
+    Without ``keyring``, print nothing and return ``None`` if the recipe has no lock, or if its lock came with
+    toolkit.
 
     Raises:
         CheckFailed, BadInput, Missing: as in :func:`~toolkit.image.trust.detached.lock_signature`.

@@ -46,7 +46,7 @@ class Copied(msgspec.Struct, frozen=True, kw_only=True):
 @click.option(
     "--facts",
     is_flag=True,
-    help="Also write a facts file, so that users without a local copy of IMAGE can launch IMAGE",
+    help="Write IMAGE's facts file beside the copy; users can then launch the copy from any machine",
 )
 @place_options
 @json_option()

@@ -53,7 +53,7 @@ def command(
         return
     say(f"{made.path}  {format_size(made.bytes)}  sha256:{made.sha256}")
     if made.untried:
-        say(f"  not tested on this machine: {made.untried}", err=True)
+        say(f"  toolkit could not start a test container from the SIF: {made.untried}", err=True)
 
 
 def image_name(image: str) -> tuple[str, str]:

@@ -40,9 +40,11 @@ def command(ctx: click.Context, file: Path, key: str, provenance: str, as_json: 
 
     toolkit signs with gpg, whose agent asks for the passphrase. The signature of a SIF becomes part of the
     SIF, and toolkit updates the checksum file. `toolkit image verify` and `apptainer verify` check the
-    signature. The signature of a bundle, a lock or an environment is FILE.asc. `toolkit image unbundle`
-    checks this signature for a bundle, `toolkit image build` and `render` for a lock, and `toolkit launch
-    --env-image` for an environment.
+    signature.
+
+    The signature of a bundle, a lock or an environment is FILE.asc. `toolkit image unbundle` checks the
+    signature of a bundle. `toolkit image build` and `toolkit image render` check the signature of a lock.
+    `toolkit launch --env-image` checks the signature of an environment.
 
     \b
     Examples:

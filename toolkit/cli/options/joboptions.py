@@ -65,8 +65,8 @@ def given_fields(parameters: Mapping[str, Any]) -> dict[str, Any]:
     ``parameters`` contains all parameters of the command.
 
     Raises:
-        BadInput: if ``--env`` contains an invalid variable, or a ``NAME`` without ``=VALUE`` that is not set
-            in toolkit's environment.
+        BadInput: if ``--env NAME=VALUE`` is invalid, or if ``--env NAME`` names a variable that is not set in
+            toolkit's environment.
     """
     said = {name: parameters[name] for name in _fields() if parameters.get(name) not in (None, ())}
     if "env" in said:
@@ -85,8 +85,8 @@ def _fields() -> list[str]:
 
 
 def environment(pairs: tuple[str, ...]) -> dict[str, str]:
-    """Return the variables of ``--env``, and mark secret values as secret. Warn if a secret value is on the
-    command line.
+    """Return the variables of ``--env``. If a variable's name suggests a secret, toolkit hides the value in
+    its output. Warn if a secret value is on the command line.
 
     Each item of ``pairs`` is ``NAME=VALUE``, or ``NAME`` for a variable of toolkit's environment.
 

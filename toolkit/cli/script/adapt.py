@@ -31,8 +31,10 @@ def command(file: Path, output: Path | None, program: str | None, *, force: bool
     FILE is a Keras or PyTorch script for one process. With the changes, the script connects its ranks,
     divides the data among them and averages the gradients. The script multiplies the learning rate by the
     number of ranks, and only rank 0 writes files. adapt does not change code that it does not understand,
-    and prints the lines that contain this code. adapt reads the script but does not run it. The diff goes to
-    standard output, and the notes go to standard error.
+    and prints the lines that contain this code. adapt reads the script but does not run it.
+
+    The diff goes to standard output. The lines that you must check, and the next command, go to standard
+    error.
 
     Example: toolkit adapt train.py -o train_dist.py
     """
