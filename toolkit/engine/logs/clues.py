@@ -31,7 +31,7 @@ _LABEL_ENDS = re.compile(r"^\S.{0,80}?[\]:|)}>] {3,}\S")
 """A pattern for a label and indented text."""
 
 _NEAR = 8
-"""Number of lines before a line of source code in which toolkit looks for the traceback frame of this code.
+"""toolkit looks for a traceback frame in this number of lines before a line of source code or an exception.
 Other ranks may write lines between the frame and its code.
 """
 
@@ -47,8 +47,8 @@ _BEFORE = re.compile(
     r"(?: TP\d+\]| (?!\[(?:WARN|INFO|DEBUG|NOTICE))\S{1,20}\])?[ :,-]{0,3})?"
     r"(?:\[[\w./]{1,60}\.py:\d+\] )?(?: *what\(\): +)?"
 )
-"""A pattern for the text before a program's message: label of rank or build step, process, level,
-time, file.
+"""A pattern for the text before a program's message, such as a rank's label, a build step's number, the
+process, level, time and file.
 """
 
 _RECORD = re.compile(r'^\{"(?:\w{1,20}": ?"[^"]{0,80}", ?"){0,6}(?:log|data|msg|message|line)": ?"')
@@ -188,8 +188,9 @@ def strip_label(text: str) -> str:
 def _plain_record(text: str) -> str | None:
     """Return a structured log line as plain text, ``LEVEL: MESSAGE``; ``None`` for other lines.
 
-    If a row of ``faultlines.toml`` identifies the fault in the message of an error, or in its reason, the
-    result is only the message or only the reason.
+    If the line reports an error and a row of ``faultlines.toml`` identifies the fault in its message, the
+    result is only the message. Otherwise, if a row identifies the fault in the reason of the error, the
+    result is only the reason.
     """
     record = read_record(text)
     if record is None or record.level != "error":

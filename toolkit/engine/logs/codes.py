@@ -25,7 +25,8 @@ def code_in(text: str, family: str) -> FaultCode | None:
     the line contains none.
 
     The family's patterns find a code by its number, its name or its text. If they find none, the function
-    looks for a text that identifies a code without its number (``telling`` in ``numbers.toml``).
+    looks for the text of a code on its own, such as ``Too many open files``. It looks only for texts that
+    ``numbers.toml`` marks with ``telling``.
     """
     index = _index(family)
     if code := _by_pattern(index, text):
@@ -46,8 +47,8 @@ def error_codes(texts: Iterable[str]) -> tuple[ErrorCode, ...]:
     """Return the error codes in lines of job output, for display: the first code of each family, at most two
     codes in total.
 
-    CUDA and HIP have codes with the same text. If a pattern finds a code of only one of the two families, the
-    result omits the other family's code with this text.
+    Some codes of CUDA and HIP have the same text. If a pattern finds such a code in only one of the two
+    families, the result omits the code of the other family that has the same text.
     """
     shown: dict[str, tuple[FaultCode, bool]] = {}
     for text in texts:

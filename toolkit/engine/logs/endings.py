@@ -151,8 +151,8 @@ def _is_rank(output: Output, clue: Clue, endings: list[Clue]) -> bool:
     """Return whether the number at the start of the line ``clue`` is a rank. The label ``3: `` of ``srun
     --label`` may also be the number of another item, such as a test of ctest.
 
-    Such a label is a rank if Slurm aligned it or wrote lines, if lines have several labels, or if a launcher
-    reports the rank.
+    Such a label is a rank in any of these cases: blanks align it, slurmstepd wrote a line near it, another
+    line has a different label, or a launcher reports the exit of this rank.
     """
     if clue.line.tag or not clue.line.task:
         return True
@@ -170,8 +170,8 @@ def _were_killed_together(clue: Clue, endings: list[Clue]) -> bool:
     """Return whether several ranks were killed, and the output does not show which rank was killed first.
 
     This is the case if all reports of ranks, including the root line ``clue``, only say that a rank was
-    killed, and if Slurm cancelled the job step before the first report. With Open MPI 5, one killed rank is
-    enough for such an output.
+    killed, and if Slurm cancelled the job step before the first report. With Open MPI 5, the output can
+    look the same if only one rank was killed, and the result is True.
     """
     reports = [one for one in endings if TASK.search(one.line.text)]
     if clue.role != "ending" or len(reports) < 2 or not all(map(_is_passive, (clue, *reports))):

@@ -199,7 +199,7 @@ def _class_by_name(signature: str) -> str:
     """Return the fault class for the id of a log signature. If the id starts with several prefixes of
     ``classes.toml``, the longest prefix decides; without such a prefix, the class is ``unknown-error``.
 
-    toolkit uses this class for lines that no row of ``faultlines.toml`` matches.
+    toolkit uses this class if the rows of ``faultlines.toml`` give no class or only a general class.
     """
     prefixes = ((prefix, row.id) for row in classes().values() for prefix in row.signatures)
     named = ((len(prefix), class_) for prefix, class_ in prefixes if signature.startswith(prefix))
@@ -223,8 +223,8 @@ def _known_messages(messages: Recognised, root: RootClue | None) -> Iterator[Kno
         ]
 
     def order(pair: tuple[KnownRole, Finding]) -> tuple[int, bool, int]:
-        # Within a role, findings without a line in the output come last: such a finding (each rank started as
-        # a world of size 1) describes a consequence.
+        # Within a role, the finding without a line in the output comes last. It says that each rank started
+        # as a world of size 1, which is a consequence of another fault.
         match = lines.get(pair[1])
         far = abs(match.lines[0].number - root.clue.line.number) if match and root else 0
         return _ROLES.index(pair[0]), match is None, far
@@ -291,8 +291,8 @@ def _role(match: SignatureMatch | None, finding: Finding, root: RootClue | None)
 
 
 def _is_circumstance(match: SignatureMatch, root: RootClue) -> bool:
-    """Return whether a message in the root line only shows a circumstance of the failure: a warning about the
-    path in a frame of a traceback.
+    """Return whether the root line is a frame of a traceback, and the message is only a warning about the
+    path in this frame. Such a message does not report the cause.
     """
     return match.signature.severity != "error" and FRAME.match(strip_label(root.clue.line.text)) is not None
 

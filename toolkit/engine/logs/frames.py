@@ -27,7 +27,7 @@ _INVALID = {"1", "3", "13", "22"}
 
 _PIPE = re.compile(r"BrokenPipeError: ")
 _WRITES = re.compile(r"\bstdin\b|\.(?:write|writelines|flush|communicate)\(|\bprint\(")
-"""A pattern for calls that write to another program. Ranks send data to each other with other calls."""
+"""A pattern for calls that write to another program. Calls with which ranks exchange data do not match."""
 
 _LIMITS = re.compile(r"\b(?:resource\.setrlimit|resource\.prlimit|os\.nice|os\.setpriority)\(")
 _WITHOUT_PATH = re.compile(
@@ -108,7 +108,7 @@ def last_frame(output: Output, ending: Clue | None) -> Clue | None:
     The file of the frame decides the fault class.
     """
     if ending and _RAISED.match(strip_label(ending.line.text)):
-        return None  # the report of the exit is the exception
+        return None  # ``ending`` is itself the exception of the traceback
     end = ending.position if ending else output.pages[-1].end if output.pages else 0
     near = [place for place in output.before(end, _LAST_LINES) if place[1].text.strip()]
     for number, (position, line) in enumerate(near):

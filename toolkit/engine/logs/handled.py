@@ -50,8 +50,9 @@ def handled_exceptions(
     """Return the exceptions that the program handled; empty if every exception would count as handled.
 
     An exception counts as handled if the same process later raised another exception. Without rank labels,
-    progress lines between the two exceptions must show that the process continued. An exception in a log
-    counts as handled if another exception is outside the logs, and no other exception follows directly.
+    progress lines between the two exceptions must show that the process continued. An exception that
+    a logger printed counts as handled if the output also has an exception that no logger printed. If another
+    exception follows, the program must have written other lines between the two exceptions.
 
     Args:
         output: the output of the job.

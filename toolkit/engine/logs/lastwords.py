@@ -19,8 +19,8 @@ TASK = re.compile(
 RANKS = ("task", "local", "rank", "abort", "on", "process", "world", "reported", "ended")
 
 ABORT_PATTERN = re.compile(r"Aborted|exitcode ?: ?-6\b|signal:? 6\b|SIGABRT")
-"""A pattern for the report of an exit with SIGABRT. A rank that exits with SIGABRT itself detected a fault
-and called abort.
+"""A pattern for the report of a rank's exit with SIGABRT. This rank detected a fault and called abort
+itself.
 """
 
 PROGRESS = re.compile(
@@ -122,8 +122,8 @@ def said_before_abort(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clu
 
 
 def last_warning(output: Output, ending: Clue) -> Clue | None:
-    """Return the first warning that names a fault, shortly before ``ending``, in which the launcher reports
-    the exit of a rank; ``None`` without such a warning.
+    """Return the first warning that names a fault in the last lines before ``ending``; ``None`` without such
+    a warning. In ``ending``, the launcher reports the exit of a rank.
     """
     for position, line in output.before(ending.position, _WARNED):
         text = strip_label(line.text)

@@ -48,7 +48,7 @@ class PatternLines:
 
 @cache
 def compile_line_pattern(pattern: str) -> re.Pattern[str]:
-    """Return a compiled pattern for one line."""
+    """Return the compiled form of ``pattern``, which the function compiles only once."""
     return re.compile(pattern, re.MULTILINE)
 
 
@@ -96,8 +96,8 @@ class View:
         return self._lines[number]
 
     def places(self, numbers: Iterable[int]) -> dict[int, list[int]]:
-        """Return a table that maps the number of each distinct line to positions in the page: the positions
-        of all lines that equal the distinct line apart from digits.
+        """Return, for each distinct line in ``numbers``, the positions in the page of all lines that equal
+        the distinct line apart from digits.
         """
         found: dict[int, list[int]] = {number: [] for number in numbers}
         wanted = {self._unique[number]: at for number, at in found.items()}
@@ -107,8 +107,8 @@ class View:
         return found
 
     def matching_places(self, pattern: re.Pattern[str], numbers: Iterable[int]) -> list[int]:
-        """Return the positions of lines that match a pattern. The method tries a line only if ``numbers``
-        contains the number of a distinct line that equals this line apart from digits.
+        """Return the positions of lines that match a pattern. The method tries only the lines whose positions
+        :meth:`places` returns for ``numbers``.
         """
         places = sorted(place for of_line in self.places(numbers).values() for place in of_line)
         return [place for place in places if pattern.search(self._raw_line(place))]

@@ -15,7 +15,7 @@ _SPACED = bytes(code if WORD.match(chr(code) * 3) else 32 for code in range(256)
 """A table for ``bytes.translate`` that keeps characters of words and replaces all other bytes with blanks."""
 
 _MOST = 3
-"""Maximum number of groups of required texts that toolkit uses for one pattern."""
+"""Maximum number of groups that :func:`required_words` returns for a pattern."""
 
 _parser: Any = import_module("re._parser")  # a private module without types
 

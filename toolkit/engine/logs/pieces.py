@@ -31,8 +31,8 @@ class Piece:
 
 
 class _Places:
-    """Finds the piece that contains a line, and the line's number in the piece, from a line number in the
-    joined text of several pieces.
+    """Converts a line number in the joined text of several pieces to the piece that contains the line, and
+    the line's number in this piece.
     """
 
     def __init__(self, pieces: Sequence[Piece]) -> None:

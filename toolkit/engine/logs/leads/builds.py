@@ -63,7 +63,7 @@ def error_of_step(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | 
     """Return the root line with the fault class ``build`` if its class is unknown and one of the next lines
     reports that a step of a build failed; otherwise ``None``.
     """
-    del causes  # the report of the failed step is the report of an exit
+    del causes  # ``causes`` omits the report of the failed step
     if clue.class_ != "unknown-error":
         return None
     rows = (classify(strip_label(line.text)) for line in output.following(clue.position, _AFTER))

@@ -26,7 +26,7 @@ own error message. The program and mpirun write at the same time.
 
 _SAYS_ERROR = re.compile(r"(?i)^(?:fatal )?error\b")
 _RULE = re.compile(r"^\s*[-=*#_]{10,}\s*$")
-"""A pattern for the first or last line of a message from Open MPI; the program did not write the message."""
+"""A pattern for a separator line, such as the dashes that Open MPI prints before and after its messages."""
 
 COMPLAINS = re.compile(
     r"(?i)\b(?:not|cannot|(?:ca|could|does|is)n.t|unknown|invalid|missing|must|requires?|needs?"

@@ -13,7 +13,7 @@ _LACKS = re.compile(
     r"(?i)^(?:\w{1,60}\.){0,8}\w{0,60}(?:Error|Exception): .{0,80}\b(?:can.t|cannot|could ?n.t|could not"
     r"|unable to|failed to) (?:load|find|fetch|download|reach)\b"
 )
-"""A pattern for an error of a program that could not load something that it may have to download."""
+"""A pattern for an error such as ``OSError: Can't load ...``. A failed download may be the cause."""
 
 _REQUEST = re.compile(
     r" thrown while requesting [A-Z]{3,7} http|^(?:WARNING: )?Retrying \(Retry\(.{1,200}\)\) after connection"
@@ -25,8 +25,8 @@ huggingface_hub, or from urllib3 in pip, wandb and other programs.
 
 
 def failed_request_before(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
-    """Return the first failed network request shortly before ``clue``, in which a program reports that it
-    could not load something. The result is ``None`` without such a request, or if ``clue`` is another line.
+    """Return the first failed network request shortly before ``clue``; ``None`` without such a request. The
+    result is also ``None`` if ``clue`` does not report that a program could not load something.
     """
     del causes  # a failed request is a warning, because the library may try again
     text = strip_label(clue.line.text)

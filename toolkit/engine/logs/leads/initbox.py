@@ -18,7 +18,9 @@ _ABOUT_PMIX = re.compile(
     r"^It looks like pmix\w* failed\b|^PMIX stopped checking\b"
     r"|^Framework: +(?:bfrops|gds|pcompress|plog|pmdl|pnet|preg|psec|psensor|psquash|ptl)$"
 )
-"""A pattern for a line of a message from PMIx. The frameworks are groups of plugins that only PMIx has."""
+"""A pattern for a line of a message from PMIx. Only PMIx has the groups of plugins that the pattern accepts
+after ``Framework:``.
+"""
 
 _RULE = re.compile(r"^-{20,}$")
 _MOST = 20
@@ -47,7 +49,7 @@ def failed_part(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | No
 
 def message_of_pmix(output: Output, clue: Clue, causes: Sequence[Clue]) -> Clue | None:
     """Return the root line with the fault class ``pmi`` if it starts a message from PMIx, and its own class
-    is about MPI or general; otherwise ``None``.
+    is ``mpi`` or a general class; otherwise ``None``.
     """
     del causes
     if clue.class_ not in {"mpi", *GENERAL_CLASSES} or not _is_about_pmix(output, clue):

@@ -31,8 +31,8 @@ _MOST = 60
 _GRAPH = re.compile(r": Graph execution error:")
 _NODE = re.compile(r"^\s*\[\[\{\{node ")
 _PLACE = re.compile(r"^\s*File |^Node: |^Detected at node ")
-"""Patterns for the lines of an error of a TensorFlow graph: its heading, the name of a node, and a place in
-the source code of the program.
+"""Patterns for the lines of an error of a TensorFlow graph: its heading, the name of a node of the graph, and
+a place in the source code of the program.
 """
 
 _SUBMITS = re.compile(

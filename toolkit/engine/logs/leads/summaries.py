@@ -42,7 +42,7 @@ SUMMARIES = (
         before=5,
         after=5,
     ),
-    Summary(  # a GPU kernel prints its failed assertion, in any order with the exception
+    Summary(  # a GPU kernel prints its failed assertion before or after the exception
         re.compile(r"\bCUDA error: device-side assert triggered"),
         re.compile(r"block: \[[\d,]{5,30}\], thread: \[[\d,]{5,30}\] Assertion"),
         before=100,
@@ -77,7 +77,7 @@ SUMMARIES = (
 _DPKG = re.compile(r"\bSub-process \S{1,80}dpkg returned an error code")
 _PACKAGE = re.compile(r"^dpkg: error processing (?:package|archive) ")
 _SCRIPT = 8
-"""Number of lines of a package's script before dpkg's report in which toolkit looks for an error."""
+"""toolkit looks for an error of a package's script in this number of lines before dpkg's report."""
 
 _OUTPUT = 60
 """Maximum number of lines between dpkg's report of a package and the summary of apt."""
@@ -118,7 +118,9 @@ def _after(output: Output, clue: Clue, limit: int) -> Iterable[tuple[int, Line]]
 
 
 def _clue_at(clue: Clue, position: int, line: Line) -> Clue:
-    """Return ``clue`` with another line. The class of the other line replaces the class if it is specific."""
+    """Return ``clue`` with the given line. If this line has a specific fault class, the result has this
+    class; otherwise the result has the class of ``clue``.
+    """
     row = classify(strip_label(line.text))
     named = row.class_ if row and row.class_ not in {"", *GENERAL_CLASSES} else clue.class_
     return replace(clue, position=position, line=line, class_=named)
