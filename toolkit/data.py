@@ -10,7 +10,7 @@ from toolkit.folders import at_home, no_file
 from toolkit.near import suggest_near
 
 _CALLED = {"recipes": "recipe", "recipes/datasets": "data set"}
-"""Folder of data files → the word for one file of this folder in messages, such as ``recipe``."""
+"""The word for a file in messages, by the file's folder: a file in ``recipes`` is a ``recipe``."""
 
 
 @cache
@@ -65,8 +65,8 @@ def find(kind: str, name: str, suffix: str) -> Path:
     If both the user's folder (:func:`config_dir`) and toolkit have the named file, return the user's file.
 
     Raises:
-        BadInput: if the file does not exist (for a name, the message lists the choices), or other users can
-            change the user's file.
+        BadInput: if the file does not exist, or other users can change the user's file. If ``name`` is not a
+            path, the error for a missing file lists the existing names.
     """
     as_path = Path(name)
     if "/" in name or name.endswith(suffix):

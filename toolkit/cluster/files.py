@@ -15,7 +15,9 @@ CODE = "/opt/toolkit/lib"
 """
 
 ACCOUNTS = "/etc/toolkit/accounts"
-"""On each node, the folder with the names of the learners' accounts; on the login node, also their keys."""
+"""The folder on each node that contains the names of the learners' accounts. On the login node, the folder
+also contains the keys of the accounts.
+"""
 
 MAKE_ACCOUNTS = f"{CODE}/toolkit/_data/containers/cluster/accounts.sh"
 """The program on a node that creates the learners' accounts."""

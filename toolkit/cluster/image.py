@@ -1,4 +1,6 @@
-"""Build the image of a cluster's nodes, unless Docker already has an image with the same contents."""
+"""Build the image of a cluster's nodes, unless Docker already has an image from the same files, base image
+and build arguments.
+"""
 
 import hashlib
 import os

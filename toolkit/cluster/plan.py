@@ -87,8 +87,8 @@ class Layout:
         return container(self.name, host)
 
     def memory_of(self, host: str) -> int:
-        """Return the memory limit of a node in bytes, at least 512 MiB. On a machine with enough memory for
-        this minimum, the limits of all nodes add up to less than the machine's memory.
+        """Return the memory limit of a node in bytes, at least 512 MiB. If the limits of all nodes are
+        above this minimum, the limits add up to 90 % of the machine's memory.
         """
         share = _LOGIN_SHARE if host == "login" else _COMPUTE_SHARE / self.nodes
         return max(int(self.memory * share), _LEAST_MEMORY)

@@ -61,7 +61,7 @@ def up(
     the address and port (``ADDRESS:PORT``) on this machine at which users reach the login node.
 
     If an argument is not given, an existing cluster keeps its present value. By default, a new cluster has
-    two compute nodes, the default flavour, no students' accounts, and a port for this machine only.
+    two compute nodes, the default flavour and no students' accounts, and only this machine can reach it.
     A later call of ``up`` can add students' accounts. If the start of a new cluster fails or is interrupted,
     toolkit removes the new cluster. This function never removes an existing cluster.
 
@@ -69,7 +69,8 @@ def up(
         BadInput: if an argument is invalid, or differs from the present value of an existing cluster.
             ``users`` may be larger than the present value.
         CheckFailed: if the cluster does not work; the error contains the last log lines of its nodes.
-        Missing: if the cluster exists, but its keys are not in the user's folder of clusters.
+        Missing: if the cluster exists, but the folder that :func:`clusters` returns does not contain the
+            cluster's keys.
     """
     check_name(name)
     if flavour is not None:
@@ -99,8 +100,8 @@ def find(name: str = DEFAULT_NAME) -> Cluster:
     """Return the running cluster with this name.
 
     Raises:
-        Missing: if a node of the cluster is not running, or the cluster's keys are not in the user's folder
-            of clusters.
+        Missing: if a node of the cluster is not running, or the folder that :func:`clusters` returns does not
+            contain the cluster's keys.
     """
     check_name(name)
     with open_nodes() as engine:

@@ -74,8 +74,8 @@ class DebSource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, tag="de
 class Rows(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Two files of an npm package. From these files, toolkit makes one file with records in CIFAR's format.
 
-    ``pixels`` is a PNG image with one sample in each row. ``classes`` is a JSON list of classes, which
-    several images may share.
+    ``pixels`` is a PNG image with one sample in each row. ``classes`` is a JSON list with one class for
+    each sample. Several PNG images may share one list.
 
     The entry of ``classes`` with the index ``first`` is the class of the first sample in ``pixels``.
     """

@@ -36,8 +36,8 @@ def get(dataset: Dataset, folder: Path, runner: Runner, tell: Tell) -> FetchResu
 
     Raises:
         BadInput: if toolkit cannot write to the folder.
-        CheckFailed: if a source sends a file with a wrong hash or size and no other source has the file, or
-            the disk is full.
+        CheckFailed: if the disk is full. Also, if a source sends a file with a wrong hash or size, and no
+            other source has the right file.
         Missing: if no source provides a file, or toolkit cannot write to the cache.
     """
     tell.step(f"Verifying {dataset.name} in {folder}")

@@ -22,11 +22,12 @@ from toolkit.versions import parse, upstream
 class LaunchCoverage:
     """The properties of one launch that toolkit compares with recorded launches.
 
-    ``launch`` joins the launch mode, the releases of MPI and PMIx, and the numbers of nodes and ranks as one
-    text. ``slurm`` is a release series. ``runtime``, ``server``, ``library`` and ``mounted`` are a name and a
-    release series, such as ``openmpi 5.0``. ``server`` names the server that tells each rank its number and
-    its peers. ``library`` is the MPI that programs load. ``mounted`` is the host's MPI in the launch mode
-    ``bind``. A text is empty if the property has no effect on the launch, or is unknown.
+    ``launch`` is one text with the launch mode, the releases of MPI and PMIx, and ``server``. The text also
+    says whether the launch has more than one node, and more than one rank on each node. ``slurm`` is a
+    release series. ``runtime``, ``server``, ``library`` and ``mounted`` are a name and a release series, such
+    as ``openmpi 5.0``. ``server`` names the server that tells each rank its number and its peers. ``library``
+    is the MPI that programs load. ``mounted`` is the host's MPI in the launch mode ``bind``. A text is
+    empty if the property has no effect on the launch, or is unknown.
     """
 
     launch: str
@@ -152,8 +153,8 @@ def _is_server_recorded(server: str, servers: frozenset[str]) -> bool:
 
 
 def _is_between_measured(entry: str, entries: frozenset[str]) -> bool:
-    """Return whether the release series in ``entry``, such as ``openmpi 5.0``, is in the range of the
-    recorded series of the same MPI in ``entries``.
+    """Return whether the release in ``entry``, such as ``openmpi 5.0``, is between the oldest and the newest
+    release of the same MPI in ``entries``, or equal to one of the two.
     """
     name, _, series = entry.partition(" ")
     there = [parse(one.partition(" ")[2]) for one in entries if one.partition(" ")[0] == name]

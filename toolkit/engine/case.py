@@ -62,8 +62,8 @@ class Case:
         as the version of an MPI that the image does not have.
 
         With ``failed_only``, a fact counts as unknown only if toolkit tried to read the fact and failed.
-        Facts that an older toolkit wrote may lack a field. With ``failed_only``, such a missing field raises
-        no exception, so toolkit can still predict launches from these facts.
+        A facts file that an older toolkit wrote may lack a field. With ``failed_only``, such a missing field
+        raises no exception, so toolkit can still predict launches from this file.
         """
         unknown: list[str] = []
         for name in names:

@@ -81,7 +81,8 @@ def judge_libfabric(case: Case, provider: str = "") -> Way:
     left = there & named if named and not provider.startswith("^") else there
     if any(left & set(row.providers) for row in found):
         return "open"
-    # Another provider of the image may work, such as psm3 over RoCE, or Intel's mlx over UCX.
+    # A provider that ``fabric.toml`` does not list for this network may work, such as psm3 over RoCE, or
+    # Intel's mlx over UCX.
     return "not known" if named and left else "shut"
 
 

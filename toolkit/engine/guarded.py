@@ -42,8 +42,8 @@ def settle(answer: _T | Undecided) -> _T:
 
 
 _OPTIONAL: dict[type, Collection[str]] = {
-    # The rule image-mpi-not-measured reports an MPI of unknown release. In all other rules, an MPI of unknown
-    # release matches no row of the knowledge tables that has a version range.
+    # The rule image-mpi-not-measured reports an MPI of unknown release. For all other rules: if a row of the
+    # knowledge tables has a version range, the row does not match an MPI of unknown release.
     ImageMpi: frozenset(
         {"version", "launcher", "library_string", "prefix", "built_for", "pmix", "fabric_asked"}
     ),
@@ -55,13 +55,14 @@ _OPTIONAL: dict[type, Collection[str]] = {
     ),
     # Rules accept an unknown number of nodes, because sbatch itself refuses more nodes than the cluster has.
     SlurmFacts: frozenset({"nodes"}),
-    # ``rules.runtime.ask_release`` treats an empty release of a runtime with recorded launches as unknown.
+    # If the runtime's behaviour depends on its release, an empty release makes ``rules.runtime.ask_release``
+    # raise ``Undecided``.
     # For each setting that toolkit did not read, toolkit assumes the runtime's default.
     ContainerRuntime: frozenset({"version", "settings"}),
 }
-"""Class → its fields that raise no exception if their value is ``None``. For some of these fields, ``None``
-means that what the field names does not exist, such as ``launcher`` for an MPI without mpirun. For the other
-fields, each rule that reads the field checks for ``None``.
+"""Class → its fields that raise no exception if their value is ``None``. In some of these fields, ``None``
+means that something does not exist: if ``launcher`` is ``None``, the MPI has no mpirun. For the other fields,
+each rule that reads the field checks for ``None``.
 """
 _PARTS = {ImageMpi, HostMpi, SlurmFacts, ContainerRuntime}
 

@@ -75,8 +75,8 @@ def provider_of(case: Case) -> HostMpi | None:
 
 
 def provider_guarded(case: Case) -> HostMpi | None:
-    """Return the MPI that :func:`provider_of` returns. If this MPI's mpirun is first on PATH, reading an
-    unknown field of the MPI raises :class:`Undecided`.
+    """Return the host's MPI that this launch mounts, or that the launch mode ``bind`` would mount. If this
+    MPI's mpirun is first on PATH, reading an unknown field of the MPI raises :class:`Undecided`.
     """
     found = provider_of(case)
     return host_launcher(case.host) if found == host_launcher(case.host_facts) else found
@@ -178,9 +178,9 @@ def apply_host_mpi(host: HostFacts, image: ImageFacts, plan: Plan) -> ImageFacts
     if libfabric is None and image.libfabric:
         # The image's MPI finds this libfabric through the run path in the image's MPI library.
         # The host's MPI does not search the run path of the image's MPI library.
-        absent["libfabric"] = f"image: {image.libfabric}, not in the search path of {line}"
-    own = [fact for soname, fact in _TRANSPORTS.items() if soname in mounted_of(provider, plan)]
-    unknown |= dict.fromkeys(own, f"{line}: the transports of this library are unknown")
+        absent["libfabric"] = f"image: {image.libfabric}, which the host's MPI does not find ({line})"
+    own = {fact: soname for soname, fact in _TRANSPORTS.items() if soname in mounted_of(provider, plan)}
+    unknown |= {k: f"{line}: the transports of the host's {soname} are unknown" for k, soname in own.items()}
     if provider.interfaces is None:
         unknown["mpi.interfaces"] = f"{line}: the interfaces of this library are unknown"
     kept = [_without_mpi(book, {*client, *absent, *unknown}) for book in (image.absent, image.unknown)]

@@ -18,7 +18,8 @@ def report_studies(
     """Print the results of studies as text or, with ``as_json``, as JSON.
 
     Also write tables and, with ``plot``, a page and plots to the folder ``output`` (default: the folder
-    ``report`` in the first study). With ``text`` or ``as_json``, write files only if ``output`` is given.
+    ``report`` in the first study). If ``text`` (``--text``) or ``as_json`` is true, write files only if
+    ``output`` is given.
 
     Raises:
         Missing: if ``plot`` is true and matplotlib is not installed; the function writes the tables first.
