@@ -139,7 +139,7 @@ def _by_ucx(case: Case, mpi: ImageMpi) -> bool:
 
 
 def _still_applies(row: Namespaces, case: Case) -> bool:
-    """Return whether the fault in a row of ``mpi.toml`` can occur on this host in this launch."""
+    """Return whether the fault that a row of ``mpi.toml`` describes can occur on this host in this launch."""
     if row.ptrace and case.host_facts.ptrace_scope not in {None, 0}:
         return False  # with ptrace_scope above 0, MPICH does not try cross-memory attach
     name, _, value = row.lifted_by.partition("=")
@@ -183,18 +183,18 @@ def large_messages_hang(case: Case) -> Hit | None:
     severity="error",
     fix="leave out `--pid` and unset APPTAINER_PID; or add `--sharens` (Apptainer 1.3 or later)",
     source=(
-        "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches with --pid of Open MPI 4.1.4, "
-        "4.1.8, 5.0.7 and 6.0.0rc2; in 14 launches, both ranks had the same process ID, and only these 14 "
-        "launches crashed"
+        "open-mpi/ompi:opal/mca/shmem, segment_attach; measured: 55 launches of Open MPI 4.1.4, 4.1.8, 5.0.7 "
+        "and 6.0.0rc2 in containers with --pid; in 14 launches, both ranks had the same process ID, and only "
+        "these 14 launches crashed"
     ),
     facts=("host.environment", "image.mpi"),
     modes=("srun-pmix", "srun-pmi2", "mpirun-host", "bind"),
 )
 def ranks_in_namespaces_of_their_own(case: Case) -> Hit | None:
     """Open MPI compares process IDs to decide whether a rank itself created a shared-memory segment. If
-    another rank with the same process ID created the segment, the rank uses an address that is valid only in
-    the other rank. If each rank has its own PID namespace, two ranks can have the same process ID, and then
-    crash with a segmentation fault.
+    rank A created the segment, and rank B has the same process ID as rank A, then rank B uses an address that
+    is valid only in rank A. If each rank has its own PID namespace, two ranks can have the same process ID,
+    and then crash with a segmentation fault.
 
     About one in four test launches with two ranks crashed, so for two ranks toolkit only warns. The chance of
     a crash grows with the number of ranks. If this chance is over one half, as with three ranks on a node,

@@ -144,7 +144,7 @@ def fuse3_too_old(case: Case) -> Hit | None:
 
 @rule(
     "runtime-needs-newer-kernel",
-    "This release of the container runtime needs a newer kernel",
+    "The host's container runtime needs a newer kernel than the host has",
     severity="error",
     fix=(
         "ask the administrators to install a later release of the runtime, or a newer kernel on the "
@@ -344,9 +344,9 @@ def _unpacks(case: Case) -> bool:
     facts=("host.runtime", "image.glibc"),
 )
 def hooks_need_glibc(case: Case) -> Hit | None:
-    """Hooks of some runtimes mount libraries of the host and then run ``ldconfig`` in the container. An image
-    with musl, such as Alpine Linux, has another ``ldconfig``, so the hook fails and the container does not
-    start.
+    """Hooks of some runtimes mount libraries of the host and then run ``ldconfig`` in the container. The
+    hooks need the ``ldconfig`` of glibc. The ``ldconfig`` of an image with musl, such as Alpine Linux, is a
+    different program, so the hook fails and the container does not start.
     """
     found = case.host_facts.runtime
     row = next((r for r in runtime.runtime().glibc_hooks if found and r.name == found.name), None)

@@ -34,7 +34,7 @@ _CONFIGURATION = "/etc/slurm/slurm.conf"
 )
 def slurm_pmi_unreachable(case: Case) -> Hit | None:
     """Inside a job, the libpmi.so in the image communicates with srun in Slurm's own protocol. libpmi.so
-    needs munge, the cluster's slurm.conf, and a cluster whose Slurm supports the protocol of libpmi.so.
+    needs munge and the cluster's slurm.conf, and the cluster's Slurm must support libpmi.so's protocol.
     Without slurm.conf, libpmi.so waits a minute and then fails. Outside a job, each rank starts as a world of
     size 1.
     """

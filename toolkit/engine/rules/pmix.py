@@ -67,8 +67,9 @@ def pmix_pair_fails(case: Case) -> Hit | None:
     severity="error",
     fix="set PMIX_SECURITY_MODE=native and PMIX_GDS_MODULE=hash in the container (as `toolkit launch` does)",
     source=(
-        "openpmix/openpmix#2898, #2927; tests/matrix/truth: srun-pmix of Open MPI 4.1.4 built from its "
-        "source; measured: that image works under mpirun of Open MPI 4.1.2, whose PMIx 4.1.2 lacks munge"
+        "openpmix/openpmix#2898, #2927; tests/matrix/truth: srun-pmix with an image whose Open MPI 4.1.4 "
+        "was built from source; measured: the same image works under mpirun of Open MPI 4.1.2, whose PMIx "
+        "4.1.2 lacks munge"
     ),
     facts=(
         *("image.mpi.interfaces", "image.pmix", "host.pmix", "host.munge", "host.mpis"),
@@ -104,8 +105,8 @@ def pmix_components_named(case: Case) -> Hit | None:
     fact = "image.pmix_components" if own else "image.pmix"
     client = f"PMIx {plain(case.image.pmix)} in the image"
     because = f"{client} aborts because it lacks the component {lacking}, which the PMIx server names"
-    # Ranks that share one PMIx identity usually start as worlds of size 1. Here, they abort before that,
-    # because their PMIx client lacks a component.
+    # Under Hydra, all ranks of a node may inherit one PMIx identity, and then usually start as worlds of
+    # size 1. Here, these ranks abort before that, because their PMIx client lacks a component.
     outcome, because, chance = after_failed_rank(case, "init-failure", because)
     stage = LaunchStage.START if found.shared else None
     return Hit(case.cite("host.pmix", fact), outcome, because, stage=stage, by_chance=chance)
@@ -122,7 +123,7 @@ def _without_munge(launcher: HostMpi | None) -> bool:
 
 @rule(
     "pmix-client-needs-care",
-    "This release of the PMIx client has known faults under Slurm",
+    "The PMIx client in the image has known faults under Slurm",
     severity="warning",
     fix="if ranks hang in MPI_Init, rebuild the image with PMIx 5.0.10 or 4.2.9",
     source="openpmix/openpmix:docs/news; SchedMD/slurm:CHANGELOG",

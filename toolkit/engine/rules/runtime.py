@@ -93,7 +93,7 @@ def oci_mode(case: Case) -> Hit | None:
         return Hit(evidence, "unavailable", because, "An OCI-SIF starts only with --oci", fix="add `--oci`")
     if not found or (clearing_options(case) and case.mode != "mpirun-container"):
         return None
-    because = "toolkit's developers have not tested MPI in containers of an OCI runtime"
+    because = "toolkit's developers have not tested MPI in SingularityCE's OCI mode"
     return Hit((*case.cite("host.runtime"), found), "unknown", because)
 
 
@@ -153,8 +153,8 @@ def images_limited(case: Case) -> Hit | None:
     "The runtime's settings bind a path that the host does not have",
     severity="error",
     fix=(
-        "ask the administrators to create the path on every node, or to remove its 'bind path' from the "
-        "runtime's settings"
+        "ask the administrators to create the path on every node, or to remove this path's line "
+        "'bind path = …' from the runtime's settings"
     ),
     source=(
         "apptainer/apptainer:internal/pkg/runtime/engine/apptainer/container_linux.go, mountGeneric; "
@@ -187,7 +187,7 @@ def bind_source_missing(case: Case) -> Hit | None:
 
 @rule(
     "runtime-retired",
-    "This release of the container runtime is no longer maintained",
+    "The host's release of the container runtime is no longer maintained",
     severity="info",
     fix="ask the administrators to install a maintained release",
     source="recipes/knowledge/runtime.toml, [[retired]]",
@@ -210,7 +210,7 @@ def runtime_retired(case: Case) -> Hit | None:
 
 @rule(
     "runtime-vulnerable",
-    "This release of the container runtime has a published security fault",
+    "The host's release of the container runtime has a published security fault",
     severity="info",
     fix="ask the administrators to install a release without the fault",
     source="recipes/knowledge/runtime.toml, [[vulnerable]]",

@@ -14,7 +14,7 @@ _OF_C_LIBRARY = {"/", "/usr", "/lib", "/lib64", "/usr/lib64"}
 """Folders that contain an image's C library or its loader."""
 _OF_DEBIAN = ("debian", "ubuntu")
 _OF_SOURCE = "a0"
-"""Part of the version of a PyTorch that was built from a commit, such as ``2.6.0a0+ecf3b`` in NVIDIA's
+"""A PyTorch that was built from a commit has this text in its version, such as ``2.6.0a0+ecf3b`` in NVIDIA's
 images.
 """
 
@@ -279,7 +279,7 @@ def pytorch_lacks_gpu_code(case: Case) -> Hit | None:
 
 @rule(
     "gpu-newer-than-rocm",
-    "PyTorch in the image was built for a ROCm release older than this kind of AMD GPU",
+    "PyTorch in the image was built for a ROCm release that does not support this kind of AMD GPU",
     severity="error",
     fix="use an image whose PyTorch was built for a newer ROCm",
     source="recipes/knowledge/cuda.toml, [[amd_gpu]]",
