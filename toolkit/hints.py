@@ -17,8 +17,9 @@ from toolkit.files import write_whole
 _Value = TypeVar("_Value")
 
 SETTLED_SECONDS = 2.0
-"""If a file changed less than this number of seconds ago, another change may leave the time stamp unchanged.
-Of all file systems, FAT has the coarsest time stamps: 2 s.
+"""toolkit caches the hash of a file only if the file last changed more than this number of seconds ago. Two
+changes within a shorter time may give the file the same time stamp. Of all file systems, FAT has the coarsest
+time stamps: 2 s.
 """
 
 

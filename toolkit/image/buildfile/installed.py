@@ -37,7 +37,8 @@ folder of the build file. The result is None if this folder does not contain the
 
 @dataclass(frozen=True, slots=True)
 class PackageInstall:
-    """A package that a build file installs. An MPI that it compiles has the installer ``source``.
+    """A package that a build file installs. If the build file compiles an MPI from source code, the MPI has
+    the installer ``source``.
 
     ``line`` is the first line of the build step. ``order`` is the number of the command that installs the
     package, counted from 0 over all commands of the build file.

@@ -55,7 +55,8 @@ class MpiPackage(Row, frozen=True, kw_only=True):
 
 class MpiArchive(Row, frozen=True, kw_only=True):
     """A row of ``buildfiles.toml`` for the source archives of the MPI ``mpi``. The regular expression
-    ``pattern`` matches a command with the archive's name; its group ``version`` is the MPI's version.
+    ``pattern`` finds the name of an archive or of a Git tag in a command of a build file. Its group
+    ``version`` is the MPI's version.
     """
 
     pattern: str
@@ -91,7 +92,7 @@ def base_of(reference: str) -> tuple[BaseName, dict[str, str]] | None:
 
 def distribution_named(release: str) -> Distribution | None:
     """Return the row of the distribution whose release number or code name is ``release``, such as ``12`` or
-    ``bookworm``; None if no row has this name.
+    ``bookworm``; None if no row has this release.
     """
     return next((row for row in buildfiles().distribution if release in row.names), None)
 

@@ -1,6 +1,7 @@
 """Read a build file (Dockerfile or definition file) before the build.
 
-toolkit predicts the facts of the image, and lists the faults of the build file and the facts that it omits.
+toolkit predicts the facts of the image. toolkit also lists the faults of the build file, and the facts of the
+image that the build file does not state.
 """
 
 from collections.abc import Iterator
@@ -120,8 +121,8 @@ def of_text(name: str, text: str, read: ListReader = lambda _: None) -> BuildFil
 def _last_stages(all_steps: tuple[BuildStep, ...]) -> set[int]:
     """Return the numbers of the stages whose files are in the image.
 
-    These are the last stage, each stage on which it builds (``FROM stage``), and each stage from which these
-    stages copy files (``COPY --from=stage``).
+    These are the last stage, and all stages from which the last stage gets files, directly or through other
+    stages: with ``FROM stage`` or ``COPY --from=stage``.
     """
     starts = [step for step in all_steps if step.kind == "from"]
     if not starts:
@@ -152,7 +153,8 @@ def _label(text: str) -> str:
 
 def _begin(step: BuildStep, parts: _Parts, all_steps: tuple[BuildStep, ...]) -> None:
     """Store the facts of the base image that the ``FROM`` step ``step`` names. In ``parts``, they replace the
-    facts of an earlier stage's base image. If the step names a stage instead, store nothing.
+    facts of an earlier stage's base image. If the step names an earlier stage and not an
+    image, store nothing.
     """
     words = [word for word in step.text.split() if not word.startswith("--")]
     base = words[0] if words else ""
@@ -223,8 +225,9 @@ def _environment(all_steps: tuple[BuildStep, ...], stages: set[int]) -> dict[str
 
 
 def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
-    """Return the predicted facts of the image. Software that neither the build file nor its base image
-    contains is absent. If toolkit does not know the contents of the base image, the software is unknown.
+    """Return the predicted facts of the image. If neither the build file nor its base image contains a
+    component, such as an MPI, the component is absent in the facts. If toolkit does not know the contents of
+    the base image, the component is unknown.
     """
     glibc = parts.distribution.glibc if parts.distribution else None
     opaque = bool(parts.row and parts.row.opaque)
@@ -242,7 +245,7 @@ def _facts(parts: _Parts, env: dict[str, str]) -> ImageFacts:
         absent["mpi"] = f"{parts.name} installs no MPI"
     unknown = dict(image.unknown)
     if "mpi" in unknown:
-        unknown["mpi"] = f"{parts.name} does not name the MPI or its release"
+        unknown["mpi"] = f"{parts.name} does not state the name and release of the image's MPI"
     stack_fields: dict[str, Any] = {
         n: parts.versions.get(n) for n in ("tensorflow", "pytorch", "cuda", "python")
     }

@@ -141,7 +141,7 @@ def _fill_variables(text: str, values: dict[str, str]) -> str:
 
 
 def assignments(kind: Kind, text: str) -> dict[str, str]:
-    """Return the variables, with their values, that a step with this kind and text sets."""
+    """Return the variables that a step sets, with their values."""
     if kind == "env" and "=" not in text:
         name, _, value = text.partition(" ")
         return {name: value.strip()} if value.strip() else {}

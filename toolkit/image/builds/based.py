@@ -76,8 +76,8 @@ def write_base(
 
 
 def context_of_base(lock: Lock, files: Mapping[str, Path], *, archive: bool = False) -> Files:
-    """Return the files from which a build makes ``base.tar``: a script, and the packages of the base image
-    with their hashes. The keys are paths in the build context.
+    """Return the files from which a build makes ``base.tar``: a script, the packages of the base image, and a
+    list of the packages' hashes. The keys are paths in the build context.
 
     The result is empty for a published base image, which the build pulls. If ``archive`` is true,
     ``base.tar`` has the format of ``docker save``; if not, ``base.tar`` is a tar of the root file system.

@@ -136,7 +136,7 @@ def _stack(
     name = f"{_STACK}:{named_recipe.name}-{stack_hash(making, hashes)[:12]}"
     if not options.fresh and find_image(client, name) is not None:
         return name
-    tell.step(f"Building the stack of {named_recipe.name} on {base}")
+    tell.step(f"Building the stack ({named_recipe.name} without the trainers) on {base}")
     making = msgspec.structs.replace(making, compiled_files=_names(results))
     context = stack_context(making, files, {result.path.name: result.path for result in results.values()})
     tag_image(client, build_image(client, context, f"{named_recipe.name}: the stack", tell, options), name)

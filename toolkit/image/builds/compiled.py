@@ -34,9 +34,7 @@ if TYPE_CHECKING:
 _FOLDER = "/build/compiled"
 _SUM = "sha256"
 _PATIENCE = 0.5
-"""While another build compiles the same component, toolkit checks after each pause of this many seconds
-whether that build has finished.
-"""
+"""The pause, in seconds, between two checks whether another build still compiles the same component."""
 MEMORY_OF_A_COMPILER = 3 << 29
 """The memory in bytes (1.5 GiB) that one C++ compiler needs to compile Horovod with TensorFlow's headers."""
 
@@ -76,8 +74,8 @@ def ensure_compiled(
         cached = {} if options.fresh else {s.component: _cached_result(s, keys[s.component]) for s in turn}
         results |= {component: result for component, result in cached.items() if result}
         missing = [step for step in turn if step.component not in results]
-        # Each of the parallel steps may start ``jobs`` compilers, because the steps rarely all run compilers
-        # at the same time. For example, mpi4py needs only one compiler and finishes soon; from then on, only
+        # Each parallel step may start ``jobs`` compilers, so all steps together may start more than ``jobs``.
+        # They rarely do. For example, mpi4py needs only one compiler and finishes soon; from then on, only
         # the step of Horovod runs compilers.
         work = _Work(client, making, files, tell, options, jobs, ParallelBuilds(client))
         results |= _run_parallel(

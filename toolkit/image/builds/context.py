@@ -59,8 +59,8 @@ def image_context(making: Making, stack: str) -> Files:
 
 
 def whole_context(making: Making, files: Mapping[str, Path]) -> Files:
-    """Return the files that a complete build copies, by path in the build context. The result
-    contains neither the Dockerfile nor the packages of the base image.
+    """Return the files that a build of the stack and of the finished image copies. The keys are paths in the
+    build context. The result contains neither the Dockerfile nor the packages of the base image.
     """
     lock, steps = making.lock, making.steps
     contents: dict[str, bytes | Path] = {

@@ -61,8 +61,8 @@ def full_provenance(
     """Return the in-toto statement of the full provenance. It contains ``predicate`` and facts that differ
     between machines.
 
-    These facts are the ``versions`` of the programs (name → version), toolkit's ``commit`` (empty if
-    unknown), and the start and end of the build in Unix seconds.
+    These facts are the ``versions`` of programs that made the SIF, such as ``docker`` (name → version),
+    toolkit's ``commit`` (empty if unknown), and the start and end of the build in Unix seconds.
     """
     whole = msgspec.json.decode(predicate)
     details = whole.setdefault("runDetails", {})

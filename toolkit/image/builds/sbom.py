@@ -46,7 +46,8 @@ _SHOWN_BY: dict[Component, tuple[str, ...]] = {
     "nccl": ("nccl", "nvidia-nccl-cu11", "nvidia-nccl-cu12", "libnccl2"),
 }
 """For each component, the names of the packages, wheels or archives that may contain it, in order of
-preference. The SBOM describes the component in the entry of the first name that the lock lists.
+preference. toolkit adds the details of the component to one SBOM entry: the entry for the first of these
+names that the lock lists.
 """
 
 _NEEDS: dict[Component, tuple[Component, ...]] = {
@@ -73,8 +74,8 @@ _ONLY_FOR_BUILD = ("cuda",)
 """
 
 _UNREAD = "Debian packages of the published base"
-"""What the SBOM of an image lacks if the base image is published, because the lock does not list the
-packages of a published base image.
+"""The packages that the SBOM lacks if the base image is published. The lock does not list the packages of a
+published base image.
 """
 
 _Item = dict[str, object]

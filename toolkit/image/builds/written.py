@@ -55,7 +55,8 @@ def write_folder(
 
 
 def new_folder(folder: Path) -> Path:
-    """Return the path of a new or empty folder with all links resolved. Do not create the folder.
+    """Check that a folder is new or empty, and return its path with all links resolved. Do not create the
+    folder.
 
     Raises:
         BadInput: if the path is a file, the folder is not empty, or toolkit cannot write to the folder.
@@ -70,7 +71,9 @@ def new_folder(folder: Path) -> Path:
 
 
 def _settle(part: Path, folder: Path) -> None:
-    """Rename the finished folder, or move its files into the existing empty folder."""
+    """Rename the temporary folder ``part`` to ``folder``. If ``folder`` exists, move the contents of ``part``
+    into it instead.
+    """
     if not folder.is_dir():
         part.replace(folder)
         return

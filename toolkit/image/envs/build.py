@@ -72,7 +72,9 @@ def build(
 
 
 def _in_folders(sources: Sequence[LockedFile], links: Sequence[str]) -> dict[str, Path]:
-    """Return the paths, by SHA-256, of the source distributions that a folder in ``links`` contains."""
+    """Return the path of each source distribution that is in one of the folders ``links``. The keys are the
+    SHA-256 of the source distributions.
+    """
     paths = ((source, Path(link) / source.file) for source in sources for link in links)
     return {
         source.sha256: path for source, path in paths if path.is_file() and hash_file(path) == source.sha256

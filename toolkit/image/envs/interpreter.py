@@ -69,8 +69,8 @@ def python_of(image: Path, tell: Tell) -> ImagePython:
     with open_image(image, tell=tell) as (tree, facts):
         image_python = read_python(tree, facts, image.name)
         if not facts.digest or facts.format not in _DIGESTED:
-            # The lock of an environment needs the hash of the image file. Only the facts of a SIF or squashfs
-            # file may contain this hash.
+            # The lock of an environment needs the hash of the image file. The facts of a large image may have
+            # no digest. In formats other than SIF and squashfs, the digest is not the hash of the file.
             digest = f"sha256:{hash_file(image)}"
             return replace(image_python, base=msgspec.structs.replace(image_python.base, digest=digest))
         return image_python

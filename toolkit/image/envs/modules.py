@@ -33,7 +33,7 @@ def compile_modules(
     tell: Tell,
 ) -> str:
     """Compile the modules in ``root``, and return the minor release of Python that compiled them. If this
-    machine lacks this release and cannot start the image, return an empty text.
+    machine lacks the image's minor release of Python and cannot start the image, return an empty text.
 
     ``compileall`` skips a module with a syntax error; for example, the test files of a compiler package may
     contain invalid code.
@@ -135,7 +135,7 @@ def _compiled(
 
 
 def _interpreter(minor: str) -> str:
-    """Return the path of a Python of this minor release on this machine, or an empty text.
+    """Return the path of a Python of the minor release ``minor`` on this machine, or an empty text.
 
     All Python interpreters of the same minor release compile a module to the same bytes.
     """

@@ -39,8 +39,9 @@ class EnvRequirements(msgspec.Struct, frozen=True, kw_only=True):
     omissions: dict[str, str] = {}
 
     def join(self, addition: "EnvRequirements") -> "EnvRequirements":
-        """Return one object with the entries of this object and of ``addition``. If both contain hashes or a
-        reason for the same package, the entry of ``addition`` applies.
+        """Return one object with the entries of this object and of ``addition``. If both contain
+        hashes for the same package, or a reason for the same omitted requirement, the entry of ``addition``
+        applies.
         """
         return EnvRequirements(
             requirements=tuple(dict.fromkeys((*self.requirements, *addition.requirements))),
@@ -73,8 +74,8 @@ def read_requirements(path: Path) -> EnvRequirements:
 
 
 def parse_requirement(line: str, source: str) -> Requirement:
-    """Parse one requirement. Error messages begin with ``source``, which names the file and line, the option
-    or the package that contains the requirement.
+    """Parse one requirement. Error messages begin with ``source``, which names the place of the requirement, for
+    example ``-f requirements.txt:3``.
 
     Raises:
         BadInput: if the line is not a valid requirement.
@@ -93,7 +94,7 @@ def _conda(text: str, path: Path) -> EnvRequirements:
 
 
 def _project(path: Path) -> EnvRequirements:
-    """Return the dependencies of a project; the environment does not contain the project's own code."""
+    """Return the dependencies of a project, and the folder of the project's own code."""
     text = read_given(path, limit=_MOST, label="-f")
     try:
         table = tomllib.loads(text.decode())
@@ -128,8 +129,8 @@ def _requirements(text: str, path: Path, depth: int) -> EnvRequirements:
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line without comments. A line that ends with a backslash
-    continues on the next line.
+    """Yield the number and the text of each line, except comments and empty lines. A line that ends with a
+    backslash continues on the next line.
     """
     joined, first = "", 0
     for number, line in enumerate(text.splitlines(), 1):
