@@ -74,8 +74,8 @@ def read_requirements(path: Path) -> EnvRequirements:
 
 
 def parse_requirement(line: str, source: str) -> Requirement:
-    """Parse one requirement. Error messages begin with ``source``, which names the place of the requirement, for
-    example ``-f requirements.txt:3``.
+    """Parse one requirement. Error messages begin with ``source``, which names the place of the
+    requirement, for example ``-f requirements.txt:3``.
 
     Raises:
         BadInput: if the line is not a valid requirement.
