@@ -84,7 +84,7 @@ def read_private(path: Path, *, limit: int, label: str = "") -> bytes:
         if found.st_uid not in {0, os.geteuid()}:
             raise BadInput(
                 f"{name}: another user owns the file",
-                fix="copy the file, run `chmod 600 COPY`, and name the copy instead",
+                fix="copy the file, run `chmod 600 COPY`, and use the copy instead",
             )
         if found.st_mode & (stat.S_IRWXG | stat.S_IRWXO):
             raise BadInput(

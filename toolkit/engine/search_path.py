@@ -91,8 +91,8 @@ def _search_in(image: ImageFacts, path: str) -> ImageFacts:
 
 
 def _with_mpi(image: ImageFacts, mpi: ImageMpi, path: str) -> ImageFacts:
-    """Return the facts of an image in which programs load the MPI ``mpi``; ``path`` is the LD_LIBRARY_PATH
-    that the evidence names.
+    """Return the facts of an image in which programs load the MPI ``mpi`` because LD_LIBRARY_PATH has the
+    value ``path``.
     """
     line = f"{mpi.library}: loaded if LD_LIBRARY_PATH is {path}"
     evidence, absent, unknown = (

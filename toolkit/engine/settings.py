@@ -22,7 +22,7 @@ from toolkit.model.stack import ENV_MOUNT
 from toolkit.versions import within
 
 _WHATEVER = {"harmless", "tuning", "path", "any"}
-"""Kinds of settings that toolkit can judge without a value; the probe may report only a setting's name."""
+"""Kinds of settings that toolkit can judge even if the probe reports only their names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ def _counts(case: Case, row: Setting) -> bool:
 
 
 def _device_in_use(case: Case, mpi: ImageMpi) -> str:
-    """Return MPICH's device. If MPIR_CVAR_CH4_NETMOD selects a network module, name only this module."""
+    """Return MPICH's device, such as ``ch4:ucx`` if MPIR_CVAR_CH4_NETMOD selects the module ``ucx``."""
     module = (setting_value(case, "MPIR_CVAR_CH4_NETMOD") or "").lower()
     return f"ch4:{module}" if module in netmods(mpi) else mpi.device or ""
 

@@ -11,17 +11,25 @@ _OF_THE_IMAGE = {
 """Variables that toolkit ignores if the image sets them, because they then name folders of the image."""
 
 _OF_SLURM = frozenset(("SLURM_NODELIST",))
-"""Variables of a job that change the behaviour of an MPI only if the image replaces their values."""
+"""Variables that Slurm sets in each job. They change the behaviour of an MPI only if the image replaces their
+values.
+"""
 
 
 def settings_in_force(case: Case) -> dict[str, tuple[str, str]]:
     """Return the settings that reach the ranks: name → (value, origin).
 
-    If several origins set the same name, the last origin in this list decides: a configuration file of the
-    image, a configuration file in the home folder, the host's variables, the image's variables, the host's
-    variables with a prefix such as APPTAINERENV_, and the variables that the launch sets
-    (apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go; measured: FI_PROVIDER of host
-    and image).
+    If several origins set the same name, the last of these origins decides:
+
+    1. a configuration file of the image
+    2. a configuration file in the home folder
+    3. the host's variables
+    4. the image's variables
+    5. the host's variables with a prefix such as APPTAINERENV_
+    6. the variables that the launch sets
+
+    Sources: apptainer/apptainer:internal/pkg/runtime/engine/apptainer/process_linux.go; measured: FI_PROVIDER
+    of host and image.
     """
     plain, meant = _set_by_host(case)
     inherited = {name: pair for name, pair in plain.items() if name not in case.image_facts.environment}

@@ -59,8 +59,8 @@ def mounted_mpi(host: HostFacts, image: ImageFacts) -> HostMpi | None:
 
     This is the first MPI outside the system folders whose library has the soname of the image's MPI library.
     For an image without MPI, the soname does not matter. If no MPI matches, the result is the MPI whose
-    mpirun is first on PATH. If PATH has no mpirun, the result is the first of the host's other MPIs. The
-    result is ``None`` if the host has no MPI.
+    mpirun is first on PATH. If PATH has no mpirun, the result is the first MPI in ``host.folder_mpis``, which
+    lists MPI libraries without an mpirun on PATH. The result is ``None`` if the host has no MPI.
     """
     there = tuple(mpi for mpi in (host_launcher(host), *(host.folder_mpis or ())) if mpi is not None)
     wanted = image.mpi.soname if image.mpi else None
@@ -297,7 +297,7 @@ def private_tmp(slurm: SlurmFacts) -> str | None:
 def needs_named_components(image: ImageFacts) -> bool:
     """Return whether the image's PMIx client fails if it lacks a component that the PMIx server names.
 
-    Two changes in PMIx together cause this failure. From PMIx 3.2.0 on, the client turns the variables
+    Only PMIx clients 3.2.0 to 3.2.3 fail. From PMIx 3.2.0 on, the client turns the variables
     PMIX_SECURITY_MODE and PMIX_GDS_MODULE into MCA parameters, which are PMIx's settings
     (openpmix/openpmix:src/runtime/pmix_init.c). PMIx clients 2.2.5 to 3.1.5 instead choose only from their
     own components. Up to PMIx 3.2.3, a missing named component is an error

@@ -23,9 +23,10 @@ def possible_images(host: HostFacts, image: ImageFacts, mode: Mode) -> tuple[Ima
     """Return the facts of the image. If the image's MPI is unknown, return one copy of the facts for each MPI
     that images usually have. The first copy has the most likely MPI.
 
-    In the mode ``mpirun-host``, the most likely MPI is the host's Open MPI or MPICH-like MPI; in the mode
-    ``bind``, it is the host's Open MPI. In other modes, or if the host has no such MPI, ``usual.toml`` names
-    the most likely MPI. If ``usual.toml`` names no MPI for the mode, the first copy has an unknown MPI.
+    In the mode ``mpirun-host``, the most likely MPI is the host's Open MPI, MPICH, Intel MPI or MVAPICH2; in
+    the mode ``bind``, it is the host's Open MPI. In other modes, or if the host has no such MPI,
+    ``usual.toml`` names the most likely MPI. If ``usual.toml`` names no MPI for the mode, the first copy has
+    an unknown MPI.
     """
     if image.mpi is not None or "mpi" in image.absent:
         return (image,)

@@ -198,7 +198,7 @@ def sees_allocation(case: Case) -> bool:
 
 def options(case: Case, names: AbstractSet[str]) -> dict[str, str]:
     """Return the options in ``names`` that the container runtime gets in this launch: option → origin. The
-    origin is the plan's options, or a variable that the runtime reads instead of an option.
+    origin names the plan, or a variable that the runtime reads instead of this option.
     """
     found = {w: f"plan: {' '.join(case.plan.container)}" for w in case.plan.container}
     for name in sorted(set(case.host_facts.environment) - set(case.plan.unset)):
@@ -215,8 +215,9 @@ def hides(case: Case, *aspects: Aspect) -> dict[str, str]:
     """Return the options that separate a container from these aspects of the node, such as the node's network
     or home folder: option → origin.
 
-    The plan or a variable sets these options. Some container runtimes separate an aspect by default. If the
-    plan has no option that shares this aspect, the result has a text for the default, such as ``no --home``.
+    The plan or a variable sets these options. By default, some container runtimes separate the container from
+    an aspect. If the plan has no option that shares this aspect, the result has a text for the default, such
+    as ``no --home``.
     """
     kind = runtime_of(case.host_facts)
     found: dict[str, str] = {}

@@ -23,7 +23,9 @@ _RUNTIMES = {
     "enroot": "enroot",
     "podman-hpc": "podman-hpc",
 }
-"""Map commands to names of container runtimes, except if the name is the capitalized command."""
+"""Map commands to names of container runtimes. For a command that is not in this table, the name is the
+command with a capital first letter, such as ``Apptainer``.
+"""
 
 
 def plain(version: str | None) -> str:

@@ -36,8 +36,8 @@ from toolkit.model.prediction import Outcome
 from toolkit.versions import is_same_version, within
 
 _REFUSES = "unsupported PMI version"
-"""A string in the MPI library of each MPICH that aborts if it detects PMIx, even if PMI works. MPICH 5.0 has
-this string, but MPICH 4.3 does not.
+"""A string in MPI libraries. An MPICH whose library has this string aborts if it detects PMIx, even if PMI
+works. MPICH 5.0 has this string, but MPICH 4.3 does not.
 """
 
 
@@ -57,8 +57,9 @@ def environment_cleaned(case: Case) -> Hit | None:
     """A launcher passes each rank its number, the world size and the address of the launcher's server in
     variables PMIX_*, PMI_* and SLURM_*.
 
-    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 4 aborts if
-    SLURM_* remain. Each rank of Open MPI 2 starts a daemon, and aborts if the image has no ssh.
+    Without these variables, most MPI libraries start each rank as a world of size 1. Open MPI 3 and 4 abort
+    if they find SLURM_* but no PMIX_*. Each rank of Open MPI 2 starts a daemon, and aborts if the image has
+    no ssh.
     """
     case.ask("host.environment")
     found = clearing_options(case)
@@ -225,8 +226,8 @@ def _judge_unserved(case: Case, host: HostMpi, mpi: ImageMpi, interface: str) ->
 
 
 def _of_one_family(host: HostMpi, mpi: ImageMpi, hit: Hit | None) -> Hit | None:
-    """Return the finding ``hit``. If launcher and MPI are of one family (an MPICH built only for PMIx, or an
-    Open MPI 1), the finding's title and fix name the missing interface, not two different families.
+    """Return ``hit``. If launcher and MPI are of one family (Hydra and a PMIx-only MPICH, or two releases of
+    Open MPI), its title and fix name the missing interface instead of two different families.
     """
     pair = {host.implementation, mpi.implementation}
     if hit is None or hit.outcome == "unknown" or not (len(pair) == 1 or pair <= HYDRA):
@@ -326,7 +327,7 @@ def pmix_refused(case: Case) -> Hit | None:
 
 @rule(
     "rank-outside-step",
-    "Ranks on the node of the host's mpirun start as worlds of size 1",
+    "Ranks that run on the same node as the host's mpirun start as worlds of size 1",
     severity="error",
     fix="set SLURM_STEP_ID=0 inside the container (as `toolkit launch` does)",
     source=("open-mpi/ompi:orte/mca/ess at v4.1; tests/matrix: hybrid-ompi5.0.7deb-*-noSLURMenv, -noslurm"),

@@ -33,7 +33,9 @@ _LATER: dict[Provider, int] = {"pypi": 1, "published": 1, "source": 2}
 
 ChosenRows = dict[Component, Version]
 Pair = frozenset[Component]
-"""The two components of a conflict; only one component if its row is for other architectures."""
+"""The two components of a conflict. If one component's row does not exist for the architecture, the set has
+only this component.
+"""
 Works = Callable[[str, ChosenRows], bool]
 """A function (architecture, rows of a stack) → whether the stack works on the cluster."""
 
@@ -146,9 +148,9 @@ def _candidates(
 def _may_leave_out(problem: SearchProblem, component: Component, stack: ChosenRows) -> bool:
     """Return whether the solver may use opt-in rows of a component that the recipe does not name.
 
-    The result is True only if rows in ``stack`` need the component, and the search ignores the conflict with
-    each of these rows (``problem.ignored_pairs``). The function adds each conflict that the search does not
-    ignore to ``problem.conflicts``.
+    The result is True only if components in ``stack`` need this component, and the search ignores the
+    conflict between this component and each of them (``problem.ignored_pairs``). The function adds each
+    conflict that the search does not ignore to ``problem.conflicts``.
     """
     if component == "base":
         return False  # every stack has a base
@@ -188,8 +190,8 @@ def _best_first(component: Component, rows: tuple[Version, ...]) -> tuple[Versio
 
 
 def _starts(problem: SearchProblem, architecture: str, stack: ChosenRows) -> bool:
-    """Return whether a possibly incomplete stack works on the cluster. The result is True without a cluster,
-    and while the stack lacks a component that affects the launch.
+    """Return whether a possibly incomplete stack works on the cluster. The result is also True if the user
+    names no cluster, or if the stack does not yet have all components that affect the launch.
     """
     if not (problem.demand.cluster and problem.works) or "base" not in stack:
         return True

@@ -216,8 +216,8 @@ class _Solver:
         """Yield, for each launch mode, why the preferred stack fails on the cluster. The preferred stack is
         the solver's choice for the recipe without the cluster.
 
-        If no stack satisfies the recipe even without the cluster, the preferred stack is the solver's choice
-        for the constraints in ``core`` without the cluster.
+        ``core`` has the constraints that contradict each other. If no stack satisfies the recipe even without
+        the cluster, the preferred stack satisfies only the constraints in ``core``, except the cluster.
         """
         if not any(c.cluster for c in core):
             return

@@ -51,7 +51,7 @@ def stack_facts(
     """Return the facts that an image with the components in ``stack`` would have."""
     base = table.base_of(stack["base"].version)
     mpi = next(((name, stack[name]) for name in ("openmpi", "mpich") if name in stack), None)
-    # If the MPI does not require PMIx or UCX, leave this component out, because the MPI does not use it.
+    # Only the MPI uses PMIx and UCX, so the facts contain each of them only if the MPI requires it.
     used = {c: row.version for c, row in stack.items() if mpi and c in mpi[1].requires}
     version = {component: row.version for component, row in stack.items()}
     built: tuple[str, ...] = (*operations, "cuda") if "nccl" in operations else operations

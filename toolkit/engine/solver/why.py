@@ -53,8 +53,9 @@ def _origin(component: Component, stack: ChosenRows, recipe: Recipe, mode: Mode 
 def _kept_out(
     component: Component, problem: SearchProblem, architecture: str, stack: ChosenRows, mode: Mode | None
 ) -> str:
-    """Return why the solver did not choose a version that it prefers to the chosen version. If the
-    constraints allow no such version, return ``the newest version that fits`` or an empty text.
+    """Return why the solver did not choose a version that comes before the chosen version in the order of
+    preference. If the constraints allow no such version, return ``the newest version that fits`` or an empty
+    text.
     """
     rows, row = problem.book.rows[component], stack[component]
     before = rows[: rows.index(row)]
@@ -92,8 +93,8 @@ def _reason(
 def _only_the_cluster_forbids(
     component: Component, row: Version, problem: SearchProblem, stack: ChosenRows
 ) -> bool:
-    """Return whether a version of a component is impossible only because of the cluster. The components for
-    which the solver chooses a version before ``component`` keep their versions from ``stack``.
+    """Return whether a version of a component is impossible only because of the cluster. Components that come
+    before ``component`` in the solver's fixed order keep their versions from ``stack``.
     """
     order = solving_order()
     before = {c: stack[c] for c in order[: order.index(component)] if c in stack}
